@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo check-targets dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo check-targets zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -136,24 +136,30 @@ audit: deny-tool ## known vulnerabilities of dependencies: fetches RustSec's dat
 # Compilers and packers, by version: zig and maturin come from PyPI.
 DIST_TOOLS = $(CURDIR)/$(TOOLS)/python
 CARGO_DEB_VERSION = 3.8.0
-dist-tools: ## install what `make dist` needs below `target/`
+zig-tool: ## install zig, maturin and cargo-zigbuild from PyPI below `target/`
 	@cmp -s packaging/requirements.txt $(DIST_TOOLS)/requirements.txt || { rm -rf $(DIST_TOOLS) && python3 -m venv $(DIST_TOOLS) \
 		&& $(DIST_TOOLS)/bin/pip install --quiet --disable-pip-version-check -r packaging/requirements.txt \
 		&& cp packaging/requirements.txt $(DIST_TOOLS)/; }
+
+dist-tools: zig-tool ## install what `make dist` needs below `target/`
 	@$(TOOLS)/bin/cargo-deb --version 2>/dev/null | grep -qF '$(CARGO_DEB_VERSION)' \
 		|| CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 nice $(CARGO) install cargo-deb@$(CARGO_DEB_VERSION) --quiet --locked --debug --force \
 			--root $(TOOLS) --target-dir $(TOOLS)/build
 
-comma = ,
-# With CROSS_TOOLCHAIN=DIR (packaging/cross-toolchain.sh DIR) the standard library of the target is built, too. zig is the
-# C compiler of dependencies that have C code.
-CROSS_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-unknown-linux-musl
+CROSS_TARGETS ?= x86_64-pc-windows-gnu aarch64-apple-darwin x86_64-apple-darwin \
+	aarch64-unknown-linux-gnu aarch64-unknown-linux-musl x86_64-unknown-linux-musl
+# Compiler of `packaging/cross-toolchain.sh DIR`, for targets that rustup has not.
 CROSS_TOOLCHAIN ?=
-check-targets: dist-tools ## check the code for other systems with the compiler, without linking or running it
-	@for target in $(CROSS_TARGETS); do echo "checking $$target"; \
-		PATH="$(DIST_TOOLS)/bin:$$PATH" $(if $(CROSS_TOOLCHAIN),RUSTC="$(CROSS_TOOLCHAIN)/rustc" RUSTC_BOOTSTRAP=1) \
-		cargo-zigbuild check --quiet --locked --bin memctl --target $$target \
-			$(if $(CROSS_TOOLCHAIN),-Z build-std=std$(comma)panic_unwind --target-dir target/cross) || exit 1; done
+export CROSS_TOOLCHAIN
+check-targets: ## check the code for other systems with the compiler, without linking or running it
+	packaging/check-targets.sh $(CROSS_TARGETS)
+
+# Wine, compilers and what they build: 4 GB.
+WINDOWS = target/windows
+# Part of a test's name; empty for all.
+TESTS ?=
+test-windows: zig-tool ## run the tests as programs of Windows under Wine 10, which is prepared from Debian's packages: see docs/tests.md
+	PATH="$(DIST_TOOLS)/bin:$$PATH" packaging/test-windows.sh $(WINDOWS) $(TESTS)
 
 DIST_TARGET ?=
 dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, .deb, tarballs, checksums

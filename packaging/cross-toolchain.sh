@@ -3,10 +3,12 @@
 # (`rustup target add` is the usual way where it can). Everything comes from Debian's packages, and is unpacked into a
 # private directory: nothing is installed.
 #
-# usage: packaging/cross-toolchain.sh DIR; then CROSS_TOOLCHAIN=DIR make dist, or CROSS_TOOLCHAIN=DIR make check-targets
+# usage: packaging/cross-toolchain.sh DIR; then CROSS_TOOLCHAIN=DIR make dist. `make check-targets` runs it by itself.
 set -eu
 directory=$1
 mkdir -p "$directory/packages"
+# A new machine has no lists of packages.
+if [ -z "$(apt-cache pkgnames rustc-web)" ]; then apt-get update --quiet=2; fi
 depends() { apt-cache depends "$1" | sed -n "s/.*Depends: \\($2\\)\$/\\1/p" | head -n 1; }
 std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
 llvm=$(depends "$std" 'libllvm[0-9]*')

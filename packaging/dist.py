@@ -8,7 +8,8 @@ The packages are written to `target/dist`, where Cargo.toml looks for the files 
 The wheel's build makes the program; the tarball, the .deb and the npm packages carry that same file.
 On Linux, zig links it against the symbols of glibc 2.17, so that one program runs on every
 distribution since 2014. A static program for musl is built too where the compiler has that target's
-standard library (`rustup target add x86_64-unknown-linux-musl`, or CROSS_TOOLCHAIN).
+standard library (`rustup target add x86_64-unknown-linux-musl`, or CROSS_TOOLCHAIN). With
+`--target x86_64-unknown-linux-musl`, its tarball is all that is built.
 
 Deliberately absent: installing the tools (`make dist-tools`) and signing (`release.yml`).
 """
@@ -47,6 +48,9 @@ def main() -> None:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
 
+    if target.endswith("-musl"):
+        build_static_tarball(package, target, metadata["target_directory"], out)
+        return
     wheel = build_wheel(target, out)
     program = Path(metadata["target_directory"]) / target / "release" / executable(target)
     share = write_share(program, out / "share")
@@ -65,6 +69,22 @@ def main() -> None:
             print(f"skipped: no standard library for {musl}; rustup target add {musl}", file=sys.stderr)
     shutil.rmtree(share)
     write_checksums(out)
+    print_sizes(out)
+
+
+def build_static_tarball(package: dict, target: str, directory: str, out: Path) -> None:
+    """Builds only the static program, and its tarball."""
+    static = build_static(target, directory)
+    if static is None:
+        sys.exit(f"no standard library for {target}: rustup target add {target}, or set CROSS_TOOLCHAIN (docs/install.md)")
+    share = write_share(static, out / "share")
+    build_tarball(package, target, static, share, out)
+    shutil.rmtree(share)
+    write_checksums(out)
+    print_sizes(out)
+
+
+def print_sizes(out: Path) -> None:
     for file in packages(out):
         print(f"{file.stat().st_size / 1e6:8.1f} MB  {file.name}")
 
@@ -78,15 +98,16 @@ def build_wheel(target: str, out: Path) -> Path:
 
 def build_static(target: str, directory: str) -> Path | None:
     """Builds the static program; None if the standard library of its target is not there."""
-    environment, how = dict(os.environ), []
+    environment = dict(os.environ)
     if toolchain := os.environ.get("CROSS_TOOLCHAIN"):
-        # A compiler that builds the standard library itself; zig brings musl.
-        environment |= {"RUSTC": f"{toolchain}/rustc", "RUSTC_BOOTSTRAP": "1"}
-        environment |= {"RUSTFLAGS": "-C link-self-contained=no", "CARGO_TARGET_DIR": f"{directory}/cross"}
-        directory, how = environment["CARGO_TARGET_DIR"], ["-Zbuild-std=std,panic_unwind"]
+        # A compiler whose standard library is compiled here; zig brings musl.
+        run("packaging/cross-std.sh", toolchain, "build", target)
+        directory = f"{directory}/cross"
+        environment |= {"RUSTC": f"{toolchain}/rustc", "CARGO_TARGET_DIR": directory}
+        environment |= {"RUSTFLAGS": "-C link-self-contained=no"}
     elif not Path(output("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
         return None
-    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", *how, "--target", target, env=environment)
+    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", "--target", target, env=environment)
     return Path(directory) / target / "release" / "memctl"
 
 

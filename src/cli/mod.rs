@@ -60,6 +60,8 @@ use output::{Printer, Report};
 #[derive(Debug, Parser)]
 #[command(
     name = "memctl",
+    // Not the name of the file, which has an ending on Windows.
+    bin_name = "memctl",
     version,
     propagate_version = true,
     max_term_width = 100,

@@ -10,6 +10,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
+use crate::platform::user_directories;
+
 /// Environment variables, directories and time of a process.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -36,21 +38,19 @@ impl Environment {
         let vars: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .collect();
-        let base = directories::BaseDirs::new();
-        let project = directories::ProjectDirs::from("", "", "memctl");
+        let directories = user_directories(&|name| {
+            let value = vars.get(name).filter(|value| !value.is_empty());
+            value.map(PathBuf::from)
+        });
         let now = vars
             .get("MEMCTL_NOW")
             .and_then(|at| DateTime::parse_from_rfc3339(at).ok())
             .map(|at| written(at.to_utc()));
         Self {
             current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
-            home: base.map(|base| base.home_dir().to_owned()),
-            config_dir: project
-                .as_ref()
-                .map(|project| project.config_dir().to_owned()),
-            state_dir: project
-                .as_ref()
-                .map(|project| project.data_local_dir().to_owned()),
+            home: directories.home,
+            config_dir: directories.settings,
+            state_dir: directories.data,
             program: std::env::current_exe().ok(),
             temp_dir: std::env::temp_dir(),
             now: now.unwrap_or_else(of_clock),

@@ -117,12 +117,7 @@ mod tests {
                 &Environment::fixed(&below, home.path(), vars),
                 root.map(Path::new),
             );
-            let shown = |path: PathBuf| {
-                path.strip_prefix(home.path())
-                    .unwrap()
-                    .display()
-                    .to_string()
-            };
+            let shown = |path: PathBuf| named::relative(&path, home.path()).display().to_string();
             (shown(places.memory), shown(places.skills))
         };
         let pair = |a: &str, b: &str| (a.to_owned(), b.to_owned());

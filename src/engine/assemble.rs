@@ -152,10 +152,7 @@ fn assemble_records(
     };
     let directory = workspace.store.directory();
     let name = directory.file_name().unwrap_or(directory.as_os_str());
-    let source = |kind: Kind| {
-        let file = std::path::Path::new(name).join(kind.file());
-        file.display().to_string()
-    };
+    let source = |kind: Kind| format!("{}/{}", name.display(), kind.file());
     let mut layers = skill.layers();
     for layer in &mut layers {
         clean(&mut layer.text);

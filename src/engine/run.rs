@@ -153,11 +153,7 @@ fn input_or_sample(
         return Err(Error::NoInput(skill.path.clone()));
     };
     let text = skills.read(&path)?.unwrap_or_default();
-    let shown = path
-        .strip_prefix(skills.project())
-        .unwrap_or(&path)
-        .display()
-        .to_string();
+    let shown = skills.shown(&path);
     match serde_json::from_str(&text) {
         Ok(input) => Ok((input, Some(shown))),
         Err(source) => Err(Error::NotJson { path, source }),

@@ -156,6 +156,7 @@ mod tests {
         index.add_binary_from(90, 10);
         assert!(has_binary(&index));
         assert_eq!(nearest(&index, 33), 33);
+        drop(index);
 
         let index = open(dir.path());
         assert!(has_binary(&index));
@@ -165,6 +166,7 @@ mod tests {
             let mut files = files.map(|file| file.unwrap().path());
             files.find(|path| path.extension().is_some_and(|e| e == "binary"))
         };
+        drop(index);
         let path = file().unwrap();
         let mut damaged = std::fs::read(&path).unwrap();
         let last = damaged.len() - 1;

@@ -190,8 +190,8 @@ pub(crate) fn read(
 
 /// Returns true if a working directory is a project's or below it.
 pub(crate) fn is_below(cwd: &str, project: &str) -> bool {
-    let rest = cwd.strip_prefix(project.trim_end_matches('/'));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    let rest = cwd.strip_prefix(project.trim_end_matches(['/', '\\']));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
 }
 
 /// Parses a time of an agent host: RFC 3339, or seconds or milliseconds since 1970. Returns
@@ -276,8 +276,8 @@ impl Window {
             .and_then(|step| step.cwd.as_deref())
             .unwrap_or_default();
         let workspace = cwd
-            .trim_end_matches('/')
-            .rsplit('/')
+            .trim_end_matches(['/', '\\'])
+            .rsplit(['/', '\\'])
             .next()
             .unwrap_or_default();
         let asked = asked(self.remarks.iter(), episode.fail_step).or(self.task.as_deref());
@@ -384,7 +384,7 @@ mod tests {
             .iter()
             .map(|f| {
                 (
-                    f.path.strip_prefix(&root).unwrap().to_str().unwrap(),
+                    named::relative(&f.path, &root).display().to_string(),
                     f.named,
                 )
             })
@@ -397,6 +397,7 @@ mod tests {
                 ("b/2.jsonl", false),
                 ("b/c.txt", true)
             ]
+            .map(|(name, named)| (name.to_owned(), named))
         );
         assert!(files(&[root.join("none")]).is_err());
     }

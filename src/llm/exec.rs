@@ -268,6 +268,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn the_prompt_goes_in_and_the_answer_comes_out() {
         let answer = ask("cat", "what is ä€😀?", |_| {}).unwrap();
         assert_eq!(answer, "be brief\n\nwhat is ä€😀?");
@@ -278,6 +279,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn long_prompts_and_answers_do_not_block_each_other() {
         let long = "ä".repeat(1 << 20);
         let answer = ask("cat; cat <&- 2>/dev/null; true", &long, |_| {}).unwrap();
@@ -287,6 +289,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn a_failure_shows_the_end_of_standard_error() {
         let error = ask(
             "echo half; seq 1 10000 >&2; echo no credit >&2; exit 3",
@@ -313,6 +316,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn the_time_limit_kills_the_children_too() {
         let dir = tempfile::tempdir().unwrap();
         let mark = dir.path().join("mark");
@@ -333,6 +337,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn a_child_that_keeps_the_pipe_open_does_not_keep_us() {
         let start = Instant::now();
         let answer = ask("sleep 5 & echo done", "", |_| {}).unwrap();
@@ -341,6 +346,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn endless_answers_end_at_the_limit() {
         let error = ask("yes", "", |c| c.max_bytes = 10_000).unwrap_err();
         assert!(

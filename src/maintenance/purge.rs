@@ -232,10 +232,7 @@ fn left_in_skills(skills_dir: &Path) -> Vec<String> {
     let Ok(skills) = Skills::open(skills_dir) else {
         return found;
     };
-    let shown = |path: &Path| {
-        let path = path.strip_prefix(skills.project()).unwrap_or(path);
-        path.display().to_string()
-    };
+    let shown = |path: &Path| skills.shown(path);
     let listed = skills
         .list()
         .map(|listing| listing.skills)

@@ -389,6 +389,7 @@ fn remove_tree(at: &Handle, name: &OsStr, shown: &Path, depth: usize) -> io::Res
         }
         Some(_) => return absent(sys::unlink(at, name)).map(drop),
     }
+    sys::remove_open_tree(at, name)?;
     let Some(directory) = absent(open_step(at, name, shown))? else {
         return Ok(());
     };

@@ -22,6 +22,7 @@
 //! | `process` | a started program ends with all that it has started |
 //! | `signals` | interrupts, and requests to end |
 //! | `sockets` | sockets of a database client |
+//! | `user` | directories of the user |
 //!
 //! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
 //! when its process ends in any way.
@@ -48,6 +49,7 @@ mod system;
 mod temporary;
 #[cfg(unix)]
 mod unix;
+mod user;
 #[cfg(windows)]
 mod windows;
 mod write;
@@ -58,6 +60,7 @@ pub use refused::{Reason, Refused};
 pub use state::FileState;
 pub(crate) use state::PositionedFile;
 pub use temporary::is_temporary;
+pub(crate) use user::user_directories;
 
 #[cfg(test)]
 mod tests;

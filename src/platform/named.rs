@@ -102,7 +102,7 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
             file.set_permissions(old.permissions())?;
         }
         file.sync_all()?;
-        fs::rename(&temporary, path)?;
+        sys::rename_path(&temporary, path)?;
         sync_above(path)
     })();
     if written.is_err() {
@@ -160,12 +160,39 @@ pub(crate) fn directory(path: &Path) -> Directory {
 
 /// Resolves all links of a path.
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
-    path.canonicalize()
+    sys::real(path)
+}
+
+/// Resolves all links of a path whose last names need not exist.
+pub(crate) fn real_or_new(path: &Path) -> PathBuf {
+    for above in path.ancestors() {
+        if let (Ok(mut real), Ok(rest)) = (real(above), path.strip_prefix(above)) {
+            real.extend(rest.components());
+            return real;
+        }
+    }
+    path.to_owned()
 }
 
 /// Resolves all links of a path; returns the path itself if that fails.
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     real(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns a path relative to a directory, with `/` between its names on every system, as records
+/// and reports hold it; the path itself if it is elsewhere.
+pub(crate) fn relative(path: &Path, directory: &Path) -> PathBuf {
+    let Ok(below) = path.strip_prefix(directory) else {
+        return path.to_owned();
+    };
+    let mut slashed = OsString::new();
+    for name in below.components() {
+        if !slashed.is_empty() {
+            slashed.push("/");
+        }
+        slashed.push(name);
+    }
+    slashed.into()
 }
 
 /// Removes an empty directory.

@@ -37,6 +37,11 @@ impl Skills {
         &self.root.project
     }
 
+    /// Path for display and for records, relative to the project root.
+    pub fn shown(&self, path: &Path) -> String {
+        self.root.shown(path).display().to_string()
+    }
+
     /// Loads a skill.
     ///
     /// # Errors

@@ -146,8 +146,7 @@ pub(super) fn place(
     name: &str,
 ) -> Result<(PathBuf, String), Error> {
     let path = skills.place(skill, &Path::new(DIRECTORY).join(name))?;
-    let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
-    let shown = shown.display().to_string();
+    let shown = skills.shown(&path);
     Ok((path, shown))
 }
 

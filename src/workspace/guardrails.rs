@@ -12,6 +12,7 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::model::{Kind, Reflexion, SkillPath};
+use crate::platform::named;
 use crate::skill::Skills;
 use crate::skill::guardrails::Guardrail;
 use crate::store::{Selection, Writer};
@@ -128,8 +129,7 @@ fn write(
         })();
         match done {
             Ok(true) => {
-                let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
-                written.push(shown.display().to_string());
+                written.push(skills.shown(&path));
             }
             Ok(false) => {}
             Err(error) => {
@@ -164,6 +164,8 @@ pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
 
 /// Path relative to the skills directory, as the rule records it.
 fn name(skills: &Skills, file: &Path) -> Option<String> {
-    let named = file.strip_prefix(skills.directory()).ok()?;
-    Some(named.to_string_lossy().into_owned())
+    file.starts_with(skills.directory()).then(|| {
+        let named = named::relative(file, skills.directory());
+        named.to_string_lossy().into_owned()
+    })
 }

@@ -279,7 +279,6 @@ impl Leaving<'_> {
     }
 
     fn shown(&self, path: &Path) -> String {
-        let shown = path.strip_prefix(self.skills.project()).unwrap_or(path);
-        shown.display().to_string()
+        self.skills.shown(path)
     }
 }

@@ -99,7 +99,8 @@ fn learn_without_a_path_reads_the_sessions_of_this_project() {
         lines.join("\n") + "\n"
     };
     let project = workspace.root().canonicalize().unwrap();
-    let project = project.to_str().unwrap();
+    // Hosts do not write the prefix that Windows gives resolved paths.
+    let project = project.to_str().unwrap().trim_start_matches(r"\\?\");
     let folder: String = project
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })

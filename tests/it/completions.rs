@@ -118,6 +118,7 @@ fn variable_alone_does_not_change_a_command() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn bash_completes_with_the_installed_script() {
     let workspace = workspace();
     let script = workspace

@@ -316,6 +316,7 @@ fn judged(workspace: &Workspace) -> usize {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn an_interrupted_run_keeps_what_was_paid_and_the_next_goes_on() {
     let workspace = many();
     workspace.write("hang", "");
@@ -341,6 +342,7 @@ fn an_interrupted_run_keeps_what_was_paid_and_the_next_goes_on() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn calls_and_costs_have_limits() {
     let workspace = many();
     let model = ["--model", "exec:python3 model.py"];

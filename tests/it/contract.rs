@@ -211,6 +211,7 @@ fn every_error_is_one_document_with_the_code_of_its_kind() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn warnings_and_notes_stand_on_standard_error() {
     let workspace = Workspace::sample();
     let skill = "hr/resume-screen";

@@ -14,18 +14,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{RUN_SCRIPTED, scripted};
+use crate::support::{RUN_SCRIPTED, scripted, skipped};
 use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
 const EXECUTIONS: &str = "episodic_memory.json";
 const CORRECTIONS: &str = "corrections.json";
 const RULES: &str = "reflexion_entries.json";
-/// Reports a skipped test and the reason prominently.
-pub(crate) fn skipped(why: &str) {
-    drop(writeln!(std::io::stderr(), "skipped: {why}"));
-}
-
 fn rule(case: &str) -> String {
     format!("When the application of case {case} names no employer, ALWAYS ask for one.")
 }

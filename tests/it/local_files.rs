@@ -53,6 +53,7 @@ const SHARED: &str = ".agentura/fixes.json";
 const LOCAL: &str = ".agentura/fixes.local.json";
 
 #[test]
+#[cfg_attr(windows, ignore = "it needs git")]
 fn git_sees_a_fix_when_it_is_approved_and_not_before() {
     let workspace = repository();
     let before = untracked(&workspace);
@@ -84,6 +85,7 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it needs git")]
 fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
     let workspace = repository();
     let old = json!({ "entries": [
@@ -115,6 +117,7 @@ fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it needs git")]
 fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     let workspace = repository();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);

@@ -14,6 +14,8 @@
     reason = "a test reads from top to bottom"
 )]
 
+// Not on Windows: what needs a terminal, signals, links, a shell, other users, a database server or the
+// agent hosts. Tests of modules that are there say in a comment what they need.
 mod agents_md;
 mod approve;
 mod audit;
@@ -22,12 +24,15 @@ mod bad_input;
 mod book;
 mod chat;
 mod checks;
+#[cfg(unix)]
 mod clients;
 mod completions;
 mod conformance;
 mod consolidate;
 mod contract;
+#[cfg(unix)]
 mod crowd;
+#[cfg(unix)]
 mod demo;
 mod disable;
 mod edit;
@@ -36,9 +41,11 @@ mod episodes;
 mod eval;
 mod experiment;
 mod export_import;
+#[cfg(unix)]
 mod exports;
 mod fake_model;
 mod garbage;
+#[cfg(unix)]
 mod git;
 mod guard;
 mod help;
@@ -53,21 +60,29 @@ mod learning;
 mod llm_wire;
 mod local_files;
 mod mcp;
+#[cfg(unix)]
 mod mcp_clients;
+#[cfg(unix)]
 mod mcp_conformance;
 mod memories;
 mod merge;
 mod models;
+#[cfg(unix)]
 mod more_clients;
 mod more_hosts;
+#[cfg(unix)]
 mod n8n;
+#[cfg(unix)]
 mod other_memories;
 mod output;
+#[cfg(unix)]
 mod pictures;
+#[cfg(unix)]
 mod postgres;
 mod price;
 mod procedures;
 mod purge;
+#[cfg(unix)]
 mod readme;
 mod reference;
 mod regression;
@@ -89,11 +104,13 @@ mod statusline;
 mod store;
 mod support;
 mod terminal;
+#[cfg(unix)]
 mod traces;
 mod undo;
 mod user_store;
 mod users;
 mod verify;
+#[cfg(unix)]
 mod watch;
 mod why;
 mod workspace;

@@ -466,6 +466,7 @@ fn a_local_server_is_used_without_a_key() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn a_program_is_asked_with_the_whole_prompt() {
     let workspace = Workspace::sample().naming_no_model();
     workspace.write(
@@ -573,6 +574,7 @@ fn run_without_a_model_answers_only_when_asked_to_or_from_the_same_case() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn a_foreign_workspace_executes_nothing_until_it_is_trusted() {
     let workspace = Workspace::sample().naming_no_model();
     workspace.write("model.sh", "touch executed; echo '{\"overall_score\": 1}'");

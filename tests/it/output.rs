@@ -39,6 +39,7 @@ fn run_prints_the_answer_on_stdout_and_the_report_on_stderr() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn answer_of_plain_text_has_no_terminal_sequences() {
     let workspace = workspace();
     workspace.write(
@@ -85,6 +86,7 @@ fn full_stdout_is_an_error_of_every_command() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn reader_that_leaves_early_and_closed_stdout_are_no_errors() {
     let workspace = workspace();
     let mut child = workspace

@@ -100,6 +100,7 @@ fn no_file_puts_a_procedure_into_a_prompt() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn execution_names_its_procedures_apart_from_its_rules() {
     let workspace = with(&[entry("PROC-001", &column())]);
     workspace.run(&["memory", "approve", "PROC-001"]).succeeds();

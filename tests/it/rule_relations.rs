@@ -117,6 +117,7 @@ fn judgement_of_a_model_decides_before_the_words() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn program_that_runs_a_model_sees_the_known_rules() {
     let (workspace, id) = related("same");
     let reply = workspace.read("replies.jsonl");

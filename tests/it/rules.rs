@@ -126,6 +126,7 @@ fn counts(workspace: &Workspace) -> [u64; 3] {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
     let workspace = ran();
     correct(&workspace, "Never name competitors in the summary", &[]);
@@ -399,6 +400,7 @@ const FIFTEEN: [&str; 15] = [
 ];
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn a_rejection_blames_the_rule_that_its_reason_is_about_or_none() {
     let workspace = ran();
     for rule in FIFTEEN {
@@ -460,6 +462,7 @@ fn a_rejection_blames_the_rule_that_its_reason_is_about_or_none() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn a_run_that_held_both_rules_counts_once_after_their_merge() {
     let workspace = ran();
     correct(&workspace, "Never name competitors in the summary", &[]);

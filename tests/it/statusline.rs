@@ -15,7 +15,7 @@ use crate::workspace::{Ran, Workspace};
 fn inputs(workspace: &Workspace) -> Vec<Value> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures/hosts/claude-code-2.1.329.statusline.jsonl");
-    let root = workspace.root().to_str().unwrap().to_owned();
+    let root = workspace.root_in_json();
     let text = fs::read_to_string(path).unwrap();
     let text = text.replace("/home/dev/project", &root);
     text.lines()

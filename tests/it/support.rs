@@ -8,7 +8,6 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
 use crate::workspace::{Ran, Workspace};
@@ -120,8 +119,15 @@ pub(crate) fn until(what: &str, holds: impl Fn() -> bool) {
     }
 }
 
-/// Interrupts a program as Ctrl-C does.
+/// Reports a skipped test and the reason prominently.
+pub(crate) fn skipped(why: &str) {
+    drop(writeln!(std::io::stderr(), "skipped: {why}"));
+}
+
+/// Interrupts a program as Ctrl-C does. Windows has no such signal to one process.
+#[cfg(unix)]
 pub(crate) fn interrupt(child: &Child) {
+    use rustix::process::{Pid, Signal};
     rustix::process::kill_process(Pid::from_child(child), Signal::INT).unwrap();
 }
 

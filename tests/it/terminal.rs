@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use crate::crowd::skipped;
+use crate::support::skipped;
 use crate::workspace::Workspace;
 
 /// A terminal with a shell in the project directory; closed when dropped.
@@ -17,6 +17,7 @@ impl Terminal {
     pub(crate) fn open(workspace: &Workspace, columns: u16, rows: u16) -> Option<Self> {
         let program = workspace.command();
         let top = workspace.root().parent().unwrap().to_owned();
+        #[cfg(unix)]
         std::os::unix::fs::symlink(program.get_program(), top.join("memctl")).unwrap();
         let path = std::env::var("PATH").unwrap_or_default();
         let terminal = Self {

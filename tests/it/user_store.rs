@@ -97,9 +97,7 @@ impl Projects {
     }
 
     fn store(&self) -> PathBuf {
-        self.workspace
-            .home()
-            .join(".local/share/memctl/user/.agentura")
+        self.workspace.state().join("user/.agentura")
     }
 }
 

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::crowd::skipped;
 use crate::fake_model::{Behaviour, FakeModel};
 use crate::hosts::hook;
 use crate::schemas::assert_valid;
+use crate::support::skipped;
 use crate::support::{EVER, RUN_SCRIPTED, Running, correction, interrupt, scripted, until};
 use crate::terminal::Terminal;
 use crate::workspace::{Ran, Workspace};

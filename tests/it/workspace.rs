@@ -15,6 +15,20 @@ use memctl::store::Scoped;
 use serde_json::Value;
 use tempfile::TempDir;
 
+#[cfg(unix)]
+use crate::postgres::{login_of_a_test, over_postgres};
+
+/// The tests start no database server on Windows.
+#[cfg(windows)]
+const fn over_postgres() -> bool {
+    false
+}
+
+#[cfg(windows)]
+const fn login_of_a_test() -> Option<String> {
+    None
+}
+
 /// The variable that names the database of a memory.
 const DATABASE: &str = "MEMCTL_DATABASE_URL";
 
@@ -26,7 +40,7 @@ pub(crate) const NOW: &str = "2026-02-20T12:43:41.681444+00:00";
 
 /// A temporary directory with `home/` and `project/`; removed when dropped.
 ///
-/// Where [`over_postgres`](crate::postgres::over_postgres) says so, its memory lies in a database: the
+/// Where [`over_postgres`] says so, its memory lies in a database: the
 /// directory becomes a copy with the first call of the program.
 pub(crate) struct Workspace {
     dir: TempDir,
@@ -43,7 +57,7 @@ impl Workspace {
         }
         // Runs repeat the nearest known case.
         let mut vars = vec![(MODEL.to_owned(), "offline".to_owned())];
-        if let Some(url) = crate::postgres::login_of_a_test() {
+        if let Some(url) = login_of_a_test() {
             vars.push((DATABASE.to_owned(), url));
         }
         Self {
@@ -87,7 +101,7 @@ impl Workspace {
     /// Signs a line of the undo journal as the user of this workspace would.
     pub(crate) fn signed(&self, line: &Value) -> String {
         use hmac::Mac as _;
-        let key = fs::read(self.home().join(".local/share/memctl/key")).unwrap();
+        let key = fs::read(self.state().join("key")).unwrap();
         let mut line: memctl::store::ChangeLine = serde_json::from_value(line.clone()).unwrap();
         let text = serde_json::to_string(&line).unwrap();
         let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(&key).unwrap();
@@ -110,6 +124,12 @@ impl Workspace {
     /// The project directory, in which the program runs.
     pub(crate) fn root(&self) -> PathBuf {
         self.dir.path().join("project")
+    }
+
+    /// The project directory as it stands in a JSON string.
+    pub(crate) fn root_in_json(&self) -> String {
+        let quoted = Value::from(self.root().to_str().unwrap()).to_string();
+        quoted.trim_matches('"').to_owned()
     }
 
     /// The user's home.
@@ -143,7 +163,7 @@ impl Workspace {
 
     /// What `status` calls the store.
     pub(crate) fn store_name() -> &'static str {
-        if crate::postgres::over_postgres() {
+        if over_postgres() {
             "PgStore"
         } else {
             "JSONStore"
@@ -154,7 +174,7 @@ impl Workspace {
     pub(crate) fn store(&self) -> Scoped {
         drop(self.command());
         let store = Scoped::new(self.root().join(".agentura"), Scope::All);
-        if !crate::postgres::over_postgres() {
+        if !over_postgres() {
             return store;
         }
         let url = self.vars.iter().find(|(name, _)| name == DATABASE);
@@ -166,7 +186,7 @@ impl Workspace {
 
     /// The program, ready to be started with more arguments.
     pub(crate) fn command(&self) -> Command {
-        if crate::postgres::over_postgres() {
+        if over_postgres() {
             self.joined.get_or_init(|| {
                 let name = self.dir.path().file_name().unwrap().to_string_lossy();
                 let name = format!("memory{}", name.replace('.', "-"));
@@ -186,8 +206,7 @@ impl Workspace {
         command
             .current_dir(self.root())
             .env_clear()
-            .env("HOME", self.home())
-            .env("TMPDIR", self.dir.path().join("tmp"))
+            .envs(self.user())
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("MEMCTL_NOW", NOW)
             // Whatever runs on the machine is nobody's model here.
@@ -195,6 +214,42 @@ impl Workspace {
             .envs(self.vars.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null());
         command
+    }
+
+    /// What names the directories of the user.
+    fn user(&self) -> Vec<(&'static str, PathBuf)> {
+        let temporary = self.dir.path().join("tmp");
+        if cfg!(unix) {
+            return vec![("HOME", self.home()), ("TMPDIR", temporary)];
+        }
+        let data = self.home().join("AppData");
+        let system = std::env::var_os("SystemRoot").unwrap_or_default();
+        vec![
+            ("USERPROFILE", self.home()),
+            ("APPDATA", data.join("Roaming")),
+            ("LOCALAPPDATA", data.join("Local")),
+            ("TMP", temporary),
+            // Sockets need it.
+            ("SystemRoot", system.into()),
+        ]
+    }
+
+    /// The directory of what the program knows about workspaces, such as approvals.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.home().join(if cfg!(windows) {
+            "AppData/Local/memctl/data"
+        } else {
+            ".local/share/memctl"
+        })
+    }
+
+    /// The directory of the user's settings.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.home().join(if cfg!(windows) {
+            "AppData/Roaming/memctl/config"
+        } else {
+            ".config/memctl"
+        })
     }
 
     /// Runs the program to its end.

@@ -8,11 +8,11 @@ use crate::store;
 
 use super::error::Error;
 
-/// Resolves a link to its file. Returns the path itself if there is no file yet.
+/// Resolves a link to its file. The path is the same before and after the file has been made.
 pub(in super::super) fn real_path(path: &Path) -> Result<PathBuf, Error> {
     let is_link = named::link_metadata(path).is_ok_and(|m| m.is_symlink());
     if !is_link && !named::exists(path) {
-        return Ok(path.to_owned());
+        return Ok(named::real_or_new(path));
     }
     named::real(path).map_err(|source| Error::Unreadable {
         path: path.to_owned(),

@@ -116,8 +116,19 @@ impl Call {
     }
 }
 
-/// Returns a path relative to the project or the working directory, without `.` and `..`.
+/// Returns a path relative to the project or the working directory, without `.` and `..`. Paths of
+/// Windows get `/` between their names, and before a drive.
 fn relative(path: &str, cwd: &str, root: &str) -> String {
+    let is_windows = has_drive(path) || has_drive(cwd);
+    let plain = |path: &str| match (is_windows, has_drive(path)) {
+        (false, _) => path.to_owned(),
+        (true, drive) => format!(
+            "{}{}",
+            if drive { "/" } else { "" },
+            path.replace('\\', "/")
+        ),
+    };
+    let [path, cwd, root] = &[path, cwd, root].map(plain);
     let whole = if path.starts_with('/') {
         path.to_owned()
     } else {
@@ -137,6 +148,11 @@ fn relative(path: &str, cwd: &str, root: &str) -> String {
         rest.strip_prefix('/').map(str::to_owned)
     };
     below(root).or_else(|| below(cwd)).unwrap_or(whole)
+}
+
+/// Returns `true` for an absolute path of Windows with a drive: `C:\a` or `C:/a`.
+fn has_drive(path: &str) -> bool {
+    matches!(path.as_bytes(), [letter, b':', b'/' | b'\\', ..] if letter.is_ascii_alphabetic())
 }
 
 #[cfg(test)]
@@ -174,6 +190,20 @@ mod tests {
         let is_indexed = terms_of_call(call).iter().any(|term| terms.contains(term));
         assert!(!found || is_indexed, "{call:?} {check:?}");
         found
+    }
+
+    #[test]
+    fn paths_of_windows_are_relative_to_the_project() {
+        let check = |path: &str, expected: &str| {
+            let found = relative(path, r"C:\Users\u\p\web", r"C:\Users\u\p");
+            assert_eq!(found, expected, "{path}");
+        };
+        check(r"C:\Users\u\p\src\main.rs", "src/main.rs");
+        check("C:/Users/u/p/src/main.rs", "src/main.rs");
+        check(r"..\src\.\main.rs", "src/main.rs");
+        check("index.html", "web/index.html");
+        check(r"D:\other", "/D:/other");
+        assert_eq!(relative(r"a\b", "/p", "/p"), r"a\b");
     }
 
     #[test]

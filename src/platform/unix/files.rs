@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{
     DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -122,6 +122,12 @@ pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&at.0, name, AtFlags::empty())?)
 }
 
+/// Does nothing: files that are open are removed one by one.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(in crate::platform) const fn remove_open_tree(_: &Handle, _: &OsStr) -> io::Result<()> {
+    Ok(())
+}
+
 /// Removes an empty directory.
 pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&at.0, name, AtFlags::REMOVEDIR)?)
@@ -135,6 +141,24 @@ pub(in crate::platform) fn rename(
     new: &OsStr,
 ) -> io::Result<()> {
     Ok(rustix::fs::renameat(&from.0, name, &to.0, new)?)
+}
+
+/// Renames a file that a user names, replacing the target.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
+    std::fs::rename(from, to)
+}
+
+/// Resolves all links of a path.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn real(path: &Path) -> io::Result<PathBuf> {
+    std::fs::canonicalize(path)
 }
 
 /// Swaps two names in a directory atomically.

@@ -1,7 +1,11 @@
 //! Processes on Unix.
 
+use std::path::PathBuf;
+
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
+
+use crate::platform::user::UserDirectories;
 
 pub(crate) const USUAL_EDITOR: &str = "vi";
 
@@ -29,4 +33,12 @@ impl Leader {
 /// Returns the number of the user, as text.
 pub(in crate::platform) fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+/// Changes nothing: the variables have been taken already.
+pub(in crate::platform) fn set_by_variables(
+    found: UserDirectories,
+    _: &dyn Fn(&str) -> Option<PathBuf>,
+) -> UserDirectories {
+    found
 }

@@ -6,15 +6,17 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
-use std::io;
+use std::io::{self, Seek as _};
 use std::os::windows::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf, Prefix};
 
 use winapi_util::file::information;
 
 use crate::platform::kind::FoundKind;
 use crate::platform::state::FileState;
 use crate::platform::system::Access;
+
+use super::replace;
 
 /// Opens directories too.
 const BACKUP_SEMANTICS: u32 = 0x0200_0000;
@@ -69,15 +71,35 @@ pub(in crate::platform) fn open_directory(at: &Handle, name: &OsStr) -> io::Resu
 }
 
 /// Opens a file.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are opened by its path, which it keeps"
-)]
 pub(in crate::platform) fn open_file(
     at: &Handle,
     name: &OsStr,
     access: Access,
 ) -> io::Result<File> {
+    let path = at.path.join(name);
+    // A file that is just being replaced is not created in its place.
+    let found = match access {
+        Access::UpdateOrCreate | Access::Append if kind(at, name)?.is_none() => None,
+        _ => Some(open_path(&path, access)),
+    };
+    match found {
+        Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+            if replace::bring_back(&path) {
+                open_path(&path, access)
+            } else {
+                Err(error)
+            }
+        }
+        Some(opened) => opened,
+        None => open_path(&path, access),
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are opened by its path, which it keeps"
+)]
+fn open_path(path: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match access {
         Access::Read => options.read(true),
@@ -86,9 +108,7 @@ pub(in crate::platform) fn open_file(
         Access::Append => options.append(true).create(true),
         Access::Create => options.write(true).create_new(true),
     };
-    let file = options
-        .custom_flags(OPEN_REPARSE_POINT)
-        .open(at.path.join(name))?;
+    let file = options.custom_flags(OPEN_REPARSE_POINT).open(path)?;
     if file.metadata()?.is_symlink() {
         return Err(io::Error::from_raw_os_error(CANNOT_ACCESS));
     }
@@ -97,7 +117,11 @@ pub(in crate::platform) fn open_file(
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
 pub(in crate::platform) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
-    kind_of_path(&at.path.join(name))
+    let path = at.path.join(name);
+    match kind_of_path(&path)? {
+        None if replace::bring_back(&path) => kind_of_path(&path),
+        kind => Ok(kind),
+    }
 }
 
 /// Returns the kind of a path, following links except in the last component.
@@ -155,17 +179,42 @@ pub(in crate::platform) fn make_directories(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
 }
 
-/// Removes a file, or a link itself.
+/// Removes a file, or a link itself. The name is free at once, also if the file is open.
 #[expect(
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
 pub(in crate::platform) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
+    if replace::discard(&path) {
+        return Ok(());
+    }
     match std::fs::remove_file(&path) {
         // A link to a directory is a directory itself.
         Err(error) if kind_of_path(&path)? == Some(FoundKind::Link) => {
             std::fs::remove_dir(&path).map_err(|_| error)
+        }
+        done => done,
+    }
+}
+
+/// Removes a directory with its content, also files that are open: the library's function removes
+/// with the semantics of POSIX where the file system has them, and follows no link. Elsewhere, and
+/// for locked files under Wine, what is open gets a temporary name beside the directory first.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are removed by its path, which it keeps"
+)]
+pub(in crate::platform) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
+    let path = at.path.join(name);
+    let remove = || match std::fs::remove_dir_all(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    };
+    match remove() {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            replace::move_out(&path, &at.path);
+            remove()
         }
         done => done,
     }
@@ -181,17 +230,48 @@ pub(in crate::platform) fn remove_directory(at: &Handle, name: &OsStr) -> io::Re
 }
 
 /// Renames an entry, replacing the target.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are renamed by its path, which it keeps"
-)]
 pub(in crate::platform) fn rename(
     from: &Handle,
     name: &OsStr,
     to: &Handle,
     new: &OsStr,
 ) -> io::Result<()> {
-    std::fs::rename(from.path.join(name), to.path.join(new))
+    replace::rename_over(&from.path.join(name), &to.path.join(new))
+}
+
+/// Renames a file that a user names, replacing the target, which may be open.
+pub(in crate::platform) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
+    replace::rename_over(from, to)
+}
+
+/// Resolves all links of a path. The system's answer, `\\?\C:\a`, is given as `C:\a` where both name
+/// the same, so that a path is the same one whether it was resolved or not.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn real(path: &Path) -> io::Result<PathBuf> {
+    let real = std::fs::canonicalize(path)?;
+    let mut parts = real.components();
+    let Some(Component::Prefix(prefix)) = parts.next() else {
+        return Ok(real);
+    };
+    let mut plain = match prefix.kind() {
+        Prefix::VerbatimDisk(letter) => OsString::from(format!("{}:", char::from(letter))),
+        Prefix::VerbatimUNC(server, share) => {
+            let mut start = OsString::from(r"\\");
+            start.push(server);
+            start.push(r"\");
+            start.push(share);
+            start
+        }
+        _ => return Ok(real),
+    };
+    plain.push(parts.as_path());
+    // Names of devices, and names that end in a dot or a blank, mean something else there.
+    let plain = PathBuf::from(plain);
+    let is_same = std::path::absolute(&plain).is_ok_and(|there| there.as_os_str() == plain);
+    Ok(if is_same { plain } else { real })
 }
 
 /// Fails: the system cannot swap two names.
@@ -306,8 +386,16 @@ pub(in crate::platform) const fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Reads or writes at an offset, and lets the position of the file be as it was: here, both move it.
+fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+    let position = file.stream_position()?;
+    let done = act();
+    file.seek(io::SeekFrom::Start(position))?;
+    done
+}
+
 pub(in crate::platform) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    file.seek_read(into, at)
+    keeping_position(file, || file.seek_read(into, at))
 }
 
 pub(in crate::platform) fn read_exact_at(
@@ -316,7 +404,7 @@ pub(in crate::platform) fn read_exact_at(
     mut at: u64,
 ) -> io::Result<()> {
     while !into.is_empty() {
-        match file.seek_read(into, at) {
+        match read_at(file, into, at) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(read) => {
                 into = &mut into[read..];
@@ -335,7 +423,7 @@ pub(in crate::platform) fn write_all_at(
     mut at: u64,
 ) -> io::Result<()> {
     while !bytes.is_empty() {
-        match file.seek_write(bytes, at) {
+        match keeping_position(file, || file.seek_write(bytes, at)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => {
                 bytes = &bytes[written..];

@@ -2,5 +2,6 @@
 
 pub(super) mod files;
 pub(super) mod process;
+mod replace;
 pub(super) mod signals;
 pub(super) mod sockets;

@@ -1,6 +1,10 @@
 //! Processes on Windows.
 
+use std::path::PathBuf;
+
 use tokio::process::{Child, Command};
+
+use crate::platform::user::UserDirectories;
 
 pub(crate) const USUAL_EDITOR: &str = "notepad.exe";
 
@@ -24,4 +28,18 @@ impl Leader {
 /// Returns a name for a user without one; Windows sets `USERNAME` in every session.
 pub(in crate::platform) fn user() -> String {
     "unknown user".to_owned()
+}
+
+/// Takes the directories that variables name, as the agent hosts do, which run on Node. They are
+/// those of the system, unless the user has set them.
+pub(in crate::platform) fn set_by_variables(
+    found: UserDirectories,
+    var: &dyn Fn(&str) -> Option<PathBuf>,
+) -> UserDirectories {
+    let named = |name: &str, below: &str| var(name).map(|directory| directory.join(below));
+    UserDirectories {
+        home: var("USERPROFILE").or(found.home),
+        settings: named("APPDATA", r"memctl\config").or(found.settings),
+        data: named("LOCALAPPDATA", r"memctl\data").or(found.data),
+    }
 }

@@ -41,8 +41,7 @@ pub(super) fn guardrails(
                     continue;
                 }
             };
-            let shown = path.strip_prefix(skills.project()).unwrap_or(&path);
-            let shown = shown.display().to_string();
+            let shown = skills.shown(&path);
             let differing = rules.iter().filter_map(|rule| {
                 let line = rule_in(&text, &rule.correction_id)?;
                 let is_same = line.split_whitespace().eq(rule.rule.split_whitespace());

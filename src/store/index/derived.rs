@@ -148,8 +148,12 @@ mod tests {
         let (one, two) = (derived.map("1").unwrap(), derived.map("2").unwrap());
         assert_eq!((&*one, &*two), (&b"one!"[..], &b"two\0x\0\0\0"[..]));
         assert!(writer.keep(b"second", &names(&["2"])));
-        assert!(derived.map("1").is_none());
+        // Windows removes a mapped file only when nobody reads it any more.
+        assert!(derived.map("1").is_none() || cfg!(windows));
         assert_eq!(&*one, b"one!");
+        drop(one);
+        assert!(writer.keep(b"second", &names(&["2"])));
+        assert!(derived.map("1").is_none());
         assert_eq!(derived.list().unwrap(), b"second");
     }
 

@@ -230,6 +230,7 @@ fn case_04_numbers_of_a_better_output_stay_as_they_were_written() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn case_05_text_in_any_script_comes_back_equal() {
     let workspace = Workspace::sample();
     let text = "résumé — 日本語 😀 \u{7f} \\ \" / \u{2028} é";

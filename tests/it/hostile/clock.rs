@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::crowd::skipped;
+use crate::support::skipped;
 use crate::support::with_input;
 use crate::workspace::{Ran, Workspace};
 

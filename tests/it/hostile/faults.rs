@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::crowd::skipped;
+use crate::support::skipped;
 use crate::support::{RUN_SCRIPTED, scripted};
 use crate::workspace::{Workspace, copy};
 

@@ -6,22 +6,31 @@ mod agent_corrections;
 mod clock;
 mod clone;
 mod connections;
+#[cfg(unix)]
 pub(crate) mod database_explain;
+#[cfg(unix)]
 pub(crate) mod database_locks;
+#[cfg(unix)]
 pub(crate) mod database_logins;
+#[cfg(unix)]
 pub(crate) mod database_origins;
+#[cfg(unix)]
 pub(crate) mod database_tls;
 mod evidence;
+#[cfg(unix)]
 mod faults;
 mod fences;
 mod forgeries;
 mod guardrails;
 mod hand_edits;
 mod injection;
+#[cfg(unix)]
 mod links;
 mod locks;
 mod promises;
+#[cfg(unix)]
 mod scaling;
 mod secrets;
+#[cfg(unix)]
 mod storm;
 mod tokens;

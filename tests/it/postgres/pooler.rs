@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::server::user;
 use super::{ANN, Client, Store};
-use crate::crowd::skipped;
 use crate::support::free_port;
+use crate::support::skipped;
 use crate::workspace::Workspace;
 
 const PROGRAM: &str = "/usr/sbin/pgbouncer";

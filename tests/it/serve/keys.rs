@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::access::{base64, sign};
 use super::{Served, bearer};
-use crate::crowd::skipped;
+use crate::support::skipped;
 use crate::workspace::Workspace;
 
 /// Somebody who offers keys.

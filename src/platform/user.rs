@@ -1,0 +1,37 @@
+//! Directories of the user who runs the program.
+
+use std::path::PathBuf;
+
+use super::system;
+
+/// Directories that belong to a user; `None` where the system names none.
+///
+/// | | home | settings | data |
+/// |---|---|---|---|
+/// | Linux | `$HOME` | `$XDG_CONFIG_HOME/memctl` | `$XDG_DATA_HOME/memctl` |
+/// | macOS | `$HOME` | `~/Library/Application Support/memctl` | the same |
+/// | Windows | `%USERPROFILE%` | `%APPDATA%\memctl\config` | `%LOCALAPPDATA%\memctl\data` |
+///
+/// Without a variable, the system is asked.
+#[derive(Debug, Default)]
+pub(crate) struct UserDirectories {
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) settings: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+}
+
+/// Returns the directories of the user; `var` gives the value of a variable that is not empty.
+pub(crate) fn user_directories(var: &dyn Fn(&str) -> Option<PathBuf>) -> UserDirectories {
+    let base = directories::BaseDirs::new();
+    let project = directories::ProjectDirs::from("", "", "memctl");
+    let found = UserDirectories {
+        home: base.map(|base| base.home_dir().to_owned()),
+        settings: project
+            .as_ref()
+            .map(|project| project.config_dir().to_owned()),
+        data: project
+            .as_ref()
+            .map(|project| project.data_local_dir().to_owned()),
+    };
+    system::process::set_by_variables(found, var)
+}
