@@ -17,13 +17,15 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns a number that grows with every write.
     fn clock(&self) -> Result<i64, Fault>;
 
-    /// Passes the changes after the given number to `take`, oldest first, in batches. Returns the
-    /// number of the last change.
+    /// Passes the changes after the given number to `take`, oldest first, in batches.
     fn changes(
         &self,
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
-    ) -> Result<i64, Error>;
+    ) -> Result<Fetched, Error>;
+
+    /// Disables the memory for a user, or enables it again.
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
 
     /// Adds lines of the log of agents. Lines that are there already stay as they are.
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
@@ -81,6 +83,15 @@ pub struct SharedLine {
     pub id: String,
     /// JSON text.
     pub text: String,
+}
+
+/// State of a database after all changes were passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the last change.
+    pub seq: i64,
+    /// Users for whom the memory is disabled.
+    pub disabled_users: Vec<String>,
 }
 
 /// Progress of a database, or of a copy.

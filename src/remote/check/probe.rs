@@ -12,7 +12,10 @@ const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
 /// All tables of records and logs, with their schemas.
 fn tables() -> impl Iterator<Item = String> {
     let records = TABLES.iter().map(|table| format!("public.{table}"));
-    records.chain(LOGS.iter().map(|table| format!("memctl.{table}")))
+    let logs = LOGS.iter().map(|table| format!("memctl.{table}"));
+    records
+        .chain(logs)
+        .chain(["memctl.disabled_users".to_owned()])
 }
 
 /// `INSERT` statement of a sample row for a table, owned by `user` (an SQL expression).
@@ -39,6 +42,10 @@ fn sample(table: &str, user: &str) -> String {
             "insert into {table} (held_by, origin, entry_id, entry, session, error_key, hints, withheld, overcome,
                helped, repeats, steps, created_at)
              values ({user}, 'memctl-check', repeat('0', 32), '{{}}', '', '', '{{}}', false, false, false, 0, 0, now())"
+        ),
+        "memctl.disabled_users" => format!(
+            "insert into {table} (held_by, origin, sub, is_disabled)
+             values ({user}, 'memctl-check', 'probe', false)"
         ),
         _ => format!(
             "insert into {table} (user_id, origin, entry_id, entry)
@@ -91,8 +98,13 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
         .await?;
     let of_another = count(transaction).await?;
     for table in tables() {
+        let column = if table == "memctl.disabled_users" {
+            "is_disabled"
+        } else {
+            "entry"
+        };
         for change in [
-            format!("update {table} set entry = entry"),
+            format!("update {table} set {column} = {column}"),
             format!("delete from {table}"),
         ] {
             transaction.batch_execute("savepoint change").await?;

@@ -2,6 +2,7 @@
 //!
 //! - `turn`: serialised writes. `fetch`: changes of other writers.
 //! - `join`: turns a directory into a copy. `listen`: change notifications. `logs`: log of agents.
+//! - `switch`: users for whom a memory is disabled.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
 //! a runtime with one thread, on which its sessions run.
@@ -14,6 +15,7 @@ mod fetch;
 mod join;
 mod listen;
 mod logs;
+mod switch;
 mod turn;
 
 use std::fmt;
@@ -23,7 +25,9 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::store::{self, Fault, Primary, PrimaryChange, PrimaryName, SharedLine, SharedLog, Turn};
+use crate::store::{
+    self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, SharedLog, Turn,
+};
 
 use super::address::Address;
 use super::connection::Connection;
@@ -211,7 +215,7 @@ impl Primary for PgStore {
         &self,
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), store::Error>,
-    ) -> Result<i64, store::Error> {
+    ) -> Result<Fetched, store::Error> {
         let (send, receive) = tokio::sync::mpsc::channel::<Vec<PrimaryChange>>(2);
         let shared = Arc::clone(&self.shared);
         let fetching = async move {
@@ -219,6 +223,14 @@ impl Primary for PgStore {
             fetch::changes(&reader, &shared.name.origin, after, &send).await
         };
         self.stream(fetching, receive, take, store::Error::Primary)
+    }
+
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
+        let (shared, user) = (Arc::clone(&self.shared), user.to_owned());
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            switch::put(&reader, &shared.name.origin, &user, is_disabled).await
+        })
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {

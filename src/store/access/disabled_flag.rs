@@ -47,14 +47,17 @@ impl Scoped {
         store.filter(|store| !is_disabled(store.directory()))
     }
 
-    /// Fails if the memory is disabled.
+    /// Fails if the memory is disabled, for everybody or for the user who asks.
     pub(crate) fn must_be_enabled(&self) -> Result<(), Error> {
-        if !self.regardless && is_disabled(self.directory()) {
+        if self.regardless {
+            return Ok(());
+        }
+        if is_disabled(self.directory()) {
             return Err(Error::Disabled {
                 path: marker(self.directory()),
             });
         }
-        Ok(())
+        self.must_be_enabled_for_viewer()
     }
 
     /// Disables the memory; `false` if it was disabled already. On return no writer is active.
