@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// Expected functions: signature or name, and `true` for `security definer`.
-const FUNCTIONS: [(&str, bool); 31] = [
+const FUNCTIONS: [(&str, bool); 32] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -28,6 +28,7 @@ const FUNCTIONS: [(&str, bool); 31] = [
     ("memctl.searched_models(uuid)", false),
     ("memctl.admit_service_role()", false),
     ("memctl.hybrid_search_of_all", false),
+    ("memctl.match_held_memory", false),
     ("memctl.hide_statistics()", false),
     ("memctl.stamp()", false),
     ("memctl.write_fts()", false),

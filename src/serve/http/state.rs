@@ -224,7 +224,10 @@ impl Server {
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || {
             let workspace = server.workspace(&caller, why);
-            workspace.store.must_be_enabled()?;
+            if workspace.store.must_be_enabled().is_err() {
+                // Another server may have enabled it again.
+                remote::catch_up(&workspace.store)?;
+            }
             Ok(workspace)
         };
         Self::call(slot, open, async move |workspace| work(workspace)).await

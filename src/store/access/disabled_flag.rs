@@ -49,15 +49,21 @@ impl Scoped {
 
     /// Fails if the memory is disabled, for everybody or for the user who asks.
     pub(crate) fn must_be_enabled(&self) -> Result<(), Error> {
+        self.must_be_enabled_for_all()?;
         if self.regardless {
             return Ok(());
         }
-        if is_disabled(self.directory()) {
+        self.must_be_enabled_for_viewer()
+    }
+
+    /// Fails if the memory is disabled for everybody.
+    pub(crate) fn must_be_enabled_for_all(&self) -> Result<(), Error> {
+        if !self.regardless && is_disabled(self.directory()) {
             return Err(Error::Disabled {
                 path: marker(self.directory()),
             });
         }
-        self.must_be_enabled_for_viewer()
+        Ok(())
     }
 
     /// Disables the memory; `false` if it was disabled already. On return no writer is active.

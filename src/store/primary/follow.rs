@@ -26,7 +26,14 @@ impl Scoped {
     /// call. Does nothing if the files are the primary store. Returns `true` if there were changes. Fails
     /// if the memory is disabled.
     pub fn catch_up(&self) -> Result<bool, Error> {
+        self.must_be_enabled_for_all()?;
+        let changed = self.fetch_changes()?;
+        // The list of users may have come with the changes.
         self.must_be_enabled()?;
+        Ok(changed)
+    }
+
+    fn fetch_changes(&self) -> Result<bool, Error> {
         let Some(primary) = &self.primary else {
             return match self.primary_name()? {
                 Some(_) => Err(Error::NoPrimary {
@@ -45,13 +52,9 @@ impl Scoped {
         // then, because writers wait for the lock.
         let now = reached(self.directory());
         if now != before && now.is_some_and(|now| now.clock >= clock) {
-            drop(lock);
-            self.must_be_enabled()?;
             return Ok(true);
         }
         fetch(self, &lock, primary.as_ref())?;
-        // Another copy may have disabled it for this user.
-        self.must_be_enabled()?;
         Ok(true)
     }
 }
