@@ -9,6 +9,11 @@ use crate::remote::{LOGS, TABLES};
 /// The id of a user that does not exist.
 const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
 
+/// Name of a table in a message.
+fn shown(table: &str) -> &str {
+    table.strip_prefix("public.").unwrap_or(table)
+}
+
 /// All tables of records and logs, with their schemas.
 fn tables() -> impl Iterator<Item = String> {
     let records = TABLES.iter().map(|table| format!("public.{table}"));
@@ -75,7 +80,7 @@ pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<St
         let denied =
             matches!(&tried, Err(e) if e.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE));
         if !denied {
-            wrong.push(format!("`{table}` takes rows in another's name"));
+            wrong.push(format!("`{}` takes rows in another's name", shown(&table)));
         }
         transaction
             .batch_execute("rollback to savepoint forged")
@@ -110,7 +115,7 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
             transaction.batch_execute("savepoint change").await?;
             let changed = transaction.execute(&change, &[]).await;
             if changed.is_ok_and(|rows| rows > 0) {
-                wrong.push(format!("another user can change `{table}`"));
+                wrong.push(format!("another user can change `{}`", shown(&table)));
             }
             transaction
                 .batch_execute("rollback to savepoint change")
@@ -121,6 +126,7 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
         .batch_execute("set local memctl.probe = 'off'")
         .await?;
     for ((table, own), of_another) in tables().zip(own).zip(of_another) {
+        let table = shown(&table);
         if own == 0 {
             wrong.push(format!("a row of `{table}` is not seen by its own user"));
         }
