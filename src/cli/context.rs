@@ -61,7 +61,7 @@ impl Context {
         Self {
             why,
             change: AuditContext::change_name(&random()),
-            off: Off::of(&environment, &places),
+            off: Off::of(&environment, &places, global.user.as_deref()),
             places,
             given_scope: global.scope.clone(),
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
@@ -75,7 +75,7 @@ impl Context {
     /// Returns the context for another workspace, without scope or user.
     pub(super) fn elsewhere(&self, places: Places) -> Self {
         Self {
-            off: Off::of(&self.environment, &places),
+            off: Off::of(&self.environment, &places, None),
             places,
             environment: self.environment.clone(),
             printer: self.printer.clone(),
@@ -114,7 +114,7 @@ impl Context {
             .seen_by(viewer)
             .acting(audit_context);
         let store = store.trusting(self.environment.approvals(&self.places.memory));
-        if self.off.is_some() {
+        if matches!(self.off, Some(Off::Marker(_) | Off::Variable(_))) {
             // No file of the memory is read.
             return Ok(store);
         }
@@ -122,6 +122,11 @@ impl Context {
             Some(primary) => store.backed_by(primary),
             None => store,
         })
+    }
+
+    /// Returns the user of the command line.
+    pub(super) fn given_user(&self) -> Option<&str> {
+        self.user.as_deref()
     }
 
     /// Loads the settings and prints their warnings.

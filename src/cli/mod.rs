@@ -148,6 +148,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         // Fast path for hook events, without building the other commands.
         let host = host.to_string_lossy();
         let answer = learning::hook::hook(&environment, &host, read_only, None);
+        primary::share_lines();
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -200,6 +201,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
             error.kind.code()
         }
     };
+    primary::share_lines();
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 

@@ -1,14 +1,15 @@
 //! Reasons why memory is switched off.
 //!
-//! Two switches turn memory off: the marker file in the memory directory, for every user of it, and
-//! `MEMCTL_MEMORY=off`, for one process. Either of them is enough.
+//! Three switches turn memory off: the marker file in the memory directory, for every user of it; the list
+//! of users there, for one of them; and `MEMCTL_MEMORY=off`, for one process. Each of them is enough.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::config::{Environment, Places};
+use crate::config::{Config, Environment, Places};
+use crate::model::Viewer;
 use crate::platform::Directory;
-use crate::store::is_disabled;
+use crate::store::{disabled_users, is_disabled};
 
 /// Variable that switches memory off for one process.
 const VARIABLE: &str = "MEMCTL_MEMORY";
@@ -20,12 +21,21 @@ pub(super) enum Off {
     Marker(PathBuf),
     /// The environment variable, with its value.
     Variable(String),
+    /// The list of users, with the current one.
+    User(String),
 }
 
 impl fmt::Display for Off {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Marker(path) => write!(f, "memory is disabled by `{}`", path.display()),
+            Self::User(user) => {
+                write!(
+                    f,
+                    "memory is disabled for the user `{}`",
+                    user.escape_debug()
+                )
+            }
             Self::Variable(value) => write!(f, "memory is disabled by `{VARIABLE}={value}`"),
         }
     }
@@ -35,20 +45,44 @@ impl Off {
     /// Returns the reason why memory is off; `None` while it is on. An unknown value of the
     /// variable switches it off too: the user meant something, and unwanted writes cannot be
     /// undone.
-    pub(super) fn of(environment: &Environment, places: &Places) -> Option<Self> {
+    /// `user` is the user of the command line.
+    pub(super) fn of(
+        environment: &Environment,
+        places: &Places,
+        user: Option<&str>,
+    ) -> Option<Self> {
         let value = environment.var(VARIABLE).unwrap_or_default();
         let on = ["", "on", "1", "true", "yes"];
         if !on.contains(&value.trim().to_lowercase().as_str()) {
             return Some(Self::Variable(value));
         }
-        is_disabled(&Directory::at(&places.memory))
-            .then(|| Self::Marker(places.memory.join("disabled")))
+        let memory = Directory::at(&places.memory);
+        if is_disabled(&memory) {
+            return Some(Self::Marker(places.memory.join("disabled")));
+        }
+        // The store refuses users while the list cannot be read.
+        let users = disabled_users(&memory).unwrap_or_default();
+        if users.is_empty() {
+            return None;
+        }
+        let flags: Vec<_> = user
+            .map(|user| ("user", user.to_owned()))
+            .into_iter()
+            .collect();
+        let config = Config::load(environment, &places.memory, &flags).ok()?;
+        match config.viewer().ok()? {
+            Viewer::User(user) if users.iter().any(|known| known == user.as_str()) => {
+                Some(Self::User(user.to_string()))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the way to switch memory on again.
     pub(super) fn hint(&self) -> String {
         match self {
             Self::Marker(_) => "memctl memory enable".to_owned(),
+            Self::User(user) => format!("memctl memory enable --user {user}"),
             Self::Variable(_) => format!("unset {VARIABLE}, or set it to `on`"),
         }
     }
@@ -66,7 +100,7 @@ mod tests {
         let off = |value: &str| {
             let vars = [(VARIABLE, value), ("AGENTURA_KNOWLEDGE_DIR", "m")];
             let environment = Environment::fixed(home.path(), home.path(), &vars);
-            Off::of(&environment, &Places::find(&environment, None))
+            Off::of(&environment, &Places::find(&environment, None), None)
         };
         for on in ["", "on", "1", "TRUE", "yes"] {
             assert_eq!(off(on), None, "{on}");

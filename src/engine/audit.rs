@@ -39,7 +39,7 @@ pub fn audit(store: &Scoped, filter: &AuditFilter) -> Result<AuditReport, Error>
         total: 0,
         lines: VecDeque::new(),
     };
-    store.audited(&mut |line| {
+    store.audited_by_all(&mut |line| {
         let of =
             |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         let is_wanted = of(&filter.who, &|who| line.who == who)

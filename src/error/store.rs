@@ -55,6 +55,10 @@ impl Explain for store::Error {
                 )),
             ),
             Self::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
+            Self::DisabledForUser { user } => (
+                Kind::Permission,
+                Some(format!("memctl memory enable --user {user}")),
+            ),
             Self::NoPrimary { .. } => (
                 Kind::Remote,
                 Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),

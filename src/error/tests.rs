@@ -125,6 +125,10 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
     check(failed, Kind::Store, 3);
     let disabled = store::Error::Disabled { path: path() };
     check(disabled, Kind::Usage, 2);
+    let disabled = store::Error::DisabledForUser {
+        user: "ada".to_owned(),
+    };
+    check(disabled, Kind::Permission, 5);
     check(store::Error::Primary("unknown".into()), Kind::Remote, 6);
     check(
         store::Error::Primary(Box::new(remote::Error::Url("no".to_owned()))),

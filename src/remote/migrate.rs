@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 12] = [
+const MIGRATIONS: [Migration; 15] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -39,6 +39,9 @@ const MIGRATIONS: [Migration; 12] = [
     migration(10, "users", include_str!("schema/010_users.sql")),
     migration(11, "logs", include_str!("schema/011_logs.sql")),
     migration(12, "tenants", include_str!("schema/012_tenants.sql")),
+    migration(13, "outcomes", include_str!("schema/013_outcomes.sql")),
+    migration(14, "switch", include_str!("schema/014_switch.sql")),
+    migration(15, "held", include_str!("schema/015_held.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.

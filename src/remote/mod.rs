@@ -8,6 +8,7 @@
 //! - `migrate`: schema versions. `foreign`: existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check. `status`: row counts.
 //! - `search`, `prune`: search of the shared store, and removal of expired rows.
+//! - `lines`: lines of the audit log and of the hint log.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
 //! - `schema/*.sql`: tables, functions and policies, each with a rationale.
@@ -26,6 +27,7 @@ mod dial;
 mod error;
 mod foreign;
 mod holder;
+mod lines;
 mod locks;
 mod login_guard;
 mod migrate;
@@ -55,8 +57,8 @@ pub use search::{RemoteHit, RemoteQuestion, search};
 pub use shrinking::Shrinking;
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Moved, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows, Vectorise, VectorsReport, Way,
-    fill_vectors, sync,
+    Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows, Vectorise,
+    VectorsReport, Way, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
 
@@ -65,3 +67,6 @@ const TABLES: [&str; 8] = [
     "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
     "agent_sessions", "agent_execution_logs",
 ];
+
+/// Tables of the schema `memctl` that hold lines of logs, each with lines of all users.
+const LOGS: [&str; 2] = ["audit_events", "hint_outcomes"];

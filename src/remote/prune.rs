@@ -58,6 +58,8 @@ async fn pruned(address: &Address, dry_run: bool) -> Result<RemotePruneReport, E
         transaction.execute(clean, &[]).await.map_err(&failed)?;
         let keep = "select memctl.keep_logs()";
         transaction.execute(keep, &[]).await.map_err(&failed)?;
+        let keep = "select memctl.keep_audit()";
+        transaction.execute(keep, &[]).await.map_err(&failed)?;
     } else if !dry_run {
         let bury = format!(
             "update public.agent_memory

@@ -33,6 +33,8 @@ pub struct RemoteQuestion<'a> {
     pub kind: Option<Kind>,
     /// Restricts the search to memories of this type.
     pub memory_type: Option<MemoryType>,
+    /// User whose memories are searched, by the name in tokens; `None` for all that the login holds.
+    pub user: Option<&'a str>,
     /// Maximum number of hits.
     pub limit: u32,
 }
@@ -111,20 +113,30 @@ async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<R
     }
     if question.kind != Some(Kind::Procedure) {
         let memory_type = question.memory_type.map(MemoryType::name);
-        let rows = client
-            .query(
-                &format!(
-                    "select coalesce(m.entry_id, 'MEM-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry,
-                            m.content, 1 - h.similarity
-                     from public.match_memory($1::text::{schema}.vector, -1, $2, $3) with ordinality h
-                       (id, content, similarity, metadata, created_at, place)
-                     join public.agent_memory m on m.id = h.id
-                     order by h.place"
-                ),
-                &[&vector, &limit, &memory_type],
-            )
+        let columns = format!(
+            "coalesce(m.entry_id, 'MEM-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry, m.content,
+             1 - h.similarity"
+        );
+        let own = format!(
+            "select {columns}
+             from public.match_memory($1::text::{schema}.vector, -1, $2, $3) h
+             join public.agent_memory m on m.id = h.id"
+        );
+        // Memories of the users of a server are rows of these users, which the login of the server holds.
+        let held = format!(
+            "select {columns}
+             from memctl.match_held_memory($1::text::{schema}.vector, $2, $3, $4) h
+             join public.agent_memory m on m.id = h.id"
+        );
+        let mut rows = client
+            .query(&own, &[&vector, &limit, &memory_type])
             .await
             .map_err(&failed)?;
+        let held = client
+            .query(&held, &[&vector, &limit, &memory_type, &question.user])
+            .await
+            .map_err(&failed)?;
+        rows.extend(held);
         hits.extend(rows.iter().map(|row| RemoteHit {
             kind: Kind::Memory,
             id: row.get(0),

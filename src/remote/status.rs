@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use super::TABLES;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
 use super::locks;
 use super::migrate;
+use super::{LOGS, TABLES};
 
 /// Status of a database, seen by the user who logged in.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -81,6 +81,14 @@ async fn counted(address: &Address) -> Result<StatusReport, Error> {
             table,
             rows: row.get(0),
         });
+    }
+    for table in LOGS {
+        let count = format!(
+            "select count(*) from memctl.{table} where held_by = (select memctl.current_user_id())"
+        );
+        let row = connection.client.query_one(&count, &[]).await;
+        let rows = row.map_err(&failed)?.get(0);
+        tables.push(TableCount { table, rows });
     }
     Ok(StatusReport {
         database: address.shown(),

@@ -17,13 +17,15 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns a number that grows with every write.
     fn clock(&self) -> Result<i64, Fault>;
 
-    /// Passes the changes after the given number to `take`, oldest first, in batches. Returns the
-    /// number of the last change.
+    /// Passes the changes after the given number to `take`, oldest first, in batches.
     fn changes(
         &self,
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
-    ) -> Result<i64, Error>;
+    ) -> Result<Fetched, Error>;
+
+    /// Disables the memory for a user, or enables it again.
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
 
     /// Adds lines of the log of agents. Lines that are there already stay as they are.
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
@@ -31,8 +33,15 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
     fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
 
-    /// Deletes the log lines of a user, or all of the memory.
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory, with its
+    /// outcomes of hints.
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
+
+    /// Adds lines of a log. Lines that are there already stay as they are.
+    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault>;
+
+    /// Passes the lines of a log from all copies of the memory to `take`, oldest first.
+    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
 
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
     /// the files.
@@ -51,6 +60,38 @@ pub trait Turn: fmt::Debug + Send {
     /// Removes records, each given with its tombstone line.
     fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
     -> Result<Reached, Fault>;
+}
+
+/// A log of which the database has the lines of all copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedLog {
+    /// Audit events.
+    Audit,
+    /// Outcomes of hints.
+    Hints,
+}
+
+impl SharedLog {
+    /// Both logs.
+    pub const ALL: [Self; 2] = [Self::Audit, Self::Hints];
+}
+
+/// A line of such a log. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedLine {
+    /// Id, unique within a memory.
+    pub id: String,
+    /// JSON text.
+    pub text: String,
+}
+
+/// State of a database after all changes were passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the last change.
+    pub seq: i64,
+    /// Users for whom the memory is disabled.
+    pub disabled_users: Vec<String>,
 }
 
 /// Progress of a database, or of a copy.

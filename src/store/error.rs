@@ -114,6 +114,12 @@ pub enum Error {
         /// Path of the marker that disables it.
         path: PathBuf,
     },
+    /// The memory is disabled for a user.
+    #[error("memory is disabled for the user `{}`", user.escape_debug())]
+    DisabledForUser {
+        /// Id of the user.
+        user: String,
+    },
     /// The memory's primary is a database, and no connection is configured.
     #[error("the memory `{}` is stored in a database, and no connection is configured", path.display())]
     NoPrimary {

@@ -42,6 +42,7 @@ pub(crate) mod writer;
 
 pub use crate::json::{compact, with_fields};
 pub use access::disabled_flag::is_disabled;
+pub use access::disabled_users::disabled_users;
 pub use access::pulled::Pulled;
 pub use access::query::{Listing, Selection};
 pub use access::scoped::Scoped;
@@ -49,7 +50,9 @@ pub use audit::audit_context::AuditContext;
 pub use audit::audit_event::{AuditAction, Line as AuditLine, Touched};
 pub use audit::join::{Joined, join as join_audit};
 pub use audit::verify::{Audited, ChainError};
-pub use database::{Primary, PrimaryChange, PrimaryRow, Reached, Turn};
+pub use database::{
+    Fetched, Primary, PrimaryChange, PrimaryRow, Reached, SharedLine, SharedLog, Turn,
+};
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind};
 pub use files::data::apply::{PulledChange, PulledCount};
@@ -70,6 +73,7 @@ pub use index::session_scratch::Notes;
 pub use index::terms::Terms;
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::retrievals::Retrieved;
+pub use logs::shared_lines::Unsent;
 pub use primary::location::PrimaryName;
 pub use redaction::{Redacted, redact};
 pub use trust::{Approvals, Basis, Note, Standing};

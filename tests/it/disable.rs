@@ -212,3 +212,63 @@ fn memory_can_be_off_before_there_is_any() {
         [workspace.memory(".lock"), workspace.memory("disabled")]
     );
 }
+
+#[test]
+fn memory_is_switched_off_for_one_user() {
+    let mut workspace = remembering();
+    for user in ["ada", "bob"] {
+        workspace
+            .run(&[
+                "memory",
+                "add",
+                "--type",
+                "brand_memory",
+                "--user",
+                user,
+                "--content",
+                &format!("{user} likes tea."),
+            ])
+            .succeeds();
+    }
+    let off = workspace.json(&["memory", "disable", "--user", "ada"]);
+    assert_eq!(
+        (&off["enabled"], &off["changed"], &off["user"]),
+        (&json!(false), &json!(true), &json!("ada"))
+    );
+    let search =
+        |user: &str| workspace.run(&["memory", "search", "tea", "--keyword", "--user", user]);
+    search("ada").fails(2, "memory is disabled for the user `ada`");
+    assert!(search("bob").succeeds().stdout.contains("bob likes tea."));
+    workspace
+        .run(&["memory", "search", "tea", "--keyword"])
+        .succeeds();
+    let before = hashes(&workspace.memory(""));
+    let run = [&RUN[..], &["--user", "ada"]].concat();
+    assert_eq!(workspace.json(&run)["stateless"], true);
+    assert_eq!(hashes(&workspace.memory("")), before);
+    // Also where a setting names the user.
+    workspace.set("MEMCTL_USER", "ada");
+    workspace
+        .run(&["memory", "list"])
+        .fails(2, "memctl memory enable --user ada");
+    workspace.set("MEMCTL_USER", "bob");
+    workspace.run(&["memory", "list"]).succeeds();
+    // What a user may do all the same.
+    let export = ["memory", "export", "--user", "ada", "--output", "ada.jsonl"];
+    workspace.run(&export).succeeds();
+    assert!(workspace.read("ada.jsonl").contains("ada likes tea."));
+    workspace
+        .run(&["memory", "purge", "--yes", "--user", "ada"])
+        .succeeds();
+    let on = workspace.json(&["memory", "enable", "--user", "ada"]);
+    assert_eq!(
+        (&on["enabled"], &on["changed"]),
+        (&json!(true), &json!(true))
+    );
+    workspace
+        .run(&["memory", "search", "tea", "--keyword", "--user", "ada"])
+        .succeeds();
+    workspace
+        .run(&["memory", "disable", "--user", " "])
+        .fails(2, "user");
+}

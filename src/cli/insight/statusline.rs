@@ -95,7 +95,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     }
     let places = Places::find(&environment, root);
     let memory = Directory::at(&places.memory).hold().ok()?;
-    if Off::of(&environment, &places).is_some() {
+    if Off::of(&environment, &places, None).is_some() {
         return Some("memctl: off\n".to_owned());
     }
     let viewer = Config::load(&environment, &places.memory, &[])

@@ -124,7 +124,7 @@ fn answer(
     } else {
         memory
     };
-    if Off::of(&environment, &places).is_some() {
+    if Off::of(&environment, &places, None).is_some() {
         return None;
     }
     // Other events print nothing, need no user and are far more frequent.

@@ -157,6 +157,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
         embedder: &embedded.model,
         kind,
         memory_type: args.memory_type,
+        user: workspace.store.viewer().user_id(),
         limit: args.limit,
     };
     let spinner = context.printer.spinner("searching the shared store");

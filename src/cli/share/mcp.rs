@@ -11,6 +11,7 @@ use crate::cli::global::Global;
 use crate::cli::learning::hooks::{self, is_on_path, project_of};
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
+use crate::cli::primary;
 use crate::config::Environment;
 use crate::embedder::EmbedderCache;
 use crate::error::UserError;
@@ -208,6 +209,7 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     let offered = Server::new(open)
         .read_only(offer.read_only)
         .in_project(project);
+    primary::share_lines_every_second()?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;

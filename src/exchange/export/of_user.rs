@@ -80,7 +80,7 @@ fn lines_of_user(store: &Scoped) -> Result<Vec<(&'static str, Vec<u8>)>, Error> 
     for (name, role) in logs() {
         if role == store::Role::Account {
             let mut failed = None;
-            store.audited(&mut |line| match serde_json::to_vec(&line) {
+            store.audited_by_all(&mut |line| match serde_json::to_vec(&line) {
                 Ok(text) => found.push((name, text)),
                 Err(error) => failed = Some(error),
             })?;

@@ -66,7 +66,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     warnings.extend(checks::doubts(&rules.records));
     let checks = checked(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
-    let trials = workspace.store.trials()?;
+    let trials = workspace.store.trials_of_all()?;
     let mut learning = Learning {
         corrections: corrections.records.len() as u64,
         reflexions: rules.records.len() as u64,

@@ -300,7 +300,7 @@ mod tests {
                 .unwrap();
             adviser.ended(&session).unwrap();
         }
-        let trials = store.trials().unwrap();
+        let trials = store.trials_of_all().unwrap();
         assert_eq!(trials.len(), 240);
         of_hints(&trials).unwrap()
     }

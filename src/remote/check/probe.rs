@@ -4,29 +4,56 @@ use tokio_postgres::Transaction;
 use tokio_postgres::error::SqlState;
 
 use super::Answer;
-use crate::remote::TABLES;
+use crate::remote::{LOGS, TABLES};
 
 /// The id of a user that does not exist.
 const STRANGER: &str = "11111111-2222-4333-8444-555555555555";
 
+/// Name of a table in a message.
+fn shown(table: &str) -> &str {
+    table.strip_prefix("public.").unwrap_or(table)
+}
+
+/// All tables of records and logs, with their schemas.
+fn tables() -> impl Iterator<Item = String> {
+    let records = TABLES.iter().map(|table| format!("public.{table}"));
+    let logs = LOGS.iter().map(|table| format!("memctl.{table}"));
+    records
+        .chain(logs)
+        .chain(["memctl.disabled_users".to_owned()])
+}
+
 /// `INSERT` statement of a sample row for a table, owned by `user` (an SQL expression).
 fn sample(table: &str, user: &str) -> String {
     match table {
-        "context_eng_memories" => format!(
-            "insert into public.{table} (user_id, content) values ({user}, 'memctl remote check')"
+        "public.context_eng_memories" => format!(
+            "insert into {table} (user_id, content) values ({user}, 'memctl remote check')"
         ),
-        "agent_memory" => format!(
-            "insert into public.{table} (user_id, memory_type, content)
+        "public.agent_memory" => format!(
+            "insert into {table} (user_id, memory_type, content)
              values ({user}, 'task_memory', 'memctl remote check')"
         ),
-        "agent_sessions" => format!("insert into public.{table} (user_id) values ({user})"),
-        "agent_execution_logs" => format!(
-            "insert into public.{table} (user_id, session_id, step_name, action_type, status)
+        "public.agent_sessions" => format!("insert into {table} (user_id) values ({user})"),
+        "public.agent_execution_logs" => format!(
+            "insert into {table} (user_id, session_id, step_name, action_type, status)
              select {user}, id, 'memctl remote check', 'decision', 'success'
              from public.agent_sessions order by created_at desc limit 1"
         ),
+        "memctl.audit_events" => format!(
+            "insert into {table} (held_by, origin, entry_id, entry, number, who, did, records, of_users, why, created_at)
+             values ({user}, 'memctl-check', repeat('0', 64), '{{}}', 1, '', 'read', '{{}}', '{{}}', '', now())"
+        ),
+        "memctl.hint_outcomes" => format!(
+            "insert into {table} (held_by, origin, entry_id, entry, session, error_key, hints, withheld, overcome,
+               helped, repeats, steps, created_at)
+             values ({user}, 'memctl-check', repeat('0', 32), '{{}}', '', '', '{{}}', false, false, false, 0, 0, now())"
+        ),
+        "memctl.disabled_users" => format!(
+            "insert into {table} (held_by, origin, sub, is_disabled)
+             values ({user}, 'memctl-check', 'probe', false)"
+        ),
         _ => format!(
-            "insert into public.{table} (user_id, origin, entry_id, entry)
+            "insert into {table} (user_id, origin, entry_id, entry)
              values ({user}, 'memctl-check', 'probe', '{{}}')"
         ),
     }
@@ -35,15 +62,15 @@ fn sample(table: &str, user: &str) -> String {
 /// Lists the tables that accept a row in another user's name. Each attempt is rolled back.
 pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
     let mut wrong = Vec::new();
-    for table in TABLES {
+    for table in tables() {
         transaction.batch_execute("savepoint forged").await?;
         // A log row needs an existing session.
-        if table == "agent_execution_logs" {
-            let session = sample("agent_sessions", "memctl.current_user_id()");
+        if table == "public.agent_execution_logs" {
+            let session = sample("public.agent_sessions", "memctl.current_user_id()");
             transaction.batch_execute(&session).await?;
         }
         let tried = transaction
-            .batch_execute(&sample(table, &format!("'{STRANGER}'")))
+            .batch_execute(&sample(&table, &format!("'{STRANGER}'")))
             .await;
         let is_locked = |e: &tokio_postgres::Error| e.code() == Some(&SqlState::LOCK_NOT_AVAILABLE);
         if tried.as_ref().is_err_and(is_locked) {
@@ -53,7 +80,7 @@ pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<St
         let denied =
             matches!(&tried, Err(e) if e.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE));
         if !denied {
-            wrong.push(format!("`{table}` takes rows in another's name"));
+            wrong.push(format!("`{}` takes rows in another's name", shown(&table)));
         }
         transaction
             .batch_execute("rollback to savepoint forged")
@@ -65,9 +92,9 @@ pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<St
 /// Writes a row into each table, then tries to read and change it as another user.
 pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
     let mut wrong = Vec::new();
-    for table in TABLES {
+    for table in tables() {
         transaction
-            .batch_execute(&sample(table, "memctl.current_user_id()"))
+            .batch_execute(&sample(&table, "memctl.current_user_id()"))
             .await?;
     }
     let own = count(transaction).await?;
@@ -75,15 +102,20 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
         .batch_execute("set local memctl.probe = 'on'")
         .await?;
     let of_another = count(transaction).await?;
-    for table in TABLES {
+    for table in tables() {
+        let column = if table == "memctl.disabled_users" {
+            "is_disabled"
+        } else {
+            "entry"
+        };
         for change in [
-            format!("update public.{table} set entry = entry"),
-            format!("delete from public.{table}"),
+            format!("update {table} set {column} = {column}"),
+            format!("delete from {table}"),
         ] {
             transaction.batch_execute("savepoint change").await?;
             let changed = transaction.execute(&change, &[]).await;
             if changed.is_ok_and(|rows| rows > 0) {
-                wrong.push(format!("another user can change `{table}`"));
+                wrong.push(format!("another user can change `{}`", shown(&table)));
             }
             transaction
                 .batch_execute("rollback to savepoint change")
@@ -93,7 +125,8 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
     transaction
         .batch_execute("set local memctl.probe = 'off'")
         .await?;
-    for ((table, own), of_another) in TABLES.iter().zip(own).zip(of_another) {
+    for ((table, own), of_another) in tables().zip(own).zip(of_another) {
+        let table = shown(&table);
         if own == 0 {
             wrong.push(format!("a row of `{table}` is not seen by its own user"));
         }
@@ -107,9 +140,9 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
 /// Number of visible rows per table, at most 1,000.
 async fn count(transaction: &Transaction<'_>) -> Answer<Vec<i64>> {
     let mut counts = Vec::new();
-    for table in TABLES {
+    for table in tables() {
         // The limit keeps the count fast on large tables.
-        let sql = format!("select count(*) from (select from public.{table} limit 1000) seen");
+        let sql = format!("select count(*) from (select from {table} limit 1000) seen");
         counts.push(transaction.query_one(&sql, &[]).await?.get(0));
     }
     Ok(counts)

@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// Expected functions: signature or name, and `true` for `security definer`.
-const FUNCTIONS: [(&str, bool); 29] = [
+const FUNCTIONS: [(&str, bool); 32] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -20,12 +20,15 @@ const FUNCTIONS: [(&str, bool); 29] = [
     ("memctl.host_user(text)", true),
     ("memctl.hold()", true),
     ("memctl.delete_logs(text,text)", true),
+    ("memctl.delete_hints(text)", true),
     ("memctl.keep_logs(interval)", false),
+    ("memctl.keep_audit(interval)", false),
     ("memctl.partition_by_user(text,integer)", false),
     ("memctl.bind_login()", false),
     ("memctl.searched_models(uuid)", false),
     ("memctl.admit_service_role()", false),
     ("memctl.hybrid_search_of_all", false),
+    ("memctl.match_held_memory", false),
     ("memctl.hide_statistics()", false),
     ("memctl.stamp()", false),
     ("memctl.write_fts()", false),

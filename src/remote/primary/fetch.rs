@@ -4,11 +4,12 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::PrimaryChange;
+use crate::store::{Fetched, PrimaryChange};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::{Table, table};
+use super::switch;
 
 /// Maximum number of rows and of bytes per batch.
 const ROWS: usize = 2_000;
@@ -54,17 +55,27 @@ pub(super) fn has_changed() -> String {
 }
 
 /// Sends all changes of a memory after sequence number `after`, in batches. If `after` is zero, the
-/// records come in creation order. Returns the sequence number of the last change.
+/// records come in creation order.
 pub(super) async fn changes(
     connection: &Connection,
     origin: &str,
     after: i64,
     batches: &tokio::sync::mpsc::Sender<Vec<PrimaryChange>>,
-) -> Result<i64, Error> {
+) -> Result<Fetched, Error> {
     let failed = connection.failed("the memory cannot be fetched");
     let client = &connection.client;
     let until = format!("select {}", last_change());
-    let until: i64 = client.query_one(&until, &[]).await.map_err(&failed)?.get(0);
+    // One round trip for both.
+    let (until, disabled_users) = tokio::join!(
+        client.query_one(&until, &[]),
+        switch::list(connection, origin)
+    );
+    let until: i64 = until.map_err(&failed)?.get(0);
+    let disabled_users = disabled_users?;
+    let fetched = |seq| Fetched {
+        seq,
+        disabled_users,
+    };
     let union = of_each(" union all ", |n, Table { name, holder, .. }| {
         format!(
             "select {n}, seq, born, entry_id, entry, tombstone,
@@ -98,12 +109,12 @@ pub(super) async fn changes(
             bytes = 0;
             if batches.send(std::mem::take(&mut batch)).await.is_err() {
                 // The receiver was dropped after an error, which it reports itself.
-                return Ok(after);
+                return Ok(fetched(after));
             }
         }
     }
     if !batch.is_empty() {
         drop(batches.send(batch).await);
     }
-    Ok(until)
+    Ok(fetched(until))
 }

@@ -8,13 +8,14 @@ use serde::Serialize;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::model::Kind;
-use crate::store::{Identity, Moving, PrimaryName, Scoped, is_origin};
+use crate::store::{Identity, Moving, PrimaryName, Scoped, disabled_users, is_origin};
 
 use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::locks;
 use super::super::sync::{self, OnSync, SyncReport, table};
+use super::switch;
 
 /// Result of [`join`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -169,6 +170,9 @@ async fn begin(
     report.sent = sent.pushed;
     report.warnings = sent.warnings;
     graves(connection, store, name).await?;
+    for user in disabled_users(store.directory())? {
+        switch::put(connection, name, &user, true).await?;
+    }
     let key: [(&(dyn ToSql + Sync), Type); 2] =
         [(name, Type::TEXT), (&own.tombstone_key, Type::TEXT)];
     connection

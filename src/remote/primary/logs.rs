@@ -120,7 +120,9 @@ pub(super) async fn delete(
     user: Option<&str>,
 ) -> Result<(), Error> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&user, Type::TEXT)];
-    let sql = "select memctl.delete_logs($1, $2)";
+    // Outcomes of hints name no user, and go with the memory.
+    let sql = "select memctl.delete_logs($1, $2),
+                      case when $2 is null then memctl.delete_hints($1) end";
     let failed = connection.failed("the log of agents cannot be deleted");
     connection
         .client

@@ -2,6 +2,7 @@
 //!
 //! - `turn`: serialised writes. `fetch`: changes of other writers.
 //! - `join`: turns a directory into a copy. `listen`: change notifications. `logs`: log of agents.
+//! - `switch`: users for whom a memory is disabled.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
 //! a runtime with one thread, on which its sessions run.
@@ -14,6 +15,7 @@ mod fetch;
 mod join;
 mod listen;
 mod logs;
+mod switch;
 mod turn;
 
 use std::fmt;
@@ -23,11 +25,14 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::store::{self, Fault, Primary, PrimaryChange, PrimaryName, Turn};
+use crate::store::{
+    self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, SharedLog, Turn,
+};
 
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
+use super::lines;
 use super::locks;
 use super::migrate;
 
@@ -95,6 +100,43 @@ impl PgStore {
             handle,
             _alive: alive,
         })
+    }
+
+    /// Runs a future that sends batches, and passes each to `take`. The limit holds for each batch.
+    fn stream<B, T, E>(
+        &self,
+        sending: impl Future<Output = Result<T, Error>> + Send + 'static,
+        mut batches: tokio::sync::mpsc::Receiver<B>,
+        take: &mut dyn FnMut(B) -> Result<(), E>,
+        failed: impl Fn(Fault) -> E,
+    ) -> Result<T, E>
+    where
+        B: Send + 'static,
+        T: Send + 'static,
+    {
+        let handle = &self.handle;
+        let sending = handle.spawn(sending);
+        loop {
+            let (batch, back) = ask(handle, ANSWER_WITHIN, async move {
+                Ok((batches.recv().await, batches))
+            })
+            .map_err(&failed)?;
+            batches = back;
+            match batch {
+                Some(batch) => take(batch)?,
+                None => break,
+            }
+        }
+        ask(handle, ANSWER_WITHIN, async move {
+            sending.await.unwrap_or(Err(Error::NoAnswer))
+        })
+        .map_err(failed)
+    }
+
+    /// Returns `true` if a session is open.
+    pub fn is_connected(&self) -> bool {
+        let reader = self.shared.reader.try_lock();
+        reader.is_ok_and(|open| open.as_ref().is_some_and(|open| !open.client.is_closed()))
     }
 
     /// Runs a future on the store's runtime and blocks until it is done.
@@ -173,30 +215,22 @@ impl Primary for PgStore {
         &self,
         after: i64,
         take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), store::Error>,
-    ) -> Result<i64, store::Error> {
-        let failed = store::Error::Primary;
-        let handle = &self.handle;
-        let (send, mut receive) = tokio::sync::mpsc::channel::<Vec<PrimaryChange>>(2);
+    ) -> Result<Fetched, store::Error> {
+        let (send, receive) = tokio::sync::mpsc::channel::<Vec<PrimaryChange>>(2);
         let shared = Arc::clone(&self.shared);
-        let fetching = handle.spawn(async move {
+        let fetching = async move {
             let reader = shared.reader().await?;
             fetch::changes(&reader, &shared.name.origin, after, &send).await
-        });
-        loop {
-            let (batch, back) = ask(handle, ANSWER_WITHIN, async move {
-                Ok((receive.recv().await, receive))
-            })
-            .map_err(failed)?;
-            receive = back;
-            match batch {
-                Some(batch) => take(batch)?,
-                None => break,
-            }
-        }
-        ask(handle, ANSWER_WITHIN, async move {
-            fetching.await.unwrap_or(Err(Error::NoAnswer))
+        };
+        self.stream(fetching, receive, take, store::Error::Primary)
+    }
+
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
+        let (shared, user) = (Arc::clone(&self.shared), user.to_owned());
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            switch::put(&reader, &shared.name.origin, &user, is_disabled).await
         })
-        .map_err(failed)
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
@@ -221,6 +255,28 @@ impl Primary for PgStore {
             let reader = shared.reader().await?;
             logs::delete(&reader, &shared.name.origin, user.as_deref()).await
         })
+    }
+
+    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault> {
+        let (shared, lines) = (Arc::clone(&self.shared), lines.to_vec());
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            lines::put(&reader, &shared.name.origin, log, &lines).await
+        })
+    }
+
+    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {
+        let (send, receive) = tokio::sync::mpsc::channel::<Vec<SharedLine>>(2);
+        let shared = Arc::clone(&self.shared);
+        let fetching = async move {
+            let reader = shared.reader().await?;
+            lines::all(&reader, &shared.name.origin, log, &send).await
+        };
+        let mut take = |batch: Vec<SharedLine>| {
+            batch.into_iter().for_each(&mut *take);
+            Ok(())
+        };
+        self.stream(fetching, receive, &mut take, |fault| fault)
     }
 
     fn prepare(&self) -> Result<(), Fault> {

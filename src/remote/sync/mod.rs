@@ -6,6 +6,7 @@
 //! - `tables`: table and columns of each kind.
 //! - `push`, `pull`: execute the plan. `pull_batch`: rows in transit. `state`: progress of the
 //!   pull.
+//! - `outcomes`: audit events, and outcomes of hints.
 //! - `vectors`: vectors of pushed records. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
@@ -18,6 +19,7 @@
 mod manifest;
 mod origin;
 mod other_programs;
+mod outcomes;
 mod plan;
 mod pull;
 mod pull_batch;
@@ -43,6 +45,7 @@ use super::migrate;
 use super::primary::send_missing;
 
 pub(super) use manifest::is_fit;
+pub use outcomes::MovedLines;
 pub(super) use tables::{RowUser, Table, fields_with_user, table, time, without_nul};
 pub(super) use vectors::as_vector;
 pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
@@ -100,6 +103,8 @@ pub struct SyncReport {
     pub tombstones: u64,
     /// Numbers per kind; kinds without changes are left out.
     pub by_kind: BTreeMap<&'static str, Moved>,
+    /// Lines of logs that were moved.
+    pub lines: MovedLines,
     /// Report on vectors; `None` if nothing was pushed.
     pub vectors: Option<VectorsReport>,
     /// `true` if nothing was changed; the numbers then say what would move.
@@ -266,6 +271,15 @@ async fn brought_together(
     }
     if is_copy && !options.dry_run {
         send_missing(&connection, store, &report.origin).await?;
+    }
+    if !options.dry_run {
+        if is_copy || options.way != Way::Pull {
+            report.lines = outcomes::push(&connection, store, &report.origin, is_copy).await?;
+        }
+        if options.way != Way::Push {
+            let pulled = outcomes::pull(&connection, &puller, &report.origin).await?;
+            report.lines.outcomes_pulled = pulled;
+        }
     }
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;

@@ -1,6 +1,8 @@
 //! Push: sends the records of this workspace to the shared store.
 
-use futures_util::TryStreamExt as _;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::sync::mpsc;
+use tokio::task::spawn_blocking;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
@@ -17,6 +19,8 @@ use super::{OnSync, SyncReport, SyncStage};
 /// Maximum number of rows and of bytes per transaction.
 const ROWS: usize = 2_000;
 const BYTES: usize = 4 << 20;
+/// Number of batches that are sent before the first of them is stored.
+const IN_FLIGHT: usize = 2;
 /// Number of compared records between two progress reports.
 const STEP: u64 = 4_096;
 
@@ -99,50 +103,41 @@ impl Plans {
         }
     }
 
-    /// Executes the plan.
+    /// Executes the plan. A thread reads and redacts the next records while the database stores those before.
     pub(super) async fn carry_out(
-        &self,
+        self,
         connection: &mut Connection,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
-        let total = self
-            .kinds
-            .iter()
-            .map(|(_, _, plan)| plan.send.len() as u64)
-            .sum();
+        let plans = self.kinds.iter().map(|(_, _, plan)| plan);
+        let total = plans.map(|plan| plan.send.len() as u64).sum();
+        let user = self.user;
         let mut done = 0;
         let mut unreadable = 0;
-        for (kind, positions, plan) in &self.kinds {
-            let upsert = table(*kind).upsert(self.user);
-            let mut batch = Batch::default();
+        for (kind, positions, plan) in self.kinds {
             let mut sent = 0;
-            for (number, place) in plan.send.iter().enumerate() {
-                let entry = positions.any_entry(*place)?.map(|(_, entry)| entry);
-                let outgoing = entry.and_then(manifest::outgoing);
-                if let Some(outgoing) = outgoing {
-                    let fields = match self.user {
-                        RowUser::Login => fields(*kind, &outgoing.text),
-                        RowUser::Record => Some(fields_with_user(*kind, &outgoing.text)),
-                    };
-                    match fields {
-                        Some(fields) => batch.add(&outgoing, fields),
-                        None => unreadable += 1,
-                    }
-                }
-                if batch.is_full() || number + 1 == plan.send.len() {
-                    batch.send(connection, &upsert, &report.origin).await?;
-                    sent += batch.ids.len() as u64;
-                    done += batch.ids.len() as u64;
+            if !plan.send.is_empty() {
+                let (sender, batches) = mpsc::channel(1);
+                let places = plan.send;
+                let reading = spawn_blocking(move || {
+                    read(kind, user, &positions, &places, &|batch| {
+                        sender.blocking_send(batch).is_ok()
+                    })
+                });
+                let stored = &mut |rows| {
+                    sent += rows;
+                    done += rows;
                     on(SyncStage::Pushed(done, total));
-                    batch = Batch::default();
-                }
+                };
+                store(connection, kind, user, &report.origin, batches, stored).await?;
+                unreadable += reading.await.map_err(|_| Error::NoAnswer)??;
             }
             let mut removed = 0;
             for ids in plan.remove.chunks(ROWS) {
-                removed += bury(connection, *kind, &report.origin, ids).await?;
+                removed += bury(connection, kind, &report.origin, ids).await?;
             }
-            let moved = report.of(*kind);
+            let moved = report.of(kind);
             moved.pushed = sent;
             moved.push_removed = removed;
         }
@@ -153,6 +148,75 @@ impl Plans {
         }
         Ok(())
     }
+}
+
+/// Reads the records at these places, and passes them on in batches until `take` returns `false`. Returns
+/// the number of records that cannot be read.
+fn read(
+    kind: Kind,
+    user: RowUser,
+    positions: &Positions,
+    places: &[u32],
+    take: &dyn Fn(Batch) -> bool,
+) -> Result<u64, Error> {
+    let mut batch = Batch::default();
+    let mut unreadable = 0;
+    for place in places {
+        let entry = positions.any_entry(*place)?.map(|(_, entry)| entry);
+        let Some(outgoing) = entry.and_then(manifest::outgoing) else {
+            continue;
+        };
+        let fields = match user {
+            RowUser::Login => fields(kind, &outgoing.text),
+            RowUser::Record => Some(fields_with_user(kind, &outgoing.text)),
+        };
+        match fields {
+            Some(fields) => batch.add(outgoing, fields),
+            None => unreadable += 1,
+        }
+        if batch.is_full() && !take(std::mem::take(&mut batch)) {
+            // The receiver was dropped after an error, which it reports itself.
+            return Ok(unreadable);
+        }
+    }
+    if !batch.ids.is_empty() {
+        take(batch);
+    }
+    Ok(unreadable)
+}
+
+/// Stores batches in their order, each in a transaction of its own. Calls `stored` with the number of rows
+/// of each.
+async fn store(
+    connection: &Connection,
+    kind: Kind,
+    user: RowUser,
+    origin: &str,
+    mut batches: mpsc::Receiver<Batch>,
+    stored: &mut dyn FnMut(u64),
+) -> Result<(), Error> {
+    let failed = connection.failed("records cannot be sent");
+    let client = &connection.client;
+    let upsert = table(kind).upsert(user);
+    let statement = &client.prepare(&upsert).await.map_err(&failed)?;
+    let batches = stream::poll_fn(|task| batches.poll_recv(task));
+    let storing = batches.map(|batch| async move {
+        let Batch {
+            ids,
+            skills,
+            texts,
+            fields,
+            ..
+        } = &batch;
+        let parameters: [&(dyn ToSql + Sync); 5] = [&origin, ids, skills, texts, fields];
+        client.execute(statement, &parameters).await?;
+        Ok(batch.ids.len() as u64)
+    });
+    let mut storing = std::pin::pin!(storing.buffered(IN_FLIGHT));
+    while let Some(rows) = storing.try_next().await.map_err(&failed)? {
+        stored(rows);
+    }
+    Ok(())
 }
 
 /// Rows of one statement.
@@ -166,33 +230,16 @@ struct Batch {
 }
 
 impl Batch {
-    fn add(&mut self, outgoing: &manifest::Outgoing, fields: String) {
+    fn add(&mut self, outgoing: manifest::Outgoing, fields: String) {
         self.bytes += outgoing.text.len() + fields.len();
-        self.ids.push(outgoing.entry.id.clone());
         self.skills.push(outgoing.skill());
-        self.texts.push(outgoing.text.clone());
+        self.ids.push(outgoing.entry.id);
+        self.texts.push(outgoing.text);
         self.fields.push(fields);
     }
 
     fn is_full(&self) -> bool {
         self.ids.len() >= ROWS || self.bytes >= BYTES
-    }
-
-    /// Sends the batch as one statement, which is one transaction.
-    async fn send(&self, connection: &Connection, upsert: &str, origin: &str) -> Result<(), Error> {
-        if self.ids.is_empty() {
-            return Ok(());
-        }
-        let failed = connection.failed("records cannot be sent");
-        let statement = connection.client.prepare(upsert).await.map_err(&failed)?;
-        let parameters: [&(dyn ToSql + Sync); 5] =
-            [&origin, &self.ids, &self.skills, &self.texts, &self.fields];
-        connection
-            .client
-            .execute(&statement, &parameters)
-            .await
-            .map_err(&failed)?;
-        Ok(())
     }
 }
 

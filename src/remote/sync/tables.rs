@@ -136,12 +136,26 @@ impl Table {
         let mut values = list(&|column| column.value.to_owned());
         let mut sets = list(&|column| format!("{0} = excluded.{0}", column.name));
         let mut is_other_user = "";
+        // The defaults of these columns say the same, and would look up the user for each row.
+        let me = "(select memctl.current_user_id())";
         if user == RowUser::Record && holder != "user_id" {
             names.push_str(", user_id");
-            values.push_str(", coalesce(memctl.host_user(f->>'user'), memctl.current_user_id())");
+            values = format!("{values}, coalesce(memctl.host_user(f->>'user'), {me})");
             sets.push_str(", user_id = excluded.user_id");
             is_other_user = " or t.user_id <> excluded.user_id";
+        } else {
+            names.push_str(", user_id");
+            values = format!("{values}, {me}");
         }
+        if holder != "user_id" {
+            names = format!("{names}, {holder}");
+            values = format!("{values}, {me}");
+        }
+        let fields = if self.columns.is_empty() {
+            ""
+        } else {
+            "cross join lateral (select i.fields::jsonb as f) as x"
+        };
         // A changed content invalidates the vector.
         let vector = if self.has_vector {
             ", embedding = case when t.content is distinct from excluded.content then null else t.embedding end"
@@ -152,7 +166,7 @@ impl Table {
             "insert into public.{name} as t (origin, entry_id, skill, entry{names})
              select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
              from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as i (entry_id, skill, entry, fields)
-             cross join lateral (select i.fields::jsonb as f) as x
+             {fields}
              on conflict ({holder}, origin, entry_id) do update
              set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{vector}
              where t.hash is distinct from excluded.hash or t.deleted_at is not null{is_other_user}"

@@ -295,6 +295,12 @@ impl Problem {
                 Self::busy("another program is writing to the memory", 1)
             }
             Of::Disabled { .. } => Self::disabled(),
+            Of::DisabledForUser { .. } => Self::new(
+                StatusCode::FORBIDDEN,
+                "disabled",
+                "the memory is switched off for this user",
+                "POST /v1/users/me/enable",
+            ),
             Of::Group(error) => Self::of_store(error),
             Of::Primary(error) => Self {
                 inner: Some(chain(&**error)),

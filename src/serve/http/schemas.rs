@@ -220,6 +220,13 @@ pub(super) const DELETED: Answer = json_of("Numbers of what was deleted", || {
         "warnings": list(&text()),
     }))
 });
+pub(super) const SWITCHED: Answer = json_of("State of the switch", || {
+    record(&json!({
+        "user_id": text(),
+        "enabled": { "type": "boolean" },
+        "changed": { "type": "boolean" },
+    }))
+});
 pub(super) const EVENTS: Answer = Answer {
     status: "200",
     content_type: "text/event-stream",

@@ -222,7 +222,36 @@ impl Server {
     ) -> Result<T, Problem> {
         let slot = self.permit(&self.0.additions).await?;
         let (server, caller) = (self.clone(), caller.clone());
-        let open = move || Ok(server.workspace(&caller, why));
+        let open = move || {
+            let workspace = server.workspace(&caller, why);
+            if workspace.store.must_be_enabled().is_err() {
+                // Another server may have enabled it again.
+                remote::catch_up(&workspace.store)?;
+            }
+            Ok(workspace)
+        };
+        Self::call(slot, open, async move |workspace| work(workspace)).await
+    }
+
+    /// Runs work on all data of the caller, also while the memory is disabled for them.
+    pub(super) async fn own_data<T: Send + 'static>(
+        &self,
+        caller: &Caller,
+        why: &'static str,
+        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
+        let Ok(Ok(_turn)) = turn else {
+            return Err(Problem::busy("too many writes are waiting", 1));
+        };
+        let slot = self.slot().await?;
+        let (server, caller) = (self.clone(), caller.clone());
+        let open = move || {
+            let mut workspace = server.workspace(&caller, why);
+            workspace.store = workspace.store.even_if_disabled();
+            remote::catch_up(&workspace.store)?;
+            Ok(workspace)
+        };
         Self::call(slot, open, async move |workspace| work(workspace)).await
     }
 

@@ -291,6 +291,20 @@ pub(super) fn routes() -> Vec<Route> {
                 || delete(v1::delete_user),
             )
         },
+        posts(
+            "/v1/users/me/disable",
+            "disableUser",
+            "Switch the memory off for the caller: their requests read and write nothing",
+            schemas::SWITCHED,
+            || post(v1::disable_user),
+        ),
+        posts(
+            "/v1/users/me/enable",
+            "enableUser",
+            "Switch the memory on again for the caller",
+            schemas::SWITCHED,
+            || post(v1::enable_user),
+        ),
         gets(
             "/v1/events",
             "events",

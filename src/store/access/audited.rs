@@ -51,7 +51,7 @@ impl Scoped {
         Ok(())
     }
 
-    fn may_see(&self, line: &Line) -> bool {
+    pub(crate) fn may_see(&self, line: &Line) -> bool {
         match self.viewer() {
             Viewer::Owner => true,
             Viewer::Nobody => false,

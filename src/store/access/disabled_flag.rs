@@ -47,8 +47,17 @@ impl Scoped {
         store.filter(|store| !is_disabled(store.directory()))
     }
 
-    /// Fails if the memory is disabled.
+    /// Fails if the memory is disabled, for everybody or for the user who asks.
     pub(crate) fn must_be_enabled(&self) -> Result<(), Error> {
+        self.must_be_enabled_for_all()?;
+        if self.regardless {
+            return Ok(());
+        }
+        self.must_be_enabled_for_viewer()
+    }
+
+    /// Fails if the memory is disabled for everybody.
+    pub(crate) fn must_be_enabled_for_all(&self) -> Result<(), Error> {
         if !self.regardless && is_disabled(self.directory()) {
             return Err(Error::Disabled {
                 path: marker(self.directory()),

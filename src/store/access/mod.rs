@@ -8,6 +8,7 @@
 pub(crate) mod access_filter;
 pub(crate) mod audited;
 pub(crate) mod disabled_flag;
+pub(crate) mod disabled_users;
 pub(crate) mod id_lookup;
 pub(crate) mod pulled;
 pub(crate) mod query;

@@ -14,6 +14,8 @@ pub(crate) const PRIMARY: &str = "primary.json";
 pub(crate) const TRUST_MARKER: &str = ".trust";
 /// Marker file that disables a memory.
 pub(crate) const DISABLED: &str = "disabled";
+/// List of the users for whom a memory is disabled.
+pub(crate) const DISABLED_USERS: &str = "disabled_users.json";
 /// Audit log.
 pub(crate) const AUDIT_LOG: &str = "audit.jsonl";
 /// Anchor of the audit log, which is also its lock file.

@@ -12,8 +12,8 @@ use crate::store::error::Error;
 use super::data_files::DataFile;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::file_names::{
-    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, EXECUTION_LOGS, HINTS, JOURNAL, PRIMARY, PROBE, RECOVERED,
-    REMOTE, REPLICA, TRUST_MARKER,
+    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, JOURNAL, PRIMARY,
+    PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
 use super::tombstones;
 
@@ -87,6 +87,7 @@ const NAMED: &[(&str, Role)] = &[
     (TRUST_MARKER, Role::Identity),
     (LOCK, Role::Lock),
     (DISABLED, Role::Switch),
+    (DISABLED_USERS, Role::Switch),
 ];
 
 /// Returns the names and roles of all line-based files.

@@ -16,15 +16,6 @@ use crate::store::files::log;
 use crate::store::writer::Writer;
 
 impl Scoped {
-    /// Returns the outcomes of errors with known hints, oldest first. They belong to no domain, so
-    /// a limited scope sees none.
-    pub fn trials(&self) -> Result<Vec<Trial>, Error> {
-        if !self.scope().allows(None) {
-            return Ok(Vec::new());
-        }
-        log::read(self.directory(), FILE)
-    }
-
     /// Returns a number from 0 up to 1, fixed for these two texts in this workspace; `None` if
     /// the workspace has no identity yet.
     pub fn lot(&self, what: &str, unit: &str) -> Option<f64> {
@@ -68,9 +59,9 @@ mod tests {
         };
         let random = &mut || "key".to_owned();
         store.write(random).unwrap().append_trial(&trial).unwrap();
-        assert_eq!(store.trials().unwrap(), std::slice::from_ref(&trial));
+        assert_eq!(store.trials_of_all().unwrap(), std::slice::from_ref(&trial));
         let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
-        assert_eq!(narrow.trials().unwrap(), []);
+        assert_eq!(narrow.trials_of_all().unwrap(), []);
         let refused = narrow.write(random).unwrap().append_trial(&trial);
         assert!(matches!(refused, Err(Error::OutOfScope { .. })));
     }

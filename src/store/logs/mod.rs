@@ -3,9 +3,11 @@
 //! - `execution_logs`: actions of agents. `session_lines`: removal and restoration of a session's
 //!   lines.
 //! - `hint_log`: outcomes of hints, and the random draw of the experiment.
+//! - `shared_lines`: lines of the hint log and of the audit log in a database, with those of all copies.
 //! - `retrievals`: how often a record was put into a prompt or an answer.
 
 pub(crate) mod execution_logs;
 pub(crate) mod hint_log;
 pub(crate) mod retrievals;
 pub(crate) mod session_lines;
+pub(crate) mod shared_lines;

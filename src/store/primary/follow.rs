@@ -5,6 +5,7 @@
 use crate::json;
 use crate::model::Kind;
 use crate::platform::Directory;
+use crate::store::access::disabled_users::keep_disabled_users;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::database::{Primary, PrimaryChange, Reached};
@@ -22,8 +23,17 @@ const REACHED: &str = "primary.json";
 
 impl Scoped {
     /// Fetches changes of other writers, so that later reads include everything written before this
-    /// call. Does nothing if the files are the primary store. Returns `true` if there were changes.
+    /// call. Does nothing if the files are the primary store. Returns `true` if there were changes. Fails
+    /// if the memory is disabled.
     pub fn catch_up(&self) -> Result<bool, Error> {
+        self.must_be_enabled_for_all()?;
+        let changed = self.fetch_changes()?;
+        // The list of users may have come with the changes.
+        self.must_be_enabled()?;
+        Ok(changed)
+    }
+
+    fn fetch_changes(&self) -> Result<bool, Error> {
         let Some(primary) = &self.primary else {
             return match self.primary_name()? {
                 Some(_) => Err(Error::NoPrimary {
@@ -32,9 +42,6 @@ impl Scoped {
                 None => Ok(false),
             };
         };
-        if !self.regardless {
-            self.must_be_enabled()?;
-        }
         let clock = primary.clock().map_err(Error::Primary)?;
         let before = reached(self.directory());
         if before.is_some_and(|before| before.clock == clock) {
@@ -85,8 +92,12 @@ pub(super) fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Resul
     };
     let store = store.held();
     let mut take = |batch: Vec<PrimaryChange>| take_over(&store, lock, &batch);
-    let seq = primary.changes(after, &mut take)?;
-    let now = Reached { clock, seq };
+    let fetched = primary.changes(after, &mut take)?;
+    keep_disabled_users(lock, &fetched.disabled_users)?;
+    let now = Reached {
+        clock,
+        seq: fetched.seq,
+    };
     keep(store.directory(), now);
     Ok(now)
 }

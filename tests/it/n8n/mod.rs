@@ -2,12 +2,14 @@
 //!
 //! - `files`: what stands in them: core nodes, no secret, and to whom each credential goes.
 //! - `flows`: n8n itself imports and runs them against the real server (heavy; `make test-n8n`).
+//! - `two_servers`: requests of the workflows to two servers on one database.
 //! - `program`: n8n, as it was installed from npm; `scene`: what it is set up with here.
 
 mod files;
 mod flows;
 mod program;
 mod scene;
+mod two_servers;
 
 use std::path::Path;
 

@@ -12,7 +12,7 @@ const DENIED: &str = "42501";
 
 impl Store {
     /// A copy of the memory `served`, as the server of Ann's login has it.
-    pub(super) fn server(&self) -> Workspace {
+    pub(crate) fn server(&self) -> Workspace {
         let mut copy = Workspace::sample();
         copy.set("DATABASE_URL", &self.login(ANN));
         copy.run(&["remote", "join", "served"]).succeeds();
@@ -147,6 +147,26 @@ fn rows_of_a_token_belong_to_its_user() {
     assert_eq!(found(&as_ada), ["Ada's voice is calm."]);
     assert_eq!(found(&as_bob), ["Bob's voice is loud."]);
     assert_eq!(found(&store.ben), [""; 0]);
+    // The login of the server finds the memories of all whom it answers for, or of one.
+    let remote = |user: &[&str]| {
+        let search = [
+            "memory", "search", "voice", "--remote", "--kind", "memory", "-n", "9",
+        ];
+        let found = server.json(&[&search, user].concat());
+        let results = found["results"].as_array().unwrap().iter();
+        let snippet = |row: &Value| row["snippet"].as_str().unwrap().to_owned();
+        let mut texts: Vec<String> = results.map(snippet).collect();
+        texts.sort_unstable();
+        texts
+    };
+    assert_eq!(
+        remote(&[]),
+        [
+            "Ada's voice is calm.", "Bob's voice is loud.", "Everybody's voice."
+        ]
+    );
+    assert_eq!(remote(&["--user", "bob"]), ["Bob's voice is loud."]);
+    assert_eq!(remote(&["--user", "carl"]), [""; 0]);
     // A second server has the same users.
     let second = store.server();
     let again = Served::start(&second, &[]);
@@ -322,4 +342,59 @@ fn what_a_user_deletes_over_http_is_gone_from_the_database_and_every_copy() {
         1
     );
     two.run(&["doctor"]).succeeds();
+}
+
+#[test]
+fn user_who_is_off_at_one_server_is_off_at_every_other() {
+    let Some(store) = Store::new() else { return };
+    let (one, two) = (store.server(), store.server());
+    let (first, second) = (Served::start(&one, &[]), Served::start(&two, &[]));
+    let (at_first, at_second) = (token(&one, "ada", "*"), token(&two, "ada", "*"));
+    remember(&first, &at_first, "Ada's voice is calm.");
+    let read = json!({ "query": "voice", "match_threshold": -1 });
+    let read = |status: u16| {
+        second
+            .post(&at_second, "/functions/v1/agent-memory-read", &read)
+            .is(status);
+        second
+            .post(
+                &token(&two, "bob", "*"),
+                "/functions/v1/agent-memory-read",
+                &read,
+            )
+            .is(200);
+    };
+    read(200);
+    first
+        .post(&at_first, "/v1/users/me/disable", &json!({}))
+        .is(200);
+    read(403);
+    let ada = store.login_of("ada", &store.hosted("ada"));
+    let listed = "select sub || ' ' || is_disabled from memctl.disabled_users";
+    assert_eq!(ada.value(listed), "ada true");
+    ada.refused(DENIED, "update memctl.disabled_users set sub = 'bob'");
+    assert_eq!(
+        ada.changed("update memctl.disabled_users set is_disabled = false"),
+        Ok(0)
+    );
+    assert_eq!(store.ben.run(listed).len(), 0);
+    // A copy that joins later has the list, too, and the command line switches the same.
+    let three = store.server();
+    three
+        .run(&["memory", "list", "--user", "ada"])
+        .fails(2, "disabled for the user");
+    three.run(&["memory", "enable", "--user", "ada"]).succeeds();
+    read(200);
+    // A memory takes its list along to the database.
+    let mut laptop = Workspace::sample();
+    laptop.run(&["init"]).succeeds();
+    laptop
+        .run(&["memory", "disable", "--user", "carl"])
+        .succeeds();
+    laptop.set("DATABASE_URL", &store.login(BEN));
+    laptop.run(&["remote", "join", "other"]).succeeds();
+    laptop
+        .run(&["memory", "list", "--user", "carl"])
+        .fails(2, "disabled for the user");
+    assert_eq!(one.run(&["remote", "check"]).code, 0);
 }

@@ -169,7 +169,24 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
         "select * from memctl.hybrid_search_of_all('secret', null, 9, 1, 1, 50)",
     );
     ben.refused(DENIED, "select memctl.keep_logs()");
+    ben.refused(DENIED, "select memctl.keep_audit()");
     ben.refused(DENIED, "select memctl.partition_by_user('fixes')");
+    // Outcomes of another's memory are not deleted, and memories that another holds are not found.
+    store.ann.run(
+        "insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, withheld, overcome,
+           helped, repeats, steps, created_at)
+         values ('served', repeat('0', 32), '{}', '', '', '{}', false, true, true, 0, 1, now())",
+    );
+    assert_eq!(ben.value("select memctl.delete_hints('served')"), "0");
+    assert_eq!(
+        store.ann.value("select count(*) from memctl.hint_outcomes"),
+        "1"
+    );
+    let held = format!(
+        "select * from memctl.match_held_memory({}, 9, null, null)",
+        vector(1.0)
+    );
+    assert_eq!(ben.run(&held).len(), 0);
     ben.refused(DENIED, "select * from memctl.logs_other");
     // Whom another one holds rows for is not told, and a name makes a new user.
     assert_eq!(ben.value(&format!("select memctl.hosts('{ANN}')")), "f");
@@ -211,6 +228,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "clock",
             "current_user_id",
             "delete_expired",
+            "delete_hints",
             "delete_logs",
             "has_role",
             "hide_statistics",
@@ -218,8 +236,10 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "host_user",
             "hosts",
             "hybrid_search_of_all",
+            "keep_audit",
             "keep_logs",
             "keyword_candidates",
+            "match_held_memory",
             "notify_memory_update",
             "open_admin_read",
             "partition_by_user",

@@ -11,6 +11,7 @@ mod hosted;
 mod isolation;
 mod logs;
 mod other_programs;
+mod outcomes;
 mod partitions;
 mod pooler;
 mod primary;

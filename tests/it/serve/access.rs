@@ -60,6 +60,8 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("GET", "/v1/sessions/latest", Value::Null),
         ("GET", "/v1/users/me/export", Value::Null),
         ("DELETE", "/v1/users/me?confirm=ann", Value::Null),
+        ("POST", "/v1/users/me/disable", Value::Null),
+        ("POST", "/v1/users/me/enable", Value::Null),
         ("GET", "/v1/events", Value::Null),
         ("GET", "/metrics", Value::Null),
     ]

@@ -252,3 +252,86 @@ fn memories_sessions_and_logs_are_listed_for_their_user() {
     );
     drop(workspace);
 }
+
+#[test]
+fn memory_of_one_user_is_switched_off_and_on() {
+    let (workspace, served) = shared();
+    let (ada, bob) = (of("ada", "*", "user"), of("bob", "*", "user"));
+    let switch =
+        |token: &str, to: &str| served.post(token, &format!("/v1/users/me/{to}"), &json!({}));
+    switch(&of("ada", "hr", "user"), "disable").is(403);
+    switch(&of("ada", "*", "agent"), "disable").is(403);
+    let off = switch(&ada, "disable").is(200).json();
+    assert_eq!(
+        off,
+        json!({ "user_id": "ada", "enabled": false, "changed": true })
+    );
+    assert_eq!(switch(&ada, "disable").is(200).json()["changed"], false);
+    // Nothing is read or written for this user, over any interface, and all goes on for others.
+    let query = json!({ "query": "likes", "match_threshold": -1 });
+    let body = json!({ "content": "Ada likes more.", "memory_type": "brand_memory" });
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": { "name": "search", "arguments": { "query": "saffron" } } });
+    for (path, body) in [
+        ("/functions/v1/agent-memory-read", &query),
+        ("/functions/v1/agent-memory-write", &body),
+        ("/v1/search", &json!({ "query": "saffron" })),
+        ("/v1/hints", &json!({ "error": "x: not found" })),
+        ("/v1/operations/search", &json!({ "query": "saffron" })),
+    ] {
+        let refused = served.post(&ada, path, body).is(403).json();
+        assert!(
+            refused.to_string().contains("switched off for this user"),
+            "{path}: {refused}"
+        );
+        served.post(&bob, path, body).is(200);
+    }
+    served.get(&ada, "/v1/events").is(403);
+    let headers = [
+        bearer(&ada),
+        "Accept: application/json, text/event-stream".to_owned(),
+        "Content-Type: application/json".to_owned(),
+    ];
+    let headers: Vec<&str> = headers.iter().map(String::as_str).collect();
+    let told = served.ask("POST", "/mcp", &headers, &call.to_string());
+    assert!(
+        !told.text.contains("ada likes") && told.text.contains("disabled"),
+        "{}",
+        told.text
+    );
+    // Their data can still be had and deleted, and the switch stays off.
+    let export = served.get(&ada, "/v1/users/me/export").is(200);
+    assert!(
+        export.text.contains("ada likes saffron 1"),
+        "{}",
+        export.text
+    );
+    delete(&served, &ada, "?confirm=ada").is(200);
+    served
+        .post(&ada, "/v1/search", &json!({ "query": "saffron" }))
+        .is(403);
+    assert_eq!(switch(&ada, "enable").is(200).json()["enabled"], true);
+    served
+        .post(&ada, "/v1/search", &json!({ "query": "saffron" }))
+        .is(200);
+    // Each is one audited request.
+    let audit = workspace.json(&["memory", "audit", "--who", "ada", "-n", "100"]);
+    let events = audit["lines"].as_array().unwrap().iter();
+    let switched: Vec<(&str, &str)> = events
+        .filter(|event| event["did"] == "edited")
+        .map(|event| {
+            (
+                event["records"][0].as_str().unwrap(),
+                event["why"].as_str().unwrap(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        switched,
+        [
+            ("memory of a user, on", "serve enable user"),
+            ("memory of a user, off", "serve disable user"),
+        ]
+    );
+    workspace.run(&["memory", "audit", "verify"]).succeeds();
+}

@@ -49,6 +49,7 @@ pub(in super::super) async fn events(
     if crate::store::is_disabled(server.store(&caller).directory()) {
         return Err(Problem::disabled());
     }
+    server.store(&caller).must_be_enabled()?;
     let seat = match server.events().seats.take(caller.user.as_str()) {
         Ok(seat) => seat,
         Err(NoSeat::Full) => return Err(Problem::busy("too many clients are connected", 10)),

@@ -26,7 +26,7 @@ pub(crate) use records::{correct, corrections, executions, log_execution};
 pub(crate) use search::{EmbeddingsBody, SearchBody};
 pub(crate) use search::{embeddings, prompt, search, search_by_query};
 pub(crate) use traces::{TracesBody, traces};
-pub(crate) use users::{Confirmation, delete_user, export_user};
+pub(crate) use users::{Confirmation, delete_user, disable_user, enable_user, export_user};
 
 use crate::model::SkillPath;
 

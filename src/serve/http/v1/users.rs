@@ -1,6 +1,6 @@
-//! All data of the caller: export and deletion, each with one request.
+//! All data of the caller: export, deletion, and the switch of their memory, each with one request.
 //!
-//! Both need a token for all domains, because a part of the data must not be taken for all of it.
+//! All need a token for all domains, because a part of the data must not be taken for all of it.
 
 use axum::Extension;
 use axum::extract::State;
@@ -24,7 +24,7 @@ pub(crate) async fn export_user(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
 ) -> Result<Response, Problem> {
-    let work = server.work(&caller, "serve export", |workspace| {
+    let work = server.own_data(&caller, "serve export", |workspace| {
         Ok(exchange::export_user(workspace)?)
     });
     let text = work.await?;
@@ -40,27 +40,32 @@ pub(crate) struct Confirmation {
     confirm: String,
 }
 
+fn refuse_agents(caller: &Caller, message: &'static str) -> Result<(), Problem> {
+    if caller.is_agent() {
+        return Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "permission",
+            message,
+            "use a token without the role `agent`",
+        ));
+    }
+    Ok(())
+}
+
 /// `DELETE /v1/users/me`
 pub(crate) async fn delete_user(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     Parameters(given): Parameters<Confirmation>,
 ) -> Result<Response, Problem> {
-    if caller.is_agent() {
-        return Err(Problem::new(
-            StatusCode::FORBIDDEN,
-            "permission",
-            "an agent cannot delete the data of its user",
-            "use a token without the role `agent`",
-        ));
-    }
+    refuse_agents(&caller, "an agent cannot delete the data of its user")?;
     if given.confirm != caller.user.as_str() {
         return Err(Problem::unfit(
             "`confirm` is not the user of the token",
             "give the `sub` of the token as `confirm`",
         ));
     }
-    let work = server.write(&caller, "serve delete user", |workspace| {
+    let work = server.own_data(&caller, "serve delete user", |workspace| {
         Ok(maintenance::purge_user(workspace)?)
     });
     let report = work.await?;
@@ -69,5 +74,41 @@ pub(crate) async fn delete_user(
         "records": report.records,
         "log_lines": report.lines,
         "warnings": report.warnings,
+    }))
+}
+
+/// `POST /v1/users/me/disable`
+pub(crate) async fn disable_user(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    switch(&server, &caller, "serve disable user", true).await
+}
+
+/// `POST /v1/users/me/enable`
+pub(crate) async fn enable_user(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+) -> Result<Response, Problem> {
+    switch(&server, &caller, "serve enable user", false).await
+}
+
+async fn switch(
+    server: &Server,
+    caller: &Caller,
+    why: &'static str,
+    is_disabled: bool,
+) -> Result<Response, Problem> {
+    refuse_agents(caller, "an agent cannot switch the memory of its user")?;
+    let user = caller.user.clone();
+    let work = server.own_data(caller, why, move |workspace| {
+        workspace.whole_user()?;
+        Ok(workspace.store.switch_user(&user, is_disabled)?)
+    });
+    let changed = work.await?;
+    reply(&json!({
+        "user_id": caller.user,
+        "enabled": !is_disabled,
+        "changed": changed,
     }))
 }

@@ -1,0 +1,340 @@
+//! Lines of the audit log and of the hint log on their way to a database, and those of all copies there.
+//!
+//! A line is written to its file first and sent later, so that neither a hook nor a read waits for the
+//! database. A derived file notes for each database how far a log has been sent. If it is lost, or if the
+//! log has been rewritten, everything is sent again: a line has an id, and what is there stays.
+//!
+//! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
+//! audit log; the database only adds lines.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::json;
+use crate::model::Trial;
+use crate::platform::PositionedFile as _;
+use crate::store::access::scoped::Scoped;
+use crate::store::audit::audit_event::Line;
+use crate::store::database::{SharedLine, SharedLog};
+use crate::store::error::Error;
+use crate::store::files::directory::{self, DERIVED, SMALL_FILE};
+use crate::store::files::file_names::{AUDIT_LOG, HINTS};
+use crate::store::files::log;
+use crate::store::redaction::redact;
+
+/// Derived file with the progress of sending.
+const SENT: &str = "sent.json";
+/// Number of bytes before the end of what was sent that have to be the same, or all is sent again.
+const COMPARED: u64 = 256;
+
+/// Progress by database, and by file.
+type Marks = BTreeMap<String, BTreeMap<String, Mark>>;
+
+/// Part of a log that has been sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// Length in bytes.
+    bytes: u64,
+    /// Hash of its end.
+    end: u64,
+}
+
+/// Lines that a database does not have yet.
+#[derive(Debug)]
+pub struct Unsent {
+    /// The lines, oldest first, redacted.
+    pub lines: Vec<SharedLine>,
+    mark: Mark,
+}
+
+impl SharedLog {
+    const fn file(self) -> &'static str {
+        match self {
+            Self::Audit => AUDIT_LOG,
+            Self::Hints => HINTS,
+        }
+    }
+}
+
+impl Scoped {
+    /// Sends the lines that the primary database does not have yet. Does nothing if the files are the
+    /// primary store. Returns the number of lines sent.
+    pub fn share_lines(&self) -> Result<u64, Error> {
+        let (Some(primary), Some(name)) = (self.primary(), self.primary_name()?) else {
+            return Ok(0);
+        };
+        self.must_be_enabled()?;
+        let database = format!("{} {}", name.database, name.origin);
+        let mut sent = 0;
+        for log in SharedLog::ALL {
+            let unsent = self.unsent(log, &database)?;
+            if !unsent.lines.is_empty() {
+                let put = primary.put_lines(log, &unsent.lines);
+                put.map_err(Error::Primary)?;
+                sent += unsent.lines.len() as u64;
+            }
+            self.note_sent(log, &database, &unsent);
+        }
+        Ok(sent)
+    }
+
+    /// Reads the lines of a log that `database` does not have yet. Costs one look at the size of the
+    /// file if there are none.
+    pub fn unsent(&self, log: SharedLog, database: &str) -> Result<Unsent, Error> {
+        let path = self.directory().join(log.file());
+        let failed = || Error::io("read", &path);
+        let mut unsent = Unsent {
+            lines: Vec::new(),
+            mark: Mark::default(),
+        };
+        let Some(file) = directory::open_data(self.directory(), log.file())? else {
+            return Ok(unsent);
+        };
+        let length = file.metadata().map_err(failed())?.len();
+        let known = self
+            .marks()
+            .get(database)
+            .and_then(|of| of.get(log.file()).copied());
+        let mut known = known.unwrap_or_default();
+        if known.bytes == length {
+            unsent.mark = known;
+            return Ok(unsent);
+        }
+        let bytes_from = |from: u64, to: u64| {
+            let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or_default()];
+            file.read_exact_at(&mut bytes, from).map(|()| bytes)
+        };
+        let end_of = |bytes: u64| {
+            let end = bytes_from(bytes.saturating_sub(COMPARED), bytes);
+            end.map(|end| xxh3_64(&end))
+        };
+        // The log has been rewritten, by a purge or by git.
+        if known.bytes > length || end_of(known.bytes).map_err(failed())? != known.end {
+            known = Mark::default();
+        }
+        // Equal outcomes are numbered from the beginning.
+        let from = match log {
+            SharedLog::Audit => known.bytes,
+            SharedLog::Hints => 0,
+        };
+        let bytes = bytes_from(from, length).map_err(failed())?;
+        // Another process may be writing the last line.
+        let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
+        let whole = bytes.get(..whole).unwrap_or_default();
+        let mut numbers = HashMap::new();
+        let mut at = from;
+        for text in whole.split_inclusive(|byte| *byte == b'\n') {
+            at += text.len() as u64;
+            let line = line_of(log, text, &mut numbers);
+            unsent.lines.extend(line.filter(|_| at > known.bytes));
+        }
+        unsent.mark = Mark {
+            bytes: at,
+            end: end_of(at).map_err(failed())?,
+        };
+        Ok(unsent)
+    }
+
+    /// Notes that `database` has these lines. Ignores failure, because they can be sent again.
+    pub fn note_sent(&self, log: SharedLog, database: &str, unsent: &Unsent) {
+        let mut marks = self.marks();
+        let known = marks.entry(database.to_owned()).or_default();
+        if known.insert(log.file().to_owned(), unsent.mark) == Some(unsent.mark) {
+            return;
+        }
+        let derived = self.directory().below(DERIVED);
+        if let Ok(bytes) = serde_json::to_vec(&marks)
+            && self.directory().is_there()
+            && derived.create().is_ok()
+        {
+            drop(derived.replace_derived(SENT, &[&bytes]));
+        }
+    }
+
+    fn marks(&self) -> Marks {
+        let bytes = self.directory().below(DERIVED).read(SENT, SMALL_FILE);
+        let bytes = bytes.ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Returns the outcomes in the hint log, with their ids, redacted.
+    pub fn hint_lines(&self) -> Result<Vec<SharedLine>, Error> {
+        let mut numbers = HashMap::new();
+        let lines = log::lines(self.directory(), HINTS)?;
+        let lines = lines.iter();
+        Ok(lines
+            .filter_map(|text| line_of(SharedLog::Hints, text, &mut numbers))
+            .collect())
+    }
+
+    /// Returns the outcomes of errors with known hints, oldest first: those of all copies of this memory, and
+    /// those of the workspaces that it has pulled from. They belong to no domain, so a limited scope sees
+    /// none.
+    pub fn trials_of_all(&self) -> Result<Vec<Trial>, Error> {
+        if !self.scope().allows(None) {
+            return Ok(Vec::new());
+        }
+        let mut lines = self.hint_lines()?;
+        if let Some(primary) = self.primary() {
+            self.share_lines()?;
+            let known: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
+            let mut of_copies = Vec::new();
+            primary
+                .lines(SharedLog::Hints, &mut |line| of_copies.push(line))
+                .map_err(Error::Primary)?;
+            lines.extend(
+                of_copies
+                    .into_iter()
+                    .filter(|line| !known.contains(&line.id)),
+            );
+        }
+        for pulled in self.pulled() {
+            lines.extend(pulled.store.hint_lines()?);
+        }
+        let trials = lines.iter().map(|line| serde_json::from_str(&line.text));
+        let mut trials: Vec<Trial> = trials.filter_map(Result::ok).collect();
+        trials.sort_by(|one, other| one.at.cmp(&other.at));
+        Ok(trials)
+    }
+
+    /// Visits the audit events of all copies of this memory, oldest first, as [`Scoped::audited`] does with
+    /// those of this one.
+    pub fn audited_by_all(&self, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
+        let Some(primary) = self.primary().filter(|_| self.scope().allows(None)) else {
+            return self.audited(visit);
+        };
+        self.share_lines()?;
+        // The database may have dropped the oldest lines of this copy.
+        let mut is_first = true;
+        let mut failed = None;
+        let done = primary.lines(SharedLog::Audit, &mut |line| {
+            let Ok(line) = serde_json::from_str::<Line>(&line.text) else {
+                return;
+            };
+            if std::mem::take(&mut is_first) {
+                failed = self.audited_before(&line.at, visit).err();
+            }
+            if self.may_see(&line) {
+                visit(line);
+            }
+        });
+        done.map_err(Error::Primary)?;
+        if is_first {
+            return self.audited(visit);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn audited_before(&self, at: &str, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
+        self.audited(&mut |line| {
+            if line.at.as_str() < at {
+                visit(line);
+            }
+        })
+    }
+}
+
+/// A line of a log with its id; `None` if it is not one. `numbers` counts the outcomes with equal texts.
+fn line_of(log: SharedLog, text: &[u8], numbers: &mut HashMap<String, u64>) -> Option<SharedLine> {
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+    let text = redact(text).text.into_owned();
+    let id = match log {
+        SharedLog::Audit => {
+            serde_json::from_str::<Line>(&text).ok()?;
+            json::string_field(text.as_bytes(), "hash")?.into_owned()
+        }
+        SharedLog::Hints => {
+            serde_json::from_str::<Trial>(&text).ok()?;
+            let digest = format!("{:x}", Sha256::digest(&text));
+            let digest = digest.get(..32)?.to_owned();
+            let number = numbers.entry(digest.clone()).or_default();
+            *number += 1;
+            match *number {
+                1 => digest,
+                number => format!("{digest}-{number}"),
+            }
+        }
+    };
+    Some(SharedLine { id, text })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shared_lines::*;
+    use crate::model::Scope;
+    use crate::platform::named;
+    use crate::store::AuditAction;
+
+    fn trial(store: &Scoped, session: &str) {
+        let trial = Trial {
+            session: session.to_owned(),
+            ..Trial::default()
+        };
+        let writer = store.write(&mut || "key".to_owned());
+        writer.unwrap().append_trial(&trial).unwrap();
+    }
+
+    fn send(store: &Scoped, log: SharedLog, database: &str) -> Vec<SharedLine> {
+        let unsent = store.unsent(log, database).unwrap();
+        store.note_sent(log, database, &unsent);
+        unsent.lines
+    }
+
+    #[test]
+    fn lines_are_sent_once_to_each_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        assert!(send(&store, SharedLog::Hints, "one").is_empty());
+        for session in ["a", "a", "b"] {
+            trial(&store, session);
+        }
+        let sent = send(&store, SharedLog::Hints, "one");
+        let ids: HashSet<&str> = sent.iter().map(|line| line.id.as_str()).collect();
+        assert_eq!((sent.len(), ids.len()), (3, 3));
+        assert!(send(&store, SharedLog::Hints, "one").is_empty());
+        assert_eq!(send(&store, SharedLog::Hints, "two"), sent);
+        // A line of which a crash has left the beginning is not sent before it is whole.
+        named::append(&dir.path().join(HINTS), b"{\"session\"").unwrap();
+        assert!(send(&store, SharedLog::Hints, "one").is_empty());
+        trial(&store, "a");
+        let more = send(&store, SharedLog::Hints, "one");
+        assert_eq!((more.len(), more[0].id.ends_with("-3")), (1, true));
+        assert_eq!(store.hint_lines().unwrap().len(), 4);
+    }
+
+    #[test]
+    fn log_that_was_rewritten_is_sent_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        trial(&store, "a");
+        for id in ["MEM-001", "MEM-002"] {
+            store.audit(AuditAction::Read, &[(id, None)]).unwrap();
+        }
+        let sent = send(&store, SharedLog::Audit, "one");
+        assert_eq!(sent.len(), 2);
+        assert!(send(&store, SharedLog::Audit, "one").is_empty());
+        let path = dir.path().join(AUDIT_LOG);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let second = text.lines().nth(1).unwrap();
+        named::replace(&path, format!("{second}\n").as_bytes()).unwrap();
+        assert_eq!(send(&store, SharedLog::Audit, "one"), sent[1..]);
+        std::fs::remove_file(&path).unwrap();
+        assert!(send(&store, SharedLog::Audit, "one").is_empty());
+    }
+
+    #[test]
+    fn secret_in_a_line_is_not_sent() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        trial(&store, "a");
+        let secret = "ghp_016C7zVZ9hX2mK4pQ8rT5wY1aB3dE6fG7hJ9";
+        let line = format!("{{\"session\": \"{secret}\", \"error_key\": \"e\"}}\n");
+        named::append(&dir.path().join(HINTS), line.as_bytes()).unwrap();
+        let sent = send(&store, SharedLog::Hints, "one");
+        assert_eq!(sent.len(), 2);
+        assert!(!format!("{sent:?}").contains(secret), "{sent:?}");
+    }
+}
