@@ -58,14 +58,11 @@ fn switch(context: &Context, is_disabled: bool) -> Result<Box<dyn Report>, UserE
         return Ok(Box::new(SwitchReport::of(context, changed, None)));
     };
     let config = context.config(&[])?;
-    let user = match config.viewer()? {
-        Viewer::User(user) => user,
-        _ => {
-            return Err(UserError::usage(
-                format!("`{user}` is no user"),
-                "memctl memory disable --user ID",
-            ));
-        }
+    let Viewer::User(user) = config.viewer()? else {
+        return Err(UserError::usage(
+            format!("`{user}` is no user"),
+            "memctl memory disable --user ID",
+        ));
     };
     let store = context.store(&config)?.even_if_disabled();
     if !store.directory().is_there() {

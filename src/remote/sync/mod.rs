@@ -277,8 +277,8 @@ async fn brought_together(
             report.lines = outcomes::push(&connection, store, &report.origin, is_copy).await?;
         }
         if options.way != Way::Push {
-            let pulled = outcomes::pull(&connection, &puller, &report.origin).await?;
-            report.lines.outcomes_pulled = pulled;
+            report.lines.outcomes_pulled =
+                outcomes::pull(&connection, &puller, &report.origin).await?;
         }
     }
     report.sum_up();

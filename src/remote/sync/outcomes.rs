@@ -116,7 +116,7 @@ pub(super) async fn pull(
     );
     let there = there.await.map_err(&failed)?;
     let mut known = HashSet::new();
-    let mut pulled = 0;
+    let mut new_outcomes = 0;
     for row in &there {
         let (origin, digest): (String, String) = (row.get(0), row.get(1));
         if !is_origin(&origin) {
@@ -138,7 +138,7 @@ pub(super) async fn pull(
             };
             let (done, all) = tokio::join!(fetching, taking);
             done?;
-            pulled += puller.replace_outcomes(&origin, &all)?;
+            new_outcomes += puller.replace_outcomes(&origin, &all)?;
         }
         known.insert(origin);
     }
@@ -147,7 +147,7 @@ pub(super) async fn pull(
             puller.replace_outcomes(&origin, &[])?;
         }
     }
-    Ok(pulled)
+    Ok(new_outcomes)
 }
 
 fn digest_of(lines: &[SharedLine]) -> String {

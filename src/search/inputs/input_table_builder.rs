@@ -228,12 +228,15 @@ mod tests {
             };
             let row = |row| {
                 table.features(row)?;
-                (table.flags(row)?, table.id(row)?, table.other_id(row)?);
+                table.flags(row)?;
+                table.id(row)?;
+                table.other_id(row)?;
                 table.document(row)
             };
             let term = |term| {
                 table.postings(term)?;
-                (table.hash(term)?, table.accepted_with(term)?);
+                table.hash(term)?;
+                table.accepted_with(term)?;
                 Ok(())
             };
             let broken = (0..2).any(|number| row(number).is_err())

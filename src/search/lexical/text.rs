@@ -255,12 +255,9 @@ mod tests {
 
     #[test]
     fn a_stem_is_the_same_from_memory() {
-        let text: String = (0..Stems::MOST + 9)
-            .map(|n| {
-                let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
-                format!("{}{}{}ing ", letter(n), letter(n / 26), letter(n / 676))
-            })
-            .collect();
+        let letter = |n: usize| char::from(b'a' + u8::try_from(n % 26).unwrap());
+        let word = |n: usize| format!("{}{}{}ing", letter(n), letter(n / 26), letter(n / 676));
+        let text = (0..Stems::MOST + 9).map(word).collect::<Vec<_>>().join(" ");
         let mut stems = Stems::new();
         let first = words_with(&text, &mut stems);
         assert_eq!(words_with(&text, &mut stems), first);

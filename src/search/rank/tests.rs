@@ -229,7 +229,10 @@ proptest! {
         parts in 1usize..5,
         limit in 0usize..12,
     ) {
-        let text = |words: &[u8]| words.iter().map(|n| format!("word{n} ")).collect::<String>();
+        let text = |words: &[u8]| {
+            let words = words.iter().map(|n| format!("word{n}"));
+            words.collect::<Vec<_>>().join(" ")
+        };
         let query = text(&asked);
         let files: Vec<(Vec<u8>, Vec<bool>)> = texts
             .chunks(texts.len().div_ceil(parts))

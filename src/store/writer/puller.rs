@@ -148,10 +148,10 @@ impl Puller {
         }
         let directory = self.lock.directory().below(directory_name(origin));
         if lines.is_empty() {
-            return match directory.is_file(HINTS) {
-                true => atomic::remove(&directory, HINTS).map(|()| 0),
-                false => Ok(0),
-            };
+            if directory.is_file(HINTS) {
+                atomic::remove(&directory, HINTS)?;
+            }
+            return Ok(0);
         }
         let known = self.outcomes(origin)?;
         let known: HashSet<&str> = known.iter().map(|line| line.id.as_str()).collect();
