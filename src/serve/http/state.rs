@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
 
 use crate::embedder::EmbedderCache;
 use crate::error::Kind;
@@ -240,10 +240,7 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else {
-            return Err(Problem::busy("too many writes are waiting", 1));
-        };
+        let _turn = self.turn().await?;
         let slot = self.slot().await?;
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || {
@@ -279,11 +276,16 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
-        let Ok(Ok(_turn)) = turn else {
-            return Err(Problem::busy("too many writes are waiting", 1));
-        };
+        let _turn = self.turn().await?;
         self.work(caller, why, work).await
+    }
+
+    /// Waits for the turn to write.
+    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
+        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
+        turn.ok()
+            .and_then(Result::ok)
+            .ok_or_else(|| Problem::busy("too many writes are waiting", 1))
     }
 
     /// Waits for the permit to use the memory.
