@@ -189,10 +189,11 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
             holder: None,
         };
     }
-    // Another client of the pooler has them, or had them on another connection.
+    // The prepared statement is that of another client of the pooler, or is in another session.
     let of_others = [
         SqlState::INVALID_SQL_STATEMENT_NAME,
         SqlState::DUPLICATE_PSTATEMENT,
+        SqlState::PROTOCOL_VIOLATION,
     ];
     if error.code().is_some_and(|code| of_others.contains(code)) {
         return Error::Pooled {

@@ -6,15 +6,20 @@
 
 mod probe;
 mod rights;
+mod sessions;
 
 use serde::Serialize;
-use tokio_postgres::{SimpleQueryMessage, Transaction};
+use tokio_postgres::Transaction;
 
 use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
 use super::locks;
 use super::migrate;
+
+/// Detail of the failed check of sessions.
+const TRANSACTION_MODE: &str = "a pooler in transaction mode: settings, prepared statements and \
+    notifications are lost; use its session mode, or connect to the server itself";
 
 /// Result of the isolation check.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -49,8 +54,15 @@ pub async fn check(address: &Address) -> Result<CheckReport, Error> {
 
 async fn proven(address: &Address) -> Result<CheckReport, Error> {
     let mut connection = Connection::open(address).await?;
-    let server = connection.server().await?;
     let mut checks = Checks::default();
+    // First, since the other checks are meaningless in a session that changes between statements.
+    if sessions::are_shared(address, &connection).await? {
+        checks.add("sessions", Some(TRANSACTION_MODE.to_owned()), "");
+        let role = sessions::role(address, &connection).await?;
+        return Ok(report(address, role, None, checks));
+    }
+    checks.add("sessions", None, "each connection has a session of its own");
+    let server = connection.server().await?;
     checks.add(
         "server",
         server.trouble(),
@@ -64,17 +76,6 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
         "pgvector",
         pgvector,
         &format!("pgvector {}", server.pgvector.as_deref().unwrap_or("–")),
-    );
-    let pooled = shares_sessions(address, &connection).await?;
-    let pooled = pooled.then(|| {
-        "a pooler in transaction mode: settings, prepared statements and notifications are lost; use \
-         its session mode, or connect to the server itself"
-            .to_owned()
-    });
-    checks.add(
-        "sessions",
-        pooled,
-        "each connection has a session of its own",
     );
     let mut user_id = None;
     match migrate::demand(&connection).await {
@@ -94,34 +95,17 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
             transaction.rollback().await.map_err(failed)?;
         }
     }
-    Ok(CheckReport {
+    Ok(report(address, server.role, user_id, checks))
+}
+
+fn report(address: &Address, role: String, user_id: Option<String>, checks: Checks) -> CheckReport {
+    CheckReport {
         database: address.shown(),
-        role: server.role,
+        role,
         user_id,
         passed: checks.0.iter().all(|check| check.ok),
         checks: checks.0,
-    })
-}
-
-/// Returns `true` if a second connection gets the session of the first, which is still open.
-async fn shares_sessions(address: &Address, first: &Connection) -> Result<bool, Error> {
-    let second = Connection::open(address).await?;
-    let own = session(address, first, "select pg_backend_pid()").await?;
-    // The transaction keeps the session, so the first cannot get it again.
-    let other = session(address, &second, "begin; select pg_backend_pid()").await?;
-    Ok(own == other || session(address, first, "select pg_backend_pid()").await? != own)
-}
-
-/// Number of the server's process that answers a connection. Unprepared, since a prepared statement may
-/// be lost.
-async fn session(address: &Address, connection: &Connection, sql: &str) -> Result<String, Error> {
-    let failed = |e| failure(address, "the session cannot be looked at", &e);
-    let answers = connection.client.simple_query(sql).await.map_err(failed)?;
-    let row = answers.iter().find_map(|answer| match answer {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
-    });
-    Ok(row.unwrap_or_default().to_owned())
+    }
 }
 
 #[derive(Default)]

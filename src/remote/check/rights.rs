@@ -96,7 +96,7 @@ pub(super) const STATISTICS: &str = "
 
 /// Time limits that are not in force, for example behind a pooler that drops settings.
 pub(super) const NO_LIMITS: &str = "
-    select format('`%s` is not in force', name)
+    select format('`%s` is not in force, as behind a pooler in transaction mode', name)
     from unnest(array['lock_timeout', 'statement_timeout', 'idle_in_transaction_session_timeout']) name
     where current_setting(name) = '0'";
 
