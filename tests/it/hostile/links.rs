@@ -217,6 +217,8 @@ fn learnt() -> Workspace {
     workspace
         .run(&["session", "start", "--step", OWN])
         .succeeds();
+    // The copies need not compute these vectors again.
+    workspace.run(&["index"]).succeeds();
     workspace
 }
 
