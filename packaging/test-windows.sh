@@ -46,11 +46,11 @@ for tests in lib it; do
     echo "$tests: passed, failed, ignored of each group (log: $log)"
     sed -n 's/^test \([a-z0-9_]*\)[: ].* \.\.\. \(ok\|FAILED\|ignored\).*/\1 \2/p' "$log" | sort | awk '
         { groups[$1]; count[$1, $2]++; all[$2]++ }
-        function row(name, ok, failed, ignored) { printf "%6d %6d %7d  %s\n", ok, failed, ignored, name }
+        function row(name, ok, failed, ignored, to) { printf "%6d %6d %7d  %s\n", ok, failed, ignored, name | to }
         END {
-            for (name in groups) row(name, count[name, "ok"], count[name, "FAILED"], count[name, "ignored"]) | "sort -k4"
+            for (name in groups) row(name, count[name, "ok"], count[name, "FAILED"], count[name, "ignored"], "sort -k4")
             close("sort -k4")
-            row("all", all["ok"], all["FAILED"], all["ignored"])
+            row("all", all["ok"], all["FAILED"], all["ignored"], "cat")
         }'
     # A run that was ended says no result.
     grep -q '^test result: ok' "$log" || { status=1; sed -n '/^failures:$/,$p' "$log" | tail -n 60 >&2; }

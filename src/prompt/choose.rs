@@ -108,11 +108,11 @@ fn relevance(rules: &[(usize, &Reflexion)], input: Option<&str>) -> Vec<f64> {
     let Some(input) = input else {
         return vec![1.0; rules.len()];
     };
-    let mut corpus = Corpus::default();
+    let mut corpus = Corpus::new(input);
     for (_, rule) in rules {
         corpus.add(&format!("{} {}", rule.rule, rule.applies_when));
     }
-    let hits = corpus.search(input);
+    let hits = corpus.search();
     let best = hits.first().map_or(1.0, |hit| hit.score);
     let mut relevance = vec![0.2; rules.len()];
     for hit in hits {

@@ -85,13 +85,13 @@ fn relevance(
         let own = own.map(|(procedure, _)| is_own(procedure).then_some(0.0));
         return own.collect();
     };
-    let mut corpus = Corpus::default();
+    let mut corpus = Corpus::new(input);
     for (_, fields) in procedures {
         corpus.add(&topic(fields));
     }
     let asked: HashSet<String> = words(input).into_iter().collect();
     let mut scores = vec![None; procedures.len()];
-    for hit in corpus.search(input) {
+    for hit in corpus.search() {
         let (procedure, fields) = &procedures[hit.document];
         if is_own(procedure) || is_covered(fields, &asked) {
             scores[hit.document] = Some(hit.score);

@@ -29,6 +29,17 @@ pub struct Builder {
 impl Builder {
     /// Adds a document.
     pub fn add(&mut self, attributes: &Attributes, text: &str) {
+        self.add_words(attributes, text, |_| true);
+    }
+
+    /// Adds a document that is found by the words that `is_wanted` accepts. All words count for its length, so
+    /// its score for them is the same as with all words.
+    pub(super) fn add_words(
+        &mut self,
+        attributes: &Attributes,
+        text: &str,
+        is_wanted: impl Fn(&str) -> bool,
+    ) {
         self.bytes += text.len();
         let words = words(text);
         let length = narrow(words.len());
@@ -37,6 +48,7 @@ impl Builder {
         let mut words: Vec<(String, u64)> = words
             .into_iter()
             .zip(0..)
+            .filter(|(word, _)| is_wanted(word))
             .map(|(word, place)| (word, window(place)))
             .collect();
         words.sort_unstable();

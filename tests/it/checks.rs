@@ -469,15 +469,11 @@ fn a_call_that_works_again_needs_no_hint_before_it() {
 }
 
 #[test]
-#[cfg_attr(
-    windows,
-    ignore = "it fails under Wine, for a reason that is not known"
-)]
 fn a_rule_and_a_fix_share_one_answer() {
     let workspace = taught();
     write_rules(
         &workspace,
-        &json!([{"reflexion_id": "REFL-001", "rule": "Use just test, not pytest."}]),
+        &json!([{"reflexion_id": "REFL-001", "rule": "Use just test, not `pytest`."}]),
     );
     workspace.json(&["memory", "check", "REFL-001", "--yes"]);
     let told = before(&workspace, "a", FAILING).to_string();

@@ -295,15 +295,12 @@ fn a_memory_that_cannot_be_written_stays_silent() {
 }
 
 #[test]
-#[cfg_attr(
-    windows,
-    ignore = "it fails under Wine, for a reason that is not known"
-)]
 fn a_session_that_has_ended_is_learnt_from_once() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
-    let session = session.join("claude-code-stock.jsonl");
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
+    let session = workspace.root().join("session.jsonl");
+    fs::copy(fixture.join("claude-code-stock.jsonl"), &session).unwrap();
     let event = json!({"hook_event_name": "SessionEnd", "session_id": "s", "reason": "other",
         "cwd": workspace.root(), "transcript_path": session});
     for _ in 0..2 {

@@ -86,10 +86,10 @@ mod tests {
             filling(150, 1),
             filling(150, 2)
         );
-        let mut corpus = Corpus::default();
+        let mut corpus = Corpus::new("greyhound carrot kennel");
         corpus.add(&spread);
         corpus.add(&near);
-        let hits = corpus.search("greyhound carrot kennel");
+        let hits = corpus.search();
         let order: Vec<usize> = hits.iter().map(|hit| hit.document).collect();
         assert_eq!(order, [1, 0]);
         // Both have each word once, and nearly the same length.
