@@ -12,6 +12,7 @@ mod admin;
 mod complete;
 mod context;
 mod crash;
+mod deadline;
 mod follow;
 mod global;
 mod groups;

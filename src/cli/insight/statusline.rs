@@ -8,13 +8,13 @@
 
 use std::io::{IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use clap::Args;
 use serde::Deserialize;
 
 use crate::cli::context::random;
+use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
@@ -58,21 +58,10 @@ struct Workspace {
 
 /// Returns the line with its line feed; `None` to print nothing.
 pub(in crate::cli) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
-    let (send, receive) = mpsc::channel::<()>();
-    std::thread::Builder::new()
-        .spawn(move || end_late(&receive))
-        .ok()?;
+    let deadline = Deadline::start(DEADLINE)?;
     let line = line(environment, root);
-    // The channel closes before anything is printed, so the line is whole or missing.
-    drop(send);
+    drop(deadline);
     line
-}
-
-#[expect(clippy::exit, reason = "the thread that works may be stuck")]
-fn end_late(receive: &mpsc::Receiver<()>) {
-    if receive.recv_timeout(DEADLINE) == Err(RecvTimeoutError::Timeout) {
-        std::process::exit(0);
-    }
 }
 
 fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {

@@ -8,13 +8,13 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::cli::context::{audit_context, random};
+use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
@@ -50,7 +50,7 @@ const LARGEST: u64 = 16 << 20;
 pub(in crate::cli) struct HookArgs {
     /// Agent host, as in `hooks install`
     pub(in crate::cli) host: String,
-    /// Write nothing to the memory: no outcome, no session, nothing learnt
+    /// Write nothing to the memory: no outcome, no session, nothing learned
     #[arg(long)]
     pub(in crate::cli) read_only: bool,
 }
@@ -63,33 +63,12 @@ pub(in crate::cli) fn hook(
     root: Option<&Path>,
 ) -> Option<String> {
     let host = Host::from_name(host)?;
-    let (send, receive) = mpsc::channel();
-    std::thread::Builder::new()
-        .spawn(move || watch(&receive))
-        .ok()?;
+    let deadline = Deadline::start(DEADLINE)?;
     let answer = answer(environment, host, (root, read_only), &|| {
-        drop(send.send(SessionEnds));
+        deadline.restart(LEARNING);
     });
-    // The channel closes before anything is printed, so the answer is whole or missing.
-    drop(send);
+    drop(deadline);
     answer
-}
-
-/// Message that the event is the end of a session: no answer follows.
-struct SessionEnds;
-
-/// Ends the process silently if the work takes longer than it may.
-///
-/// The work itself stays on the main thread: every event of an agent would pay for handing the
-/// answer from one thread to another.
-#[expect(clippy::exit, reason = "the thread that works may be stuck")]
-fn watch(receive: &Receiver<SessionEnds>) {
-    let ended = receive
-        .recv_timeout(DEADLINE)
-        .and_then(|SessionEnds| receive.recv_timeout(LEARNING));
-    if let Err(RecvTimeoutError::Timeout) = ended {
-        std::process::exit(0);
-    }
 }
 
 fn answer(
