@@ -1006,7 +1006,7 @@ fn hosts_are_told_and_told_otherwise() {
         json!(["mcp", "--root", elsewhere.to_str()])
     );
     let all = workspace.json(&["mcp", "status"]);
-    assert_eq!(all["hosts"].as_array().unwrap().len(), 6);
+    assert_eq!(all["hosts"].as_array().unwrap().len(), 9);
     let foreign = "{\"mcpServers\": {\"memctl\": {\"command\": \"python\", \"args\": [\"x\"]}}}";
     workspace.write(".mcp.json", foreign);
     workspace

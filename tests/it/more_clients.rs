@@ -1,5 +1,6 @@
 //! The real Copilot CLI, `OpenCode` and Cline, from npm, against a local model server: a failing command
-//! gets the learnt hint, the model reads it after the output, and its outcome is credited.
+//! gets the learned hint, the model reads it after the output, and its outcome is credited. The tools of
+//! the MCP server are offered to the model.
 //!
 //! Slow, and therefore ignored; `make test-clients` installs them and runs this.
 
@@ -20,6 +21,7 @@ fn copilot_of_clients_is_told_what_worked() {
     };
     let workspace = taught();
     workspace.json(&["hooks", "install", "copilot"]);
+    workspace.json(&["mcp", "install", "copilot"]);
     let model = FakeModel::answering(|request| {
         script(request, &|command| {
             ("bash", json!({"command": command, "description": "try"}))
@@ -37,6 +39,9 @@ fn copilot_of_clients_is_told_what_worked() {
     assert!(ran.stdout.contains("All done."), "{ran:?}");
     was_told(&model, "\"role\":\"tool\"");
     was_credited(&workspace);
+    was_offered_tools(&model);
+    workspace.json(&["mcp", "uninstall", "copilot"]);
+    assert!(!workspace.home().join(".copilot/mcp-config.json").exists());
     workspace.json(&["hooks", "uninstall", "copilot"]);
     assert!(!workspace.home().join(".copilot/hooks").exists());
 }
@@ -60,7 +65,9 @@ fn opencode_of_clients_is_told_what_worked() {
     let config = json!({"model": "fake/m", "small_model": "fake/m", "autoupdate": false,
         "share": "disabled", "permission": {"*": "allow"}, "provider": {"fake": provider}});
     let directory = workspace.home().join(".config/opencode");
-    fs::write(directory.join("opencode.json"), config.to_string()).unwrap();
+    let settings = directory.join("opencode.json");
+    fs::write(&settings, config.to_string()).unwrap();
+    workspace.json(&["mcp", "install", "opencode"]);
     let ran = run(&workspace, &program, |command| {
         command
             .args(["run", "fix the script"])
@@ -70,6 +77,14 @@ fn opencode_of_clients_is_told_what_worked() {
     assert!(ran.stdout.contains("All done."), "{ran:?}");
     was_told(&model, "\"role\":\"tool\"");
     was_credited(&workspace);
+    was_offered_tools(&model);
+    workspace.json(&["mcp", "uninstall", "opencode"]);
+    // It adds the address of its schema there itself.
+    let text = fs::read_to_string(&settings).unwrap();
+    assert!(
+        text.contains("\"fake\"") && !text.contains("memctl"),
+        "{text}"
+    );
     workspace.json(&["hooks", "uninstall", "opencode"]);
     assert!(!directory.join("plugins").exists());
 }
@@ -82,6 +97,7 @@ fn cline_of_clients_is_told_what_worked() {
     };
     let workspace = taught();
     workspace.json(&["hooks", "install", "cline"]);
+    workspace.json(&["mcp", "install", "cline"]);
     let model = FakeModel::answering(|request| {
         script(request, &|command| {
             ("run_commands", json!({"commands": [command]}))
@@ -104,8 +120,30 @@ fn cline_of_clients_is_told_what_worked() {
     assert!(ran.stdout.contains("All done."), "{ran:?}");
     was_told(&model, "\"role\":\"tool\"");
     was_credited(&workspace);
+    was_offered_tools(&model);
+    workspace.json(&["mcp", "uninstall", "cline"]);
+    let settings = workspace
+        .home()
+        .join(".cline/data/settings/cline_mcp_settings.json");
+    assert!(!settings.exists());
     workspace.json(&["hooks", "uninstall", "cline"]);
     assert!(!workspace.home().join(".cline/hooks").exists());
+}
+
+/// The model could call the tools of the MCP server.
+fn was_offered_tools(model: &FakeModel) {
+    let tools = model
+        .requests()
+        .iter()
+        .map(|request| request.body["tools"].to_string())
+        .max_by_key(String::len);
+    let tools = tools.unwrap_or_default();
+    let is_offered = ["hint", "search"].iter().all(|tool| {
+        ["memctl_", "memctl__", "memctl-"]
+            .iter()
+            .any(|name| tools.contains(&format!("\"{name}{tool}\"")))
+    });
+    assert!(is_offered, "{tools}");
 }
 
 /// Ends the server that Cline leaves behind for this directory.

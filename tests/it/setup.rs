@@ -178,6 +178,46 @@ fn status_line_of_the_user_stays() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
+fn newer_agents_get_hooks_and_a_server_and_lose_both() {
+    let workspace = machine();
+    let home = workspace.home();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/formats");
+    let sessions = home.join(".cline/data/sessions/1795");
+    fs::create_dir_all(&sessions).unwrap();
+    let recorded = fixtures.join("cline-3.0.65.messages.json");
+    fs::copy(recorded, sessions.join("1795.messages.json")).unwrap();
+    // Whoever has comments in the settings keeps them.
+    let settings = home.join(".config/opencode/opencode.jsonc");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, "{ // mine\n}\n").unwrap();
+    let before = files(&home);
+    let hosts = ["copilot", "opencode", "cline"];
+    let set_up = [&["setup", "--yes", "--all-projects"], &hosts[..]].concat();
+    let done = workspace.json(&set_up);
+    let steps = [
+        "memory - done", "hooks copilot done", "mcp copilot done", "hooks opencode done",
+        "mcp opencode done", "hooks cline done", "mcp cline done", "learn - done",
+    ];
+    assert_eq!(states(&done), steps);
+    // Two of Claude Code, and one of Cline.
+    assert_eq!(done["learned"]["sessions"], 3, "{done}");
+    for file in [
+        ".copilot/mcp-config.json",
+        ".config/opencode/opencode.jsonc",
+        ".cline/data/settings/cline_mcp_settings.json",
+    ] {
+        let text = fs::read_to_string(home.join(file)).unwrap();
+        assert!(text.contains("\"memctl\": {"), "{text}");
+        assert!(!text.contains("--root"), "{text}");
+    }
+    workspace.json(&[&["setup", "--undo"], &hosts[..]].concat());
+    let left = files(&home).into_iter();
+    let left = left.filter(|(path, _)| !path.contains("memctl"));
+    assert_eq!(left.collect::<BTreeMap<_, _>>(), before);
+}
+
+#[test]
 fn settings_that_cannot_be_read_stop_nothing_else() {
     let workspace = machine();
     let settings = workspace.home().join(".claude/settings.json");
@@ -246,7 +286,7 @@ fn memory_in_a_database_is_offered_where_one_is_named() {
 }
 
 /// From an empty home with two recorded sessions to a hint at a failing call, in three commands: set up,
-/// look through what was learnt, work with the agent.
+/// look through what was learned, work with the agent.
 #[test]
 fn three_commands_lead_to_a_hint_at_the_failing_call() {
     let workspace = machine();

@@ -77,6 +77,7 @@ pub(in crate::cli) fn all_sessions(context: &Context) -> Vec<PathBuf> {
         (Host::ClaudeCode, "projects"),
         (Host::Codex, "sessions"),
         (Host::Gemini, "tmp"),
+        (Host::Cline, "data/sessions"),
     ];
     let all = folders
         .into_iter()

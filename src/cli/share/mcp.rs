@@ -17,7 +17,7 @@ use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::hints::failure;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
-use crate::platform::Directory;
+use crate::platform::{Directory, named};
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::workspace::Workspace;
 
@@ -67,6 +67,13 @@ enum HostName {
     Codex,
     /// Gemini CLI
     Gemini,
+    /// GitHub Copilot CLI
+    Copilot,
+    /// `OpenCode`
+    #[value(name = "opencode")]
+    OpenCode,
+    /// Cline on the command line
+    Cline,
     /// Cursor
     Cursor,
     /// Visual Studio Code
@@ -82,6 +89,9 @@ impl HostName {
             Self::ClaudeCode => ServerHost::ClaudeCode,
             Self::Codex => ServerHost::Codex,
             Self::Gemini => ServerHost::Gemini,
+            Self::Copilot => ServerHost::Copilot,
+            Self::OpenCode => ServerHost::OpenCode,
+            Self::Cline => ServerHost::Cline,
             Self::Cursor => ServerHost::Cursor,
             Self::VsCode => ServerHost::VsCode,
             Self::ClaudeDesktop => ServerHost::ClaudeDesktop,
@@ -260,16 +270,30 @@ pub(in crate::cli) fn settings(
         let directory = hooks::directory(context, host)?;
         Some(directory.join(file))
     };
+    // It reads both, and makes one of them itself.
+    let of_opencode = || {
+        let file = of_host(Host::OpenCode, "opencode.json")?;
+        let commented = file.with_extension("jsonc");
+        let is_commented = !named::is_file(&file) && named::is_file(&commented);
+        Some(if is_commented { commented } else { file })
+    };
     // Graphical programs keep their settings in the system's configuration directory, beside ours.
     let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
     let file = match host {
         // Without the variable the file is in the home directory itself, not in `.claude`.
-        ServerHost::ClaudeCode => match environment.var("CLAUDE_CONFIG_DIR") {
-            Some(_) => of_host(Host::ClaudeCode, ".claude.json"),
-            None => home.map(|home| home.join(".claude.json")),
-        },
+        ServerHost::ClaudeCode => {
+            let variable = Host::ClaudeCode.directory_variable();
+            if variable.is_some_and(|(name, _)| environment.var(name).is_some()) {
+                of_host(Host::ClaudeCode, ".claude.json")
+            } else {
+                home.map(|home| home.join(".claude.json"))
+            }
+        }
         ServerHost::Codex => of_host(Host::Codex, "config.toml"),
         ServerHost::Gemini => of_host(Host::Gemini, Host::Gemini.settings_file()),
+        ServerHost::Copilot => of_host(Host::Copilot, "mcp-config.json"),
+        ServerHost::OpenCode => of_opencode(),
+        ServerHost::Cline => of_host(Host::Cline, "data/settings/cline_mcp_settings.json"),
         ServerHost::Cursor => home.map(|home| home.join(".cursor/mcp.json")),
         ServerHost::VsCode => of_system("Code/User/mcp.json"),
         ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
@@ -329,6 +353,15 @@ pub(in crate::cli) fn notes(context: &Context, host: ServerHost, project: bool) 
         (ServerHost::Codex, true) => "Codex reads this only in a trusted project",
         (ServerHost::Gemini, _) => {
             "takes effect in the next Gemini CLI session; `/mcp` lists the server"
+        }
+        (ServerHost::Copilot, _) => {
+            "takes effect in the next Copilot CLI session; `copilot mcp list` lists the server"
+        }
+        (ServerHost::OpenCode, _) => {
+            "takes effect in the next OpenCode session; `opencode mcp list` lists the server"
+        }
+        (ServerHost::Cline, _) => {
+            "takes effect in the next session of `cline`; the extension of an editor has settings of its own"
         }
         (ServerHost::Cursor, _) => "enable it in Cursor's settings, under MCP",
         (ServerHost::VsCode, _) => "VS Code asks once before it starts the server",

@@ -2,10 +2,63 @@
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::super::jsonc::{self, Node};
 use super::{Error, NAME, Start, is_blank, shape};
+
+/// How an entry is written, as the agent host writes it itself.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum EntryForm {
+    /// Command and arguments.
+    Plain,
+    /// With the type `stdio`.
+    Stdio,
+    /// With the type `local`, and every tool. Copilot CLI 1.0.102.
+    Copilot,
+    /// Command and arguments in one list. `OpenCode` 1.18.33.
+    OpenCode,
+    /// In an object `transport`. Cline 3.0.65.
+    Cline,
+}
+
+impl EntryForm {
+    fn entry(self, Start { command, args }: &Start) -> Value {
+        match self {
+            Self::Plain => json!({"command": command, "args": args}),
+            Self::Stdio => json!({"type": "stdio", "command": command, "args": args}),
+            Self::Copilot => {
+                json!({"type": "local", "command": command, "args": args, "tools": ["*"]})
+            }
+            Self::OpenCode => {
+                let words: Vec<&String> = std::iter::once(command).chain(args).collect();
+                json!({"type": "local", "command": words, "enabled": true})
+            }
+            Self::Cline => {
+                json!({"transport": {"type": "stdio", "command": command, "args": args}})
+            }
+        }
+    }
+}
+
+/// Command of an entry in any form.
+fn start_of(entry: &Node) -> Start {
+    let entry = entry.get("transport").unwrap_or(entry);
+    let texts = |node: Option<&Node>| -> Vec<String> {
+        let items = node.and_then(Node::items).unwrap_or_default();
+        let texts = items.iter().filter_map(Node::text);
+        texts.map(str::to_owned).collect()
+    };
+    let command = entry.get("command");
+    let (command, mut args) = if let Some(text) = command.and_then(Node::text) {
+        (text.to_owned(), Vec::new())
+    } else {
+        let mut words = texts(command).into_iter();
+        (words.next().unwrap_or_default(), words.collect())
+    };
+    args.extend(texts(entry.get("args")));
+    Start { command, args }
+}
 
 fn parse(path: &Path, text: &str, key: &str) -> Result<Node, Error> {
     let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
@@ -25,36 +78,19 @@ fn parse(path: &Path, text: &str, key: &str) -> Result<Node, Error> {
 pub(super) fn find(path: &Path, text: &str, key: &str) -> Result<Option<Start>, Error> {
     let root = parse(path, text, key)?;
     let entry = root.get(key).and_then(|servers| servers.get(NAME));
-    Ok(entry.map(|entry| {
-        let command = entry.get("command").and_then(Node::text);
-        let args = entry.get("args").and_then(Node::items).unwrap_or_default();
-        Start {
-            command: command.unwrap_or_default().to_owned(),
-            args: args
-                .iter()
-                .filter_map(Node::text)
-                .map(str::to_owned)
-                .collect(),
-        }
-    }))
+    Ok(entry.map(start_of))
 }
 
 pub(super) fn add(
     path: &Path,
     text: &str,
     key: &str,
-    typed: bool,
+    form: EntryForm,
     start: &Start,
 ) -> Result<(String, String), Error> {
-    let mut entry = json!({});
-    if typed {
-        entry["type"] = json!("stdio");
-    }
-    entry["command"] = json!(start.command);
-    entry["args"] = json!(start.args);
     let entry = format!(
         "\"{NAME}\": {}",
-        serde_json::to_string_pretty(&entry).unwrap_or_default()
+        serde_json::to_string_pretty(&form.entry(start)).unwrap_or_default()
     );
     let mut text = if is_blank(text) {
         "{}\n".to_owned()

@@ -18,6 +18,8 @@ use serde::{Deserialize, Serialize};
 use crate::platform::named;
 use crate::store;
 
+use json::EntryForm;
+
 use super::install::{Error, LONGEST, Standing, create_dir, digest, read, real_path, replace};
 
 /// Name of the entry.
@@ -32,6 +34,12 @@ pub enum ServerHost {
     Codex,
     /// Gemini CLI.
     Gemini,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// `OpenCode`.
+    OpenCode,
+    /// Cline on the command line.
+    Cline,
     /// Cursor.
     Cursor,
     /// Visual Studio Code.
@@ -43,8 +51,8 @@ pub enum ServerHost {
 /// Format of an agent host's settings.
 #[derive(Debug, Clone, Copy)]
 enum Format {
-    /// JSON, with the servers in an object of this name; `typed` adds `"type": "stdio"`.
-    Json { key: &'static str, typed: bool },
+    /// JSON, with the servers in an object of this name.
+    Json { key: &'static str, form: EntryForm },
     /// TOML, with a table per server.
     Toml,
 }
@@ -124,10 +132,13 @@ struct Added {
 
 impl ServerHost {
     /// Every agent host.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 9] = [
         Self::ClaudeCode,
         Self::Codex,
         Self::Gemini,
+        Self::Copilot,
+        Self::OpenCode,
+        Self::Cline,
         Self::Cursor,
         Self::VsCode,
         Self::ClaudeDesktop,
@@ -139,6 +150,9 @@ impl ServerHost {
             Self::ClaudeCode => "claude-code",
             Self::Codex => "codex",
             Self::Gemini => "gemini",
+            Self::Copilot => "copilot",
+            Self::OpenCode => "opencode",
+            Self::Cline => "cline",
             Self::Cursor => "cursor",
             Self::VsCode => "vscode",
             Self::ClaudeDesktop => "claude-desktop",
@@ -154,31 +168,28 @@ impl ServerHost {
             Self::Gemini => Some(".gemini/settings.json"),
             Self::Cursor => Some(".cursor/mcp.json"),
             Self::VsCode => Some(".vscode/mcp.json"),
-            Self::ClaudeDesktop => None,
+            Self::Copilot => Some(".github/mcp.json"),
+            Self::OpenCode => Some("opencode.json"),
+            Self::Cline | Self::ClaudeDesktop => None,
         }
     }
 
     /// Returns `true` if the agent host starts servers in the current project directory.
     pub const fn starts_in_project(self) -> bool {
-        matches!(self, Self::ClaudeCode | Self::Codex | Self::Gemini)
+        !matches!(self, Self::Cursor | Self::VsCode | Self::ClaudeDesktop)
     }
 
     const fn format(self) -> Format {
-        match self {
-            Self::ClaudeCode => Format::Json {
-                key: "mcpServers",
-                typed: true,
-            },
-            Self::Gemini | Self::Cursor | Self::ClaudeDesktop => Format::Json {
-                key: "mcpServers",
-                typed: false,
-            },
-            Self::VsCode => Format::Json {
-                key: "servers",
-                typed: true,
-            },
-            Self::Codex => Format::Toml,
-        }
+        let (key, form) = match self {
+            Self::ClaudeCode => ("mcpServers", EntryForm::Stdio),
+            Self::Gemini | Self::Cursor | Self::ClaudeDesktop => ("mcpServers", EntryForm::Plain),
+            Self::Copilot => ("mcpServers", EntryForm::Copilot),
+            Self::OpenCode => ("mcp", EntryForm::OpenCode),
+            Self::Cline => ("mcpServers", EntryForm::Cline),
+            Self::VsCode => ("servers", EntryForm::Stdio),
+            Self::Codex => return Format::Toml,
+        };
+        Format::Json { key, form }
     }
 }
 
@@ -197,7 +208,7 @@ impl Format {
     /// Returns the text with the entry, and the inserted piece.
     fn add(self, path: &Path, text: &str, start: &Start) -> Result<(String, String), Error> {
         match self {
-            Self::Json { key, typed } => json::add(path, text, key, typed, start),
+            Self::Json { key, form } => json::add(path, text, key, form, start),
             Self::Toml => toml::add(path, text, start),
         }
     }

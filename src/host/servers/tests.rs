@@ -11,6 +11,38 @@ fn start() -> Start {
     }
 }
 
+#[test]
+fn entries_have_the_form_that_the_agent_hosts_write() {
+    let start = Start {
+        command: "/opt/memctl".to_owned(),
+        args: vec!["mcp".to_owned()],
+    };
+    let check = |host: ServerHost, key: &str, expected: serde_json::Value| {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings");
+        register(host, &file, None, &start).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(settings, serde_json::json!({key: {"memctl": expected}}));
+    };
+    // What `copilot mcp add`, `opencode mcp add` and `cline mcp add` leave in their files.
+    check(
+        ServerHost::Copilot,
+        "mcpServers",
+        serde_json::json!({"tools": ["*"], "type": "local", "command": "/opt/memctl", "args": ["mcp"]}),
+    );
+    check(
+        ServerHost::OpenCode,
+        "mcp",
+        serde_json::json!({"type": "local", "command": ["/opt/memctl", "mcp"], "enabled": true}),
+    );
+    check(
+        ServerHost::Cline,
+        "mcpServers",
+        serde_json::json!({"transport": {"type": "stdio", "command": "/opt/memctl", "args": ["mcp"]}}),
+    );
+}
+
 const JSON: &[&str] = &[
     "{}",
     "{}\n",

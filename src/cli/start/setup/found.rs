@@ -73,15 +73,17 @@ impl AgentHost {
         }
     }
 
-    /// Agent host of the MCP server; `None` if its settings are not known here.
-    pub(super) const fn server(self) -> Option<ServerHost> {
+    /// Agent host of the MCP server.
+    pub(super) const fn server(self) -> ServerHost {
         match self {
-            Self::ClaudeCode => Some(ServerHost::ClaudeCode),
-            Self::Codex => Some(ServerHost::Codex),
-            Self::Gemini => Some(ServerHost::Gemini),
-            Self::Cursor => Some(ServerHost::Cursor),
-            Self::VsCode => Some(ServerHost::VsCode),
-            Self::Copilot | Self::OpenCode | Self::Cline => None,
+            Self::ClaudeCode => ServerHost::ClaudeCode,
+            Self::Codex => ServerHost::Codex,
+            Self::Gemini => ServerHost::Gemini,
+            Self::Copilot => ServerHost::Copilot,
+            Self::OpenCode => ServerHost::OpenCode,
+            Self::Cline => ServerHost::Cline,
+            Self::Cursor => ServerHost::Cursor,
+            Self::VsCode => ServerHost::VsCode,
         }
     }
 
