@@ -158,7 +158,7 @@ check-targets: ## check the code for other systems with the compiler, without li
 WINDOWS = target/windows
 # Part of a test's name; empty for all.
 TESTS ?=
-test-windows: zig-tool ## run the tests as programs of Windows under Wine 10, which is prepared from Debian's packages: see docs/tests.md
+test-windows: zig-tool ## run the tests as programs of Windows under Wine 10, which is prepared from Debian's packages: see docs/install.md
 	PATH="$(DIST_TOOLS)/bin:$$PATH" packaging/test-windows.sh $(WINDOWS) $(TESTS)
 
 DIST_TARGET ?=

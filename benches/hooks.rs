@@ -1,7 +1,7 @@
-//! What a coding agent's host waits for at every event, and how fast sessions are learnt from.
+//! What a coding agent's host waits for at every event, and how fast sessions are learned from.
 //!
 //! `make bench` runs it and prints the tables of `docs/benchmarks.md`. A memory of 10,000 fixes is made
-//! here, and the events have the shape in which Claude Code sends them. The sessions that are learnt
+//! here, and the events have the shape in which Claude Code sends them. The sessions that are learned
 //! from are the recorded ones of `fixtures/`, over and over, each time under another name.
 #![allow(
     clippy::unwrap_used,

@@ -51,7 +51,7 @@ screen $marco
 
 step "A session of a coding agent becomes fixes: failures that it overcame, without a model."
 show learn fixtures/sessions/claude-code-stock.jsonl |
-    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learnt' | grep -v -e '^--' -e '^claude' | cut -c 1-98
+    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learned' | grep -v -e '^--' -e '^claude' | cut -c 1-98
 
 step "Another recorded session, replayed at its failing call, as Claude Code passes it to the hook:"
 call=fixtures/demo/failing-call.json

@@ -51,7 +51,7 @@ class ProceduralMemory:
         self._pitfalls = reply["pitfalls"]
 
     def record_success(self, code: str, output: str) -> list[str]:
-        """Makes a fix of the failure before it; answers the ids of what was learnt or seen again."""
+        """Makes a fix of the failure before it; answers the ids of what was learned or seen again."""
         self._hints = []
         reply = self._post("/v1/successes", {"code": code, "output": output, "session": self.session})
         return reply["learned"] + reply["merged"] if reply else []
@@ -101,8 +101,8 @@ if __name__ == "__main__":
 
     memory = ProceduralMemory(session="first")
     memory.record_failure(code=wrong, error=error)
-    learnt = memory.record_success(code=right, output="ALK inhibitor\nBRAF inhibitor\n")
-    print("learnt:", ", ".join(learnt) or memory.trouble or "nothing")
+    learned = memory.record_success(code=right, output="ALK inhibitor\nBRAF inhibitor\n")
+    print("learned:", ", ".join(learned) or memory.trouble or "nothing")
 
     # Another session, or another agent, the next day.
     memory = ProceduralMemory(session="second")

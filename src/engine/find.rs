@@ -318,7 +318,7 @@ pub(crate) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0
 }
 
-/// Score weight of a kind: learnt records rank before their sources if both match equally well.
+/// Score weight of a kind: learned records rank before their sources if both match equally well.
 fn weight(kind: Kind) -> f64 {
     match kind {
         Kind::Reflexion | Kind::Procedure | Kind::Fix | Kind::Memory => 1.0,

@@ -2,7 +2,7 @@
 //!
 //! A fence carries a random nonce, so the author of the data cannot forge its end. A sentence
 //! before the fence says that its content is data. [`strip_fenced`] removes fences, so that text
-//! shown to a model is not learnt from its transcript. [`pieces`] splits a text at its fences, so
+//! shown to a model is not learned from its transcript. [`pieces`] splits a text at its fences, so
 //! that shortening can close them.
 
 use std::borrow::Cow;

@@ -6,7 +6,7 @@
 //! - An **instruction** in tool output must not become a rule: [`screen()`] recognises it, and
 //!   [`admit`] decides whether a person has to review the text first.
 //! - **Data** must not be read as instructions: [`fence()`] separates it in a prompt, and
-//!   [`strip_fenced`] removes it from transcripts, so that shown text is never learnt from.
+//!   [`strip_fenced`] removes it from transcripts, so that shown text is never learned from.
 //!
 //! All functions are pure: no files, no clock, no randomness. The engine ensures that every text
 //! passes through them.

@@ -131,7 +131,7 @@ fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
     }
     if was_quarantined && warnings.is_empty() {
         warnings.push(format!(
-            "`{}` was quarantined when it was learnt; nothing in it is suspicious today",
+            "`{}` was quarantined when it was learned; nothing in it is suspicious today",
             entry.id
         ));
     }

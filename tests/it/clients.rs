@@ -1,4 +1,4 @@
-//! The real hosts, from npm, against a local model server: a failing command gets the learnt hint,
+//! The real hosts, from npm, against a local model server: a failing command gets the learned hint,
 //! the model reads it after the tool's result, and its outcome is credited.
 //!
 //! Slow, and therefore ignored; `make test-clients` installs the hosts and runs this. The test

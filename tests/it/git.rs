@@ -1,4 +1,4 @@
-//! The real git merges two branches that both learnt, with the driver that `init --git` installs.
+//! The real git merges two branches that both learned, with the driver that `init --git` installs.
 //!
 //! Every step leaves a word of its own in the input, the correction, the rule, the test and the
 //! guardrail, which shows that a reference leads to the right record.
@@ -265,7 +265,7 @@ fn of<'a>(skill: &'a str, words: &[&'a str]) -> Vec<(&'a str, &'a str)> {
     words.iter().map(|word| (skill, *word)).collect()
 }
 
-/// Two branches, `main` and `feature`, that have each learnt something since they parted.
+/// Two branches, `main` and `feature`, that have each learned something since they parted.
 fn two(count: usize) -> (Repository, Vec<(&'static str, &'static str)>) {
     let mut repository = Repository::new();
     repository.learn(SKILL, 1, 0, "carpets");
@@ -342,7 +342,7 @@ fn the_same_twenty_twice_are_rebased() {
     assert_eq!(repository.status(), "");
 }
 
-/// Three branches that each learnt, one of them in a skill of its own.
+/// Three branches that each learned, one of them in a skill of its own.
 #[test]
 fn three_branches_follow_each_other_and_what_git_takes_as_it_is_follows_the_ids() {
     let mut repository = Repository::new();
@@ -427,7 +427,7 @@ fn a_rebase_and_a_pick_follow_the_ids_too() {
     }
 }
 
-/// Two branches that learnt in different skills, without the hooks that finish a merge.
+/// Two branches that learned in different skills, without the hooks that finish a merge.
 fn apart() -> Repository {
     let mut repository = Repository::new();
     for (side, branch, skill, word) in [
@@ -642,7 +642,7 @@ fn a_tombstone_means_the_record_of_its_branch() {
         .workspace
         .run(&["memory", "forget", "REFL-001"])
         .succeeds();
-    repository.commit("learnt and forgotten");
+    repository.commit("learned and forgotten");
     repository.git(&["switch", "-q", "main"]);
     repository.learn(SKILL, 3, 10, "apples");
     repository.commit("ours");

@@ -147,7 +147,7 @@ const ERROR: &str = "Traceback (most recent call last):\nKeyError: 'y'";
 #[test]
 fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
     let workspace = taught();
-    // It has helped once, when it was learnt; so it takes some failures to sink.
+    // It has helped once, when it was learned; so it takes some failures to sink.
     for session in ["a", "b", "c", "d", "e", "f"] {
         let event = failure(&workspace, session, COMMAND, ERROR);
         told(

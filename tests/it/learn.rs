@@ -337,7 +337,7 @@ fn a_model_words_what_the_trace_says() {
 }
 
 /// The first scenario of the source document, section 6: a column without a type is refused; the
-/// next one who adds a column, elsewhere and in other words, finds what was learnt from it.
+/// next one who adds a column, elsewhere and in other words, finds what was learned from it.
 #[test]
 fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     let mut workspace = initialised();

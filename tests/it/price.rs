@@ -94,7 +94,7 @@ fn refused_consolidation_keeps_what_needs_no_model() {
     terminal.wait_for("Go on? [y/N]");
     terminal.keys(&["n"]);
     let screen = terminal.wait_for("code=0");
-    assert!(screen.contains("12 learnt"), "{screen}");
+    assert!(screen.contains("6 fixes, 6 procedures learned"), "{screen}");
     assert!(screen.contains("offline wording"), "{screen}");
     terminal.type_line("clear; memctl consolidate; echo code=$?");
     terminal.wait_for("Go on? [y/N]");

@@ -380,7 +380,7 @@ fn full_screen_quits_with_a_key_and_follows_the_size() {
     };
     terminal.type_line("NO_COLOR=1 memctl watch; echo code=$?");
     let screen = terminal.wait_for("q quits");
-    assert!(screen.contains("fix learnt  FIX-008"), "{screen}");
+    assert!(screen.contains("fix learned  FIX-008"), "{screen}");
     assert!(!screen.contains("hint shown"), "{screen}");
     meet_a_known_error(&workspace);
     let screen = terminal.wait_for("hint shown");

@@ -15,7 +15,7 @@ const SHOWN: usize = 15;
 /// Measure what memory would have saved in past sessions
 ///
 /// Replays session files in the order of time, beginning with an empty memory. Each failing call
-/// asks for hints, and each recovery is learnt. Reads the formats and folders that `learn` reads,
+/// asks for hints, and each recovery is learned. Reads the formats and folders that `learn` reads,
 /// and writes nothing.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl backtest ~/.claude/projects\n  \

@@ -257,7 +257,7 @@ impl Report for RecordReport {
             }
         }
         if let Some(reason) = self.not_learned {
-            page.line(format!("Nothing was learnt: {reason}."));
+            page.line(format!("Nothing was learned: {reason}."));
         }
     }
 }

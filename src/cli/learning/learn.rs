@@ -12,6 +12,7 @@ use crate::error::UserError;
 use crate::learn::cure::NoHint;
 use crate::learn::cure::hazard::new_hazards;
 use crate::learning::{self, CandidateReport, EpisodeReport, LearnOptions, LearnReport};
+use crate::model::Kind;
 use crate::workspace::Workspace;
 
 /// Minimum width of an error or a fix.
@@ -35,7 +36,7 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
     memctl learn --dry-run --json session.jsonl"
 )]
 pub(in crate::cli) struct LearnArgs {
-    /// Show what would be learnt, and write nothing
+    /// Show what would be learned, and write nothing
     #[arg(long)]
     dry_run: bool,
     /// Let a model reword new records; prints the calls and the estimated cost first
@@ -217,6 +218,27 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     (Style::Dim, text)
 }
 
+/// Number of new records of each kind: "6 fixes, 2 procedures learned".
+fn learned(ids: &[String]) -> String {
+    let told = [Kind::Fix, Kind::Procedure].into_iter().filter_map(|kind| {
+        let count = ids
+            .iter()
+            .filter(|id| Kind::of_id(id) == Some(kind))
+            .count();
+        match count {
+            0 => None,
+            1 => Some(format!("1 {}", kind.name())),
+            _ => Some(format!("{count} {}", kind.plural())),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        "nothing new".to_owned()
+    } else {
+        format!("{} learned", told.join(", "))
+    }
+}
+
 impl Report for LearnReport {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
@@ -244,8 +266,10 @@ impl Report for LearnReport {
         if self.dry_run {
             ends.push("nothing was written".to_owned());
         } else {
-            ends.push(format!("{} learnt", self.learned.len()));
-            ends.push(format!("{} seen again", self.merged.len()));
+            ends.push(learned(&self.learned));
+            if !self.merged.is_empty() {
+                ends.push(format!("{} seen again", self.merged.len()));
+            }
             if self.kept > 0 {
                 let episodes = plural(self.kept as u64, "episode");
                 ends.push(format!("{episodes} kept for `memory why`"));
@@ -254,7 +278,7 @@ impl Report for LearnReport {
         let rest = [
             (self.unchanged, "unchanged since the last run"),
             (self.skipped, "skipped: not session files"),
-            (self.buried, "deleted earlier, not learnt again"),
+            (self.buried, "deleted earlier, not learned again"),
         ];
         ends.extend(
             rest.iter()

@@ -10,7 +10,7 @@ use crate::error::UserError;
 use crate::model::{Kind, Trust, USER_STORE, abroad, split_origin};
 use crate::review::{self, Approved};
 
-/// Approve records that were learnt from sessions or proposed by agents
+/// Approve records that were learned from sessions or proposed by agents
 ///
 /// Fixes and procedures come from tool output, and agents see them as data. Those with a prompt
 /// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the

@@ -189,7 +189,7 @@ fn relations(store: &Scoped, related: &[Judged]) -> Result<Vec<RelationReport>, 
     Ok(found)
 }
 
-/// Returns the reason if the rule was deleted on purpose and may not be learnt again.
+/// Returns the reason if the rule was deleted on purpose and may not be learned again.
 fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
     let tombstone = store.buried(Kind::Reflexion, &draft.rule)?;
     Ok(tombstone.map(|tombstone| {

@@ -52,7 +52,7 @@ pub struct PreviewedRequest {
 /// Rule that a correction would make without a model.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct PreviewedRule {
-    /// Text of the rule; `None` if none would be learnt.
+    /// Text of the rule; `None` if none would be learned.
     pub rule: Option<String>,
     /// Condition of the rule; empty if there is none.
     pub applies_when: String,

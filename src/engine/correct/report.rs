@@ -14,7 +14,7 @@ pub struct CorrectReport {
     /// Id of the corrected execution; `None` without one.
     pub execution_id: Option<String>,
     /// Id of the rule: a new one, or an existing one with the same meaning. `None` if none was
-    /// learnt.
+    /// learned.
     pub reflexion_id: Option<String>,
     /// Text of the rule.
     pub rule: Option<String>,
@@ -51,7 +51,7 @@ pub struct CorrectReport {
     pub distilled_by: String,
     /// Price in US dollars; `None` if the price is not known.
     pub cost_usd: Option<f64>,
-    /// Reason why no rule was learnt, and how to get one.
+    /// Reason why no rule was learned, and how to get one.
     pub not_learned: Option<String>,
     /// Reason why the rule is a candidate until a person says that it is one; absent for a rule.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 //!
 //! The memory starts empty and is never written to a file. Sessions are read with the functions of
 //! `learn`, and their events are sorted by time. Each failing call queries the memory as a hook
-//! does, and each recovered failure is learnt. A session sees its own fixes at once, as an agent
+//! does, and each recovered failure is learned. A session sees its own fixes at once, as an agent
 //! that records them does. Other sessions see them after its end, when `learn` reads the session
 //! file. So no fix is known before its time, even if sessions overlap.
 //!

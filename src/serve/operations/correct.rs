@@ -171,7 +171,7 @@ impl Report for Corrected {
         let on = self.execution_id.as_deref().unwrap_or("no execution");
         let mut text = format!("Stored as {}, on {on}.\n", self.correction_id);
         match (&self.reflexion_id, &self.not_learned) {
-            (_, Some(reason)) => text.extend(["No rule was learnt: ", reason, ".\n"]),
+            (_, Some(reason)) => text.extend(["No rule was learned: ", reason, ".\n"]),
             (Some(id), None) => {
                 text.push_str(id);
                 text.push_str(if self.known {

@@ -64,7 +64,7 @@ const TYPES: [MemoryType; 5] = [
 /// Stored record.
 #[derive(Debug, Serialize)]
 pub struct Remembered {
-    /// Id of the record; `None` if nothing was learnt.
+    /// Id of the record; `None` if nothing was learned.
     pub id: Option<String>,
     /// `true` if the record is new, `false` if it was known.
     pub added: bool,
@@ -73,7 +73,7 @@ pub struct Remembered {
     /// Expiry: RFC 3339, UTC; `None` if it never expires.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// Reason why nothing was learnt; `None` if something was.
+    /// Reason why nothing was learned; `None` if something was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_learned: Option<&'static str>,
     /// Command with which a person approves it.
@@ -194,7 +194,7 @@ impl Report for Remembered {
             (Some(id), _) if self.added => format!("Stored as {id}, observed.\n"),
             (Some(id), _) => format!("{id} already says this.\n"),
             (None, reason) => format!(
-                "Nothing was learnt: {}.\n",
+                "Nothing was learned: {}.\n",
                 reason.unwrap_or("it contains no error")
             ),
         };

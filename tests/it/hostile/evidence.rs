@@ -13,7 +13,7 @@ const WRONG: &str = "pip install x";
 const RIGHT: &str = "pip install --user x";
 const SKILL: &str = "hr/resume-screen";
 
-/// A memory with one fix, learnt from a session.
+/// A memory with one fix, learned from a session.
 fn taught() -> Workspace {
     let workspace = Workspace::empty();
     let failure = ["record", "failure", "--code", WRONG, "--error", ERROR];

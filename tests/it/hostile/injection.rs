@@ -257,7 +257,7 @@ fn fix_learnt_by_a_hook_forges_nothing() {
         record("success", format!("do {i} {text}"), "--output", text);
         all.push_str(&told(&workspace, failure(name)));
     }
-    model_is_safe("hint of what a hook learnt", &all);
+    model_is_safe("hint of what a hook learned", &all);
 }
 
 #[test]

@@ -207,7 +207,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A session file that is learnt from until that is acknowledged: a procedure and its fix, once.
+    /// A session file that is learned from until that is acknowledged: a procedure and its fix, once.
     fn session(&mut self, mark: &str) {
         let name = format!("session-{mark}jsonl");
         let text = format!(

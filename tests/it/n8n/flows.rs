@@ -177,7 +177,7 @@ fn the_agent_learns_from_a_failure_and_the_next_run_has_it(
         hints.contains(fix) && hints.contains("b NUMERIC"),
         "{working:?}"
     );
-    // What was learnt is in the memory.
+    // What was learned is in the memory.
     assert_eq!(first["learned"]["status"], "procedure_learned", "{first}");
     let id = text(&first["learned"]["id"]);
     memory.has_lesson(id);

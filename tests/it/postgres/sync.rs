@@ -227,7 +227,7 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
     three
         .run(&["memory", "show", "CORR-001@nobody"])
         .fails(2, "no single pulled workspace has a name");
-    // The next run obeys rules of both, and a failing call gets the fix that another has learnt.
+    // The next run obeys rules of both, and a failing call gets the fix that another has learned.
     let prompt = three.json(&["memory", "prompt", SKILL]);
     let injected = prompt["injected"].as_array().unwrap();
     assert_eq!(injected.len(), 6, "{prompt}");

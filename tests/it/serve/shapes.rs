@@ -6,7 +6,7 @@ use super::access::procedure;
 use super::{Served, bearer, token};
 use crate::workspace::Workspace;
 
-/// A workspace that has learnt a procedure, as the source document's analyst would.
+/// A workspace that has learned a procedure, as the source document's analyst would.
 fn taught() -> Workspace {
     let workspace = Workspace::sample();
     workspace.write(

@@ -43,8 +43,8 @@ const FIGURES: [Figure; 5] = [
         ],
     },
     Figure {
-        id: "learnt",
-        title: "Learnt",
+        id: "learned",
+        title: "Learned",
         unit: number,
         columns: &[
             ("rules", "a", |p| Some(p.rules as f64)),

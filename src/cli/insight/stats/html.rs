@@ -107,7 +107,7 @@ fn cards(report: &StatsReport) -> String {
         card("Failures avoided", avoided, &avoided_note),
         card("Steps saved", saved, &saved_note),
         card(
-            "Learnt per week",
+            "Learned per week",
             learnt.a_week.map(number),
             &format!(
                 "{} rules, {} fixes in total",

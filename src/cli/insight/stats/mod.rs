@@ -216,7 +216,7 @@ fn hints(report: &StatsReport, page: &mut Page) {
 fn learning(report: &StatsReport, page: &mut Page) {
     let learnt = &report.learning;
     page.line("");
-    page.styled(&[(Style::Strong, "Learnt")]);
+    page.styled(&[(Style::Strong, "Learned")]);
     let mut counts = vec![
         plural(learnt.corrections, "correction"),
         format!(

@@ -17,7 +17,7 @@ pub(super) enum Happening {
 pub(in crate::cli) enum Other {
     /// Hints that an agent got at a failing call.
     Hint(ShownHint),
-    /// Fix that was learnt.
+    /// Fix that was learned.
     Fix(LearntFix),
     /// Rule that was made from a correction, or proposed.
     Rule(NewRule),

@@ -23,7 +23,7 @@ pub(super) enum What {
     Executions,
     /// Rules, as they are made or proposed
     Rules,
-    /// Fixes, as they are learnt
+    /// Fixes, as they are learned
     Fixes,
     /// Hints, as agents get them
     Hints,

@@ -186,7 +186,7 @@ pub(super) fn said(other: &Other, width: usize) -> (&'static str, String, String
         Other::Hint(hint) => ("hint shown", hint.hints.join(","), hint.error_key.clone()),
         Other::Fix(fix) => {
             let text = change(&fix.failing_code, &fix.working_code, width);
-            ("fix learnt", fix.id.clone(), text)
+            ("fix learned", fix.id.clone(), text)
         }
         Other::Rule(rule) => {
             let name = if rule.is_candidate {

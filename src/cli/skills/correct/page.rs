@@ -59,7 +59,7 @@ impl Report for CorrectReport {
         page.field("correction", &stored);
         if let Some(reason) = &self.not_learned {
             page.styled(&[
-                (Style::Warn, "No rule was learnt: "),
+                (Style::Warn, "No rule was learned: "),
                 (Style::Plain, reason),
             ]);
             page.styled(&[(
@@ -119,6 +119,9 @@ impl Report for CorrectReport {
         page.field(
             "tests",
             &match self.tests.as_slice() {
+                [] if self.execution_id.is_none() => {
+                    "none, since no execution was named: --execution-id latest".to_owned()
+                }
                 [] => "none".to_owned(),
                 files => files.join(", "),
             },

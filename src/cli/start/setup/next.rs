@@ -38,7 +38,7 @@ pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
         .map_or(0, |learned| learned.records + learned.candidates);
     if waiting > 0 {
         next.push(
-            "memctl review                 go over what was learnt, and approve it".to_owned(),
+            "memctl review                 go over what was learned, and approve it".to_owned(),
         );
     }
     if let Some(offer) = offer_to_join(context) {

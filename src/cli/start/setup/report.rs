@@ -52,7 +52,7 @@ pub(in crate::cli) struct HostReport {
     pub(super) found_by: Option<String>,
 }
 
-/// Numbers of what was learnt from past sessions.
+/// Numbers of what was learned from past sessions.
 #[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct Learned {
     /// Session files read.
@@ -235,7 +235,7 @@ fn show_learned(learned: Learned, page: &mut Page) {
         unchanged => format!(" ({unchanged} more were read before)"),
     };
     let text = format!(
-        "\nRead {}{before}: {}, {} learnt, {}.",
+        "\nRead {}{before}: {}, {} learned, {}.",
         plural(learned.sessions as u64, "session"),
         plural(learned.failures as u64, "failing call"),
         plural(learned.records as u64, "record"),

@@ -156,7 +156,7 @@ pub(crate) async fn write(
     };
     let (is_agent, has_vector) = (caller.is_agent(), body.return_embedding);
     let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
-        // A memory that another copy has deleted must not be learnt again.
+        // A memory that another copy has deleted must not be learned again.
         workspace.store.catch_up()?;
         let report = if is_agent {
             engine::add_observed(workspace, &options)?

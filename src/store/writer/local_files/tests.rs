@@ -193,7 +193,7 @@ fn the_records_of_an_earlier_version_move_with_the_first_one_that_is_added() {
     );
     let ignored = fs::read_to_string(memory.dir.path().join("memory/.gitignore")).unwrap();
     assert_eq!(ignored, "mine\n*.local.json\n");
-    // The move is a change of its own, which can be reverted without the record that was learnt.
+    // The move is a change of its own, which can be reverted without the record that was learned.
     let changes = memory.store.changes().unwrap();
     let of = |id: &str| {
         let line = changes.iter().rfind(|line| line.step.target() == Some(id));

@@ -1,4 +1,4 @@
-//! Secrets on the ways through the program: a session that is learnt from, and events of a host. No piece
+//! Secrets on the ways through the program: a session that is learned from, and events of a host. No piece
 //! of one may reach a file, the terminal or an answer.
 
 use std::fs;
