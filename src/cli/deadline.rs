@@ -21,7 +21,7 @@ impl Deadline {
         Some(Self(send))
     }
 
-    /// Starts the limit anew, with another duration from now on.
+    /// Replaces the limit with one that begins now.
     pub(in crate::cli) fn restart(&self, limit: Duration) {
         // It fails only if the watching thread has ended the process.
         let _result = self.0.send(limit);

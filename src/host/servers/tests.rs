@@ -25,7 +25,7 @@ fn entries_have_the_form_that_the_agent_hosts_write() {
         let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(settings, serde_json::json!({key: {"memctl": expected}}));
     };
-    // What `copilot mcp add`, `opencode mcp add` and `cline mcp add` leave in their files.
+    // As `copilot mcp add`, `opencode mcp add` and `cline mcp add` write them.
     check(
         ServerHost::Copilot,
         "mcpServers",

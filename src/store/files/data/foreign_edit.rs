@@ -48,6 +48,8 @@ pub(crate) enum Point {
     Sized,
     /// The file was read; nothing is written yet.
     Read,
+    /// What follows the last entry was read for an append; what precedes it is not read yet.
+    EndRead,
     /// The file was found unchanged; the next call writes.
     Compared,
     /// The bytes are written, and not verified yet.

@@ -97,13 +97,10 @@ impl JsonFile<'_> {
             return Ok(());
         }
         let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
-        let cannot_write = |source| Error::io("write", &path)(source);
-        let closing = read_closing(&file, old).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => changing(),
-            _ => cannot_write(source),
-        })?;
-        let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_write)?;
-        let is_first = byte_before(&file, old.tail).map_err(cannot_write)? == b'[';
+        let closing = read_closing(&file, old).map_err(cannot_read(&path))?;
+        reach(Point::EndRead, &path);
+        let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_read(&path))?;
+        let is_first = byte_before(&file, old.tail).map_err(cannot_read(&path))? == b'[';
         let between = distance(old.tail, old.close);
         if !is_closing(&closing, between) {
             return Err(self.distrust(&path)?);
@@ -137,11 +134,11 @@ impl JsonFile<'_> {
                             .and_then(|()| file.set_len(old.stamp.size)),
                     );
                 }
-                return Err(cannot_write(source));
+                return Err(Error::io("write", &path)(source));
             }
         }
         let landed = spot.landed(&bytes, self.kind().root_key());
-        let Landed::Here(stamp) = landed.map_err(Error::io("read", &path))? else {
+        let Landed::Here(stamp) = landed.map_err(cannot_read(&path))? else {
             return Err(changing());
         };
         let header = Header {
@@ -191,11 +188,8 @@ impl JsonFile<'_> {
         };
         let path = &snapshot.path;
         let old = &snapshot.table.header;
-        let closing = read_closing(file, old).map_err(|source| match source.kind() {
-            io::ErrorKind::UnexpectedEof => Error::Changing { path: path.clone() },
-            _ => Error::io("read", path)(source),
-        })?;
-        let is_first = byte_before(file, old.tail).map_err(Error::io("read", path))? == b'[';
+        let closing = read_closing(file, old).map_err(cannot_read(path))?;
+        let is_first = byte_before(file, old.tail).map_err(cannot_read(path))? == b'[';
         let between = distance(old.tail, old.close);
         if !is_closing(&closing, between) {
             return Err(self.distrust(path)?);
@@ -305,8 +299,7 @@ impl JsonFile<'_> {
             let end = row.at + u64::from(row.length);
             match runs.last_mut() {
                 Some(run)
-                    if follows(file, run.end, row.at)
-                        .map_err(Error::io("read", &snapshot.path))? =>
+                    if follows(file, run.end, row.at).map_err(cannot_read(&snapshot.path))? =>
                 {
                     run.end = end;
                 }
@@ -315,7 +308,7 @@ impl JsonFile<'_> {
         }
         let mut changes: Vec<(_, &[u8])> = Vec::new();
         for run in runs {
-            let span = removal(file, run, header).map_err(Error::io("read", &snapshot.path))?;
+            let span = removal(file, run, header).map_err(cannot_read(&snapshot.path))?;
             changes.push((span, b""));
         }
         self.rewrite(snapshot, &changes)
@@ -407,6 +400,17 @@ fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
         bytes.extend_from_slice(entry.text.as_bytes());
     }
     rows
+}
+
+/// Error of a read at a position that a scan has found. A file that ends before it was truncated since, by
+/// a program that saves it in place.
+fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| match source.kind() {
+        io::ErrorKind::UnexpectedEof => Error::Changing {
+            path: path.to_owned(),
+        },
+        _ => Error::io("read", path)(source),
+    }
 }
 
 /// Returns the number of bytes between two positions; 0 if they are in the wrong order.

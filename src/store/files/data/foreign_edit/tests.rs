@@ -113,21 +113,23 @@ fn store_of(count: usize) -> tempfile::TempDir {
 
 #[test]
 fn an_append_and_an_edit_before_it_are_both_there() {
-    for save in SAVES {
-        for edit in [|text: &[u8]| with_one_more(text, "EXEC-1"), with_one] {
-            let dir = store_of(4);
-            let came = meanwhile(Point::Read, move |path| {
-                save(path, &edit(&std::fs::read(path).unwrap()));
-            });
-            let expected = ids_after(dir.path(), edit);
-            let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
-            assert!(came.get());
-            MEANWHILE.set(None);
-            let stored = ids(dir.path());
-            assert_eq!(stored, [expected, vec![own.execution_id]].concat());
-            // Derived data matches this version of the file.
-            let found = writer(dir.path()).store().find(Kind::Execution, &stored[0]);
-            assert_eq!(found.unwrap().unwrap().id, stored[0]);
+    for at in [Point::Read, Point::EndRead] {
+        for save in SAVES {
+            for edit in [|text: &[u8]| with_one_more(text, "EXEC-1"), with_one] {
+                let dir = store_of(4);
+                let came = meanwhile(at, move |path| {
+                    save(path, &edit(&std::fs::read(path).unwrap()));
+                });
+                let expected = ids_after(dir.path(), edit);
+                let own = writer(dir.path()).append(execution("own"), NOW).unwrap();
+                assert!(came.get());
+                MEANWHILE.set(None);
+                let stored = ids(dir.path());
+                assert_eq!(stored, [expected, vec![own.execution_id]].concat());
+                // Derived data matches this version of the file.
+                let found = writer(dir.path()).store().find(Kind::Execution, &stored[0]);
+                assert_eq!(found.unwrap().unwrap().id, stored[0]);
+            }
         }
     }
 }
