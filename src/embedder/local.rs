@@ -9,9 +9,23 @@ use std::borrow::Cow;
 use super::transformer::{EmbedError, Parts, Pooling, Transformer};
 use super::wordpiece::{Spelling, WordPiece};
 
-static MODEL: &[u8] = include_bytes!("../../assets/embedder/model.onnx");
-static WEIGHTS: &[u8] = include_bytes!("../../assets/embedder/model.data");
-static VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
+pub(super) static MODEL: &[u8] = include_bytes!("../../assets/embedder/model.onnx");
+pub(super) static WEIGHTS: &[u8] = &joined(memctl_weights_1::WEIGHTS, memctl_weights_2::WEIGHTS);
+pub(super) static VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
+
+/// Bytes of the weights.
+const SIZE: usize = memctl_weights_1::WEIGHTS.len() + memctl_weights_2::WEIGHTS.len();
+
+/// Joins the parts of the weights when the program is compiled. Each is in a crate of its own, because the
+/// registry takes 10 MiB of one.
+#[expect(clippy::large_stack_arrays, reason = "only the compiler runs it")]
+const fn joined(first: &[u8], second: &[u8]) -> [u8; SIZE] {
+    let mut all = [0; SIZE];
+    let (start, end) = all.split_at_mut(first.len());
+    start.copy_from_slice(first);
+    end.copy_from_slice(second);
+    all
+}
 
 /// Dimensions of the built-in model's vectors.
 pub const DIMENSIONS: usize = 384;

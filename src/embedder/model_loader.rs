@@ -221,11 +221,8 @@ fn of_normalizer(normalizer: &Value) -> Spelling {
 mod tests {
     use serde_json::json;
 
+    use super::super::local::{MODEL, VOCABULARY, WEIGHTS};
     use super::*;
-
-    const MODEL: &[u8] = include_bytes!("../../assets/embedder/model.onnx");
-    const WEIGHTS: &[u8] = include_bytes!("../../assets/embedder/model.data");
-    const VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
 
     fn export() -> Export {
         Export {

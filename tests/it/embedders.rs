@@ -394,12 +394,16 @@ fn settings_that_make_no_sense_are_named() {
 /// The repository's own model as a folder of a user's.
 fn folder(workspace: &Workspace) {
     let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/embedder");
-    for (from, to) in [
-        ("model.onnx", "models/mini/onnx/model.onnx"),
-        ("model.data", "models/mini/onnx/model.data"),
-        ("vocab.txt", "models/mini/vocab.txt"),
+    for (parts, to) in [
+        (&["model.onnx"][..], "models/mini/onnx/model.onnx"),
+        (
+            &["weights-1/weights.data", "weights-2/weights.data"],
+            "models/mini/onnx/model.data",
+        ),
+        (&["vocab.txt"], "models/mini/vocab.txt"),
     ] {
-        workspace.write(to, fs::read(assets.join(from)).unwrap());
+        let read = |part| fs::read(assets.join(part)).unwrap();
+        workspace.write(to, parts.iter().flat_map(read).collect::<Vec<_>>());
     }
     let pooling = json!({"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true});
     workspace.write("models/mini/1_Pooling/config.json", pooling.to_string());
