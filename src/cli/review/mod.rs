@@ -10,7 +10,7 @@ use std::io::IsTerminal as _;
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, end};
+use crate::cli::output::{Page, Report, change, end};
 use crate::error::UserError;
 use crate::model::SkillPath;
 use crate::review::queue::{Queue, Rest, Waiting};
@@ -18,6 +18,8 @@ use crate::workspace::Workspace;
 
 /// Width of a title on a line.
 const TITLE: usize = 60;
+/// Maximum width of the line with a fix.
+const CHANGE: usize = 100;
 
 /// Review what was learned: approve, edit, reject, merge
 ///
@@ -112,6 +114,15 @@ impl Report for Queue {
                 widths.1,
                 waiting.command
             ));
+            if let (Some(failing), Some(working)) = (waiting.text("failed"), waiting.text("worked"))
+            {
+                let indent = widths.0 + widths.1 + 4;
+                page.line(format!(
+                    "{:indent$}{}",
+                    "",
+                    change(failing, working, CHANGE)
+                ));
+            }
         }
     }
 

@@ -181,7 +181,7 @@ impl Report for TestReport {
             .iter()
             .map(|(count, what, style)| {
                 let style = if *count == 0 { Style::Dim } else { *style };
-                (style, format!("{count} {what}  "))
+                (style, format!("{count} {what}"))
             })
             .collect();
         if self.calls > 0 {
@@ -190,6 +190,9 @@ impl Report for TestReport {
                 .map_or(String::new(), |cost| format!(", ${cost:.4}"));
             let asked = plural(self.calls as u64, "call");
             parts.push((Style::Dim, format!("{asked}{cost}")));
+        }
+        for (_, text) in parts.iter_mut().skip(1) {
+            text.insert_str(0, "  ");
         }
         let parts: Vec<(Style, &str)> = parts
             .iter()
