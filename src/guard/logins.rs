@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::assignments::read;
 use super::base64;
 use super::class::{Class, Stands};
+use super::extent::read;
 use super::lines;
 use super::secret_name::{Name, judge, skip};
 use super::shapes::Set;

@@ -20,7 +20,7 @@ use crate::store::access::scoped::Scoped;
 use crate::store::error::{Error, Problem};
 
 use super::Writer;
-use super::append::{Addition, New, State, Unless};
+use super::addition::{Addition, New, State, Unless};
 
 /// Maximum number of additions in one write.
 const LARGEST: usize = 256;

@@ -11,8 +11,10 @@
 //!   copy.
 //! - `repair`: checks and repairs for `doctor`.
 
+pub(crate) mod addition;
 pub(crate) mod append;
 pub(crate) mod expire;
+mod free_ids;
 pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod moving;

@@ -15,7 +15,7 @@ use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
 use crate::store::files::data_files::DataFile;
 
-use super::append::Compared;
+use super::addition::Compared;
 
 /// Digests of the entries of the shared file of one kind.
 #[derive(Debug, Default)]

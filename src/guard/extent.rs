@@ -1,0 +1,208 @@
+//! Extent of a value that belongs to the name of a secret: in quotes, in an element, or up to the sign that ends it.
+
+use std::ops::Range;
+
+use super::body::{changes, over_breaks};
+use super::class::{Class, Stands};
+use super::secret_name::{Name, skip};
+
+/// Longest value that is read, in bytes.
+const LONGEST: usize = 4096;
+
+/// Length of `Bearer ` or another scheme at the start of a value.
+pub(super) fn scheme(value: &[u8]) -> usize {
+    const SCHEMES: &[&[u8]] = &[
+        b"bearer", b"basic", b"token", b"digest", b"bot", b"apikey", b"key", b"oauth",
+        b"negotiate", b"geniekey", b"splunk", b"ssws", b"snyk", b"apitoken", b"aws4-hmac-sha256",
+    ];
+    SCHEMES
+        .iter()
+        .find(|name| {
+            value.len() > name.len()
+                && value[..name.len()].eq_ignore_ascii_case(name)
+                && value[name.len()] == b' '
+        })
+        .map_or(0, |name| skip(value, name.len(), |b| *b == b' '))
+}
+
+/// Value that begins at `from`, without its quotes, and its position class.
+pub(super) fn read(
+    text: &[u8],
+    mut from: usize,
+    stands: Stands,
+    name: &Name,
+) -> Option<(Range<usize>, Stands)> {
+    // `b"…"`, `f'…'`
+    if matches!(
+        text.get(from),
+        Some(b'b' | b'r' | b'f' | b'u' | b'B' | b'R' | b'@')
+    ) && matches!(text.get(from + 1), Some(b'"' | b'\''))
+    {
+        from += 1;
+    }
+    let slashes = text[from.min(text.len())..]
+        .iter()
+        .take(4)
+        .take_while(|b| **b == b'\\')
+        .count();
+    let quote = text
+        .get(from + slashes)
+        .copied()
+        .filter(|b| matches!(b, b'"' | b'\'' | b'`'));
+    if let Some(quote) = quote {
+        let mut start = from + slashes + 1;
+        if text[start..].starts_with(&[quote, quote]) {
+            start += 2;
+        }
+        let end = quoted_end(text, start, quote, slashes);
+        start += scheme(&text[start..end]);
+        return (start < end).then_some((start..end, Stands::Quoted));
+    }
+    if slashes > 0 && over_breaks(text, from) == from {
+        return None;
+    }
+    from = over_breaks_of_a_shell(text, from);
+    if name.class == Class::Phrase {
+        let words = |b: &u8| b.is_ascii_lowercase() || *b == b' ';
+        let length = text
+            .get(from..)?
+            .iter()
+            .take(240)
+            .take_while(|b| words(b))
+            .count();
+        let length = text[from..from + length].trim_ascii_end().len();
+        return (length > 0).then_some((from..from + length, Stands::Quoted));
+    }
+    if stands == Stands::Quoted {
+        let length = text[from..]
+            .iter()
+            .take(LONGEST)
+            .position(|b| matches!(b, b'<' | b'\n'));
+        let length = length.unwrap_or(text.len().min(from + LONGEST) - from);
+        let value = text[from..from + length].trim_ascii();
+        let start = from
+            + text[from..from + length]
+                .iter()
+                .take_while(|b| b.is_ascii_whitespace())
+                .count();
+        return (!value.is_empty()).then_some((start..start + value.len(), Stands::Quoted));
+    }
+    from += scheme(text.get(from..)?);
+    let plain = |text: &[u8]| plain_length(text, name.class, stands);
+    let mut end = from + plain(&text[from..]);
+    loop {
+        let next = over_breaks(text, end);
+        if next == end {
+            break;
+        }
+        let more = plain(&text[next..]);
+        let run = &text[next..next + more];
+        let continued = text.get(end) == Some(&b'\\') && text.get(end + 1) == Some(&b'\n');
+        let behind = skip(text, next + more, |b| matches!(b, b' ' | b'\t'));
+        let named = matches!(text.get(behind), Some(b':' | b'=' | b'('))
+            || run.ends_with(b":")
+            || run.contains(&b'=') && !run.ends_with(b"=");
+        let alike = run.len() >= 6 && changes(run) >= 3 && end > from + 7;
+        if more == 0 || named || !(continued || alike) {
+            break;
+        }
+        end = next + more;
+    }
+    while end > from
+        && matches!(text[end - 1], b'.' | b':' | b'!' | b'?')
+        && stands != Stands::Tight
+        && !ends_line(text, from, end)
+    {
+        end -= 1;
+    }
+    (end > from).then_some((from..end, stands))
+}
+
+/// Returns true if the value ends its line, so that a final `!` or `?` belongs to it.
+fn ends_line(text: &[u8], from: usize, end: usize) -> bool {
+    let alone = matches!(text.get(end), None | Some(b'\n' | b'\r'));
+    let value = &text[from..end];
+    alone && value.iter().any(u8::is_ascii_digit) && value.ends_with(b"!") | value.ends_with(b"?")
+}
+
+/// Position after a backslash and the line break it escapes, or `at`.
+fn over_breaks_of_a_shell(text: &[u8], at: usize) -> usize {
+    if text.get(at) == Some(&b'\\') {
+        over_breaks(text, at)
+    } else {
+        at
+    }
+}
+
+fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
+    let limit = text.len().min(start + LONGEST);
+    let mut at = start;
+    while let Some(found) = memchr::memchr2(quote, b'\n', &text[at..limit]) {
+        at += found;
+        let before = text[start..at]
+            .iter()
+            .rev()
+            .take_while(|b| **b == b'\\')
+            .count();
+        if text[at] == b'\n' {
+            // A line end inside quotes: either a wrapped key, which continues directly, or a quote
+            // that opens nothing.
+            let next = over_breaks(text, at);
+            let run = plain_length(&text[next..], Class::Token, Stands::Loose);
+            let goes_on = run >= 4 && text.get(next + run) == Some(&quote);
+            if before == 0 && !goes_on {
+                return at;
+            }
+        } else if before <= slashes {
+            return at - before;
+        } else if slashes == 0 && before % 2 == 0 {
+            return at;
+        }
+        at += 1;
+    }
+    // Ends at a character boundary.
+    let mut end = limit;
+    while end < text.len() && end > start && (text[end] & 0xC0) == 0x80 {
+        end -= 1;
+    }
+    end
+}
+
+fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
+    let ends = |b: &u8| {
+        b.is_ascii_whitespace()
+            || !b.is_ascii()
+            || matches!(
+                b,
+                b',' | b';'
+                    | b')'
+                    | b'}'
+                    | b']'
+                    | b'<'
+                    | b'>'
+                    | b'"'
+                    | b'\''
+                    | b'`'
+                    | b'|'
+                    | b'&'
+                    | b'\\'
+                    | b'('
+                    | b'['
+                    | 0x1B
+            )
+            // In form data, `%22` is a quote and `%26` begins the next field.
+            || (*b == b'%' && class == Class::Password && stands == Stands::Tight && is_escaped_end(text))
+    };
+    // Markers and references begin with a bracket of their own.
+    let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
+    let limit = text.len().min(LONGEST);
+    let rest = &text[first.min(limit)..limit];
+    let length = rest.iter().position(ends).unwrap_or(rest.len());
+    if length == 0 { 0 } else { first + length }
+}
+
+/// Returns true if the text contains an escape that ends a value.
+fn is_escaped_end(text: &[u8]) -> bool {
+    let near = &text[..text.len().min(300)];
+    memchr::memmem::find(near, b"%22").is_some() || memchr::memmem::find(near, b"%26").is_some()
+}
