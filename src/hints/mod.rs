@@ -1,6 +1,7 @@
 //! Hints: from the error of a failing call to the text that an agent gets.
 //!
-//! - `service`: looks up fixes, shows hints, and credits those that helped.
+//! - `service`: looks up fixes, shows hints, and credits those that helped. `settlement`: writes what
+//!   became of them.
 //! - `before`: answer before a call. `checks`: rules that act on calls. `fired`: their firings.
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
@@ -36,6 +37,7 @@ pub(crate) mod ranking;
 pub(crate) mod remote;
 pub(crate) mod service;
 pub(crate) mod session_state;
+mod settlement;
 pub(crate) mod shown;
 mod standing;
 pub(crate) mod trace;

@@ -6,32 +6,26 @@
 //! once an outcome is known, which is rare. If another process holds the lock, these writes wait
 //! for a later event of the session; answers do not.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use serde_json::json;
 
 use crate::guard;
 use crate::hints::failure::Failure;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
-use crate::hints::ranking::{Hint, is_sunk};
+use crate::hints::ranking::Hint;
 use crate::hints::session_state::{Credit, Owed, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::learn::distil::Lesson;
-use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trial, Trust};
-use crate::store::{self, Notes, Scoped, Terms, Writer};
+use crate::model::{Kind, Trial};
+use crate::store::{self, Notes, Scoped, Terms};
 
-use super::checks;
-use super::fired::CheckCredit;
 use super::fixes::{known, table};
+use super::settlement::unless_locked;
 use super::{procedure_hints, remote};
-use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::milliseconds;
 use crate::workspace::{Error, Share};
-
-/// Maximum wait for the lock while an agent waits for an answer.
-const PATIENCE: Duration = Duration::from_millis(120);
 
 /// Looks up hints in a store, and tracks their outcome.
 #[derive(Debug)]
@@ -171,25 +165,6 @@ impl HintService<'_> {
         Ok(report)
     }
 
-    /// Adds the shown hints to the action log. No agent waits for a sync to disk.
-    fn note_shown(
-        &self,
-        session: &str,
-        tool: Option<&str>,
-        report: &HintReport,
-    ) -> Result<(), Error> {
-        let ids: Vec<&str> = report.hints.iter().map(|hint| hint.id.as_str()).collect();
-        let scribe = Scribe::new(self.now, self.random, Some(session));
-        let line = ExecutionLog {
-            tool_name: tool.map(str::to_owned),
-            input_data: data(&json!({ "error_key": report.error_key })),
-            output_data: data(&json!({ "hints": ids })),
-            ..scribe.line("hint", ActionType::MemoryRead)
-        };
-        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
-        Ok(writer.note_execution_logs(vec![line])?)
-    }
-
     /// Records a successful call in a session, and credits the hints that it followed. Returns
     /// what it teaches, if it recovered a failure.
     pub fn succeeded(
@@ -324,129 +299,6 @@ impl HintService<'_> {
         }
         unless_locked(self.store.notes(session))
     }
-
-    /// Store with a short lock timeout, for writes that an agent waits for.
-    fn impatient(&self) -> Scoped {
-        let limit = self.store.lock_limit().min(PATIENCE);
-        self.store.clone().with_lock_limit(limit)
-    }
-
-    /// Writes outcomes into the evidence of fixes, and finished trials into the log of hints. A fix
-    /// that failed too often is retired: it stays in its file and is never shown again. An approved
-    /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
-    /// is held for too long; the next event of the session writes instead.
-    pub(crate) fn settle(&self, session: &str, owed: Owed) -> Result<bool, Error> {
-        let Owed {
-            credits,
-            trials,
-            checks,
-        } = &owed;
-        if owed.is_empty() {
-            return Ok(true);
-        }
-        let mut random = || (self.random)();
-        // If the fixes are in a database without a connection here, write only the log of hints.
-        let only_logs = credits.is_empty() && checks.is_empty() || self.store.is_apart()?;
-        let store = self.impatient();
-        let opened = if only_logs {
-            store.write_logs(&mut random)
-        } else {
-            store.write(&mut random)
-        };
-        let Some(mut writer) = unless_locked(opened.map_err(Error::from))? else {
-            let notes = self.store.notes(session)?;
-            let mut known = SessionNotes::read(&notes.read());
-            known.owed = owed.and(std::mem::take(&mut known.owed));
-            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
-            return Ok(false);
-        };
-        for trial in trials {
-            writer.append_trial(trial)?;
-        }
-        if only_logs {
-            return Ok(true);
-        }
-        let standing = writer.store().standing();
-        for credit in credits {
-            let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
-                // The fix was deleted in the meantime.
-                continue;
-            };
-            let Ok(fix) = entry.parse::<Fix>() else {
-                continue;
-            };
-            let mut evidence = fix.evidence();
-            evidence.shown += u64::from(credit.shown);
-            match credit.outcome {
-                Some(Outcome::Helped) => evidence.helped += 1,
-                Some(Outcome::Harmed) => evidence.harmed += 1,
-                Some(Outcome::Needless) | None => {}
-            }
-            let mut changes = vec![
-                ("shown", json!(evidence.shown)),
-                ("helped", json!(evidence.helped)),
-                ("harmed", json!(evidence.harmed)),
-            ];
-            if credit.outcome == Some(Outcome::Needless) {
-                changes.push(("needless", json!(fix.evidence_of_needless() + 1)));
-            }
-            if is_sunk(evidence) && standing.level(&fix) == Trust::Observed {
-                changes.push(("status", json!("retired")));
-            }
-            writer.update(Kind::Fix, &credit.id, &changes)?;
-        }
-        if !checks.is_empty() {
-            Self::count_checks(&mut writer, checks)?;
-        }
-        // The table is rebuilt here, so that no later lookup has to.
-        table(writer.store()).map(|_| true)
-    }
-}
-
-impl HintService<'_> {
-    /// Adds the rules that acted in a session to the action log, at its end: only then the hook
-    /// knows the user.
-    fn note_fired(&self, session: &str, rules: &[String]) -> Result<(), Error> {
-        let scribe = Scribe::new(self.now, self.random, Some(session));
-        let line = ExecutionLog {
-            output_data: data(&json!({ "rules": rules })),
-            ..scribe.line("check", ActionType::MemoryRead)
-        };
-        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
-        Ok(writer.note_execution_logs(vec![line])?)
-    }
-
-    /// Adds firings and overrides to the counts of rules.
-    fn count_checks(writer: &mut Writer, checks: &[CheckCredit]) -> Result<(), Error> {
-        for credit in checks {
-            let Some(entry) = writer.store().find(Kind::Reflexion, &credit.id)? else {
-                continue;
-            };
-            let rule = entry.parse::<Reflexion>();
-            let Some(rule) = rule.ok().filter(|rule| rule.check.is_some()) else {
-                // The check was removed in the meantime.
-                continue;
-            };
-            let used = rule.check_use();
-            let counts = [
-                ("check_fired", used.fired, credit.fired),
-                ("check_overridden", used.overridden, credit.overridden),
-                ("check_needless", used.needless, credit.needless),
-            ];
-            let moved = counts.into_iter().filter(|(.., counts)| *counts);
-            let changes: Vec<_> = moved.map(|(name, n, _)| (name, json!(n + 1))).collect();
-            writer.update(Kind::Reflexion, &credit.id, &changes)?;
-        }
-        checks::prepare(writer.store())
-    }
-}
-
-/// Result of an operation that needs a lock; `None` if another process holds it.
-fn unless_locked<T, E: Into<Error>>(done: Result<T, E>) -> Result<Option<T>, Error> {
-    match done.map_err(Into::into) {
-        Err(Error::Store(store::Error::Locked { .. })) => Ok(None),
-        done => done.map(Some),
-    }
 }
 
 fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
@@ -459,7 +311,7 @@ mod tests {
     use super::super::fixes::tests::{fix, store};
     use super::*;
     use crate::learn::error_key::error_key;
-    use crate::model::Evidence;
+    use crate::model::{Evidence, Fix};
 
     fn adviser(store: &Scoped) -> HintService<'_> {
         HintService {
