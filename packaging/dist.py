@@ -7,9 +7,9 @@ The packages are written to `target/dist`, where Cargo.toml looks for the files 
 
 The wheel's build makes the program; the tarball, the .deb and the npm packages carry that same file.
 On Linux, zig links it against the symbols of glibc 2.17, so that one program runs on every
-distribution since 2014. A static program for musl is built too where the compiler has that target's
-standard library (`rustup target add x86_64-unknown-linux-musl`, or CROSS_TOOLCHAIN). With
-`--target x86_64-unknown-linux-musl`, its tarball is all that is built.
+distribution since 2014. A static program for musl is built too: with the standard library of rustup
+(`rustup target add x86_64-unknown-linux-musl`), else with that of `cross-toolchain.sh`, which Debian's
+packages are needed for. With `--target x86_64-unknown-linux-musl`, its tarball is all that is built.
 
 Deliberately absent: installing the tools (`make dist-tools`) and signing (`release.yml`).
 """
@@ -68,7 +68,7 @@ def main() -> None:
         if static := build_static(musl, metadata["target_directory"]):
             build_tarball(package, musl, static, share, out)
         else:
-            print(f"skipped: no standard library for {musl}; rustup target add {musl}", file=sys.stderr)
+            print(f"skipped: {no_library(musl)}", file=sys.stderr)
     shutil.rmtree(share)
     pack_crates(metadata, out)
     write_checksums(out)
@@ -79,7 +79,7 @@ def build_static_tarball(package: dict, target: str, directory: str, out: Path) 
     """Builds only the static program, and its tarball."""
     static = build_static(target, directory)
     if static is None:
-        sys.exit(f"no standard library for {target}: rustup target add {target}, or set CROSS_TOOLCHAIN (docs/install.md)")
+        sys.exit(no_library(target))
     share = write_share(static, out / "share")
     build_tarball(package, target, static, share, out)
     shutil.rmtree(share)
@@ -102,16 +102,32 @@ def build_wheel(target: str, out: Path) -> Path:
 def build_static(target: str, directory: str) -> Path | None:
     """Builds the static program; None if the standard library of its target is not there."""
     environment = dict(os.environ)
-    if toolchain := os.environ.get("CROSS_TOOLCHAIN"):
+    if not Path(output("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
+        toolchain = cross_toolchain()
+        if toolchain is None:
+            return None
         # A compiler whose standard library is compiled here; zig brings musl.
-        run("packaging/cross-std.sh", toolchain, "build", target)
+        run("packaging/cross-std.sh", str(toolchain), "build", target)
         directory = f"{directory}/cross"
         environment |= {"RUSTC": f"{toolchain}/rustc", "CARGO_TARGET_DIR": directory}
         environment |= {"RUSTFLAGS": "-C link-self-contained=no"}
-    elif not Path(output("rustc", "--print", "target-libdir", "--target", target).strip()).is_dir():
-        return None
     run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", "--target", target, env=environment)
     return Path(directory) / target / "release" / "memctl"
+
+
+def cross_toolchain() -> Path | None:
+    """Returns the compiler of `cross-toolchain.sh`, which is prepared if it is missing; None without Debian's packages."""
+    toolchain = Path(os.environ.get("CROSS_TOOLCHAIN") or ROOT / "target/cross-toolchain").resolve()
+    if (toolchain / "rustc").exists():
+        return toolchain
+    if not shutil.which("apt-get"):
+        return None
+    made = subprocess.run(["packaging/cross-toolchain.sh", str(toolchain)], cwd=ROOT, stdout=sys.stderr, check=False)
+    return toolchain if made.returncode == 0 else None
+
+
+def no_library(target: str) -> str:
+    return f"no standard library for {target}: rustup target add {target} (docs/install.md)"
 
 
 def write_share(program: Path, share: Path) -> Path:

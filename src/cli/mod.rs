@@ -9,6 +9,7 @@
 //! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
 
 mod admin;
+mod agent_host;
 mod complete;
 mod context;
 mod crash;

@@ -125,6 +125,19 @@ impl Host {
         }
     }
 
+    /// Returns the name as its makers write it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code",
+            Self::Codex => "Codex CLI",
+            Self::Gemini => "Gemini CLI",
+            Self::Copilot => "GitHub Copilot CLI",
+            Self::OpenCode => "OpenCode",
+            Self::Cline => "Cline",
+            Self::Cursor => "Cursor",
+        }
+    }
+
     /// Returns the agent host of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|host| host.name() == name)

@@ -3,10 +3,11 @@
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::installation;
+use crate::cli::agent_host::with_hooks;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report};
 use crate::error::UserError;
@@ -25,40 +26,6 @@ pub(in crate::cli) enum HooksCommand {
     Status(StatusArgs),
 }
 
-/// Agent host.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(in crate::cli) enum HostName {
-    /// Claude Code
-    ClaudeCode,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// GitHub Copilot CLI
-    Copilot,
-    /// `OpenCode`
-    #[value(name = "opencode")]
-    OpenCode,
-    /// Cline
-    Cline,
-    /// Cursor
-    Cursor,
-}
-
-impl HostName {
-    const fn host(self) -> Host {
-        match self {
-            Self::ClaudeCode => Host::ClaudeCode,
-            Self::Codex => Host::Codex,
-            Self::Gemini => Host::Gemini,
-            Self::Copilot => Host::Copilot,
-            Self::OpenCode => Host::OpenCode,
-            Self::Cline => Host::Cline,
-            Self::Cursor => Host::Cursor,
-        }
-    }
-}
-
 /// Add the hooks to the agent host's settings; keep everything else
 #[derive(Debug, Args)]
 #[command(
@@ -66,7 +33,8 @@ impl HostName {
 )]
 pub(in crate::cli) struct InstallArgs {
     /// Agent host
-    host: HostName,
+    #[arg(value_parser = with_hooks())]
+    host: Host,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -82,7 +50,8 @@ pub(in crate::cli) struct InstallArgs {
 )]
 pub(in crate::cli) struct UninstallArgs {
     /// Agent host
-    host: HostName,
+    #[arg(value_parser = with_hooks())]
+    host: Host,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -95,7 +64,8 @@ pub(in crate::cli) struct UninstallArgs {
 #[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
 pub(in crate::cli) struct StatusArgs {
     /// Agent host; all of them by default
-    host: Option<HostName>,
+    #[arg(value_parser = with_hooks())]
+    host: Option<Host>,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -107,7 +77,7 @@ pub(in crate::cli) fn hooks(
 ) -> Result<Box<dyn Report>, UserError> {
     match command {
         HooksCommand::Install(args) => {
-            let host = args.host.host();
+            let host = args.host;
             let place = Place {
                 read_only: args.read_only,
                 ..place(context, host, args.project)?
@@ -117,13 +87,13 @@ pub(in crate::cli) fn hooks(
             Ok(Box::new(report))
         }
         HooksCommand::Uninstall(args) => {
-            let host = args.host.host();
+            let host = args.host;
             let place = place(context, host, args.project)?;
             Ok(Box::new(host::uninstall(host, &place)?))
         }
         HooksCommand::Status(args) => {
             let all = || Host::ALL.to_vec();
-            let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
+            let hosts = args.host.map_or_else(all, |host| vec![host]);
             let mut reports = Vec::new();
             for host in hosts {
                 let place = place(context, host, args.project)?;

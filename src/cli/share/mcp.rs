@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::cli::agent_host::with_servers;
 use crate::cli::context::Context;
 use crate::cli::global::Global;
 use crate::cli::learning::hooks::{self, is_on_path, project_of};
@@ -58,47 +59,6 @@ enum McpCommand {
     Status(StatusArgs),
 }
 
-/// Agent host.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum HostName {
-    /// Claude Code
-    ClaudeCode,
-    /// Codex CLI
-    Codex,
-    /// Gemini CLI
-    Gemini,
-    /// GitHub Copilot CLI
-    Copilot,
-    /// `OpenCode`
-    #[value(name = "opencode")]
-    OpenCode,
-    /// Cline on the command line
-    Cline,
-    /// Cursor
-    Cursor,
-    /// Visual Studio Code
-    #[value(name = "vscode")]
-    VsCode,
-    /// Claude Desktop
-    ClaudeDesktop,
-}
-
-impl HostName {
-    const fn host(self) -> ServerHost {
-        match self {
-            Self::ClaudeCode => ServerHost::ClaudeCode,
-            Self::Codex => ServerHost::Codex,
-            Self::Gemini => ServerHost::Gemini,
-            Self::Copilot => ServerHost::Copilot,
-            Self::OpenCode => ServerHost::OpenCode,
-            Self::Cline => ServerHost::Cline,
-            Self::Cursor => ServerHost::Cursor,
-            Self::VsCode => ServerHost::VsCode,
-            Self::ClaudeDesktop => ServerHost::ClaudeDesktop,
-        }
-    }
-}
-
 /// Add the server to the agent host's settings; keep everything else
 ///
 /// `--scope` and `--user` are stored with it and limit it to that part of the memory.
@@ -108,7 +68,8 @@ impl HostName {
 )]
 struct InstallArgs {
     /// Agent host
-    host: HostName,
+    #[arg(value_parser = with_servers())]
+    host: ServerHost,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -123,7 +84,8 @@ struct InstallArgs {
 )]
 struct UninstallArgs {
     /// Agent host
-    host: HostName,
+    #[arg(value_parser = with_servers())]
+    host: ServerHost,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -136,7 +98,8 @@ struct UninstallArgs {
 #[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
 struct StatusArgs {
     /// Agent host; all of them by default
-    host: Option<HostName>,
+    #[arg(value_parser = with_servers())]
+    host: Option<ServerHost>,
     /// Use the settings of this project instead of yours
     #[arg(long)]
     project: bool,
@@ -153,7 +116,7 @@ pub(in crate::cli) fn mcp(
     let state = context.environment.state_dir.as_deref();
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
-            let host = args.host.host();
+            let host = args.host;
             let settings = settings(context, host, args.project)?;
             let start = start(context, global, host, args.project, args.offer);
             let mut report = host::register(host, &settings, state, &start)?;
@@ -161,13 +124,13 @@ pub(in crate::cli) fn mcp(
             Box::new(report)
         }
         McpCommand::Uninstall(args) => {
-            let host = args.host.host();
+            let host = args.host;
             let settings = settings(context, host, args.project)?;
             Box::new(host::unregister(host, &settings, state)?)
         }
         McpCommand::Status(args) => {
             let all = || ServerHost::ALL.to_vec();
-            let hosts = args.host.map_or_else(all, |name| vec![name.host()]);
+            let hosts = args.host.map_or_else(all, |host| vec![host]);
             let mut reports = Vec::new();
             for host in hosts {
                 // An agent host without project settings is skipped.

@@ -20,6 +20,7 @@ use crate::store;
 
 use json::EntryForm;
 
+use super::Host;
 use super::install::{Error, LONGEST, Standing, create_dir, digest, read, real_path, replace};
 
 /// Name of the entry.
@@ -144,18 +145,42 @@ impl ServerHost {
         Self::ClaudeDesktop,
     ];
 
+    /// Returns those that run a coding agent: all but Claude Desktop.
+    pub fn of_coding_agents() -> impl Iterator<Item = Self> {
+        Self::ALL
+            .into_iter()
+            .filter(|host| *host != Self::ClaudeDesktop)
+    }
+
     /// Returns the name, as in `memctl mcp install claude-code`.
     pub const fn name(self) -> &'static str {
+        match self.hooks() {
+            Some(host) => host.name(),
+            None if matches!(self, Self::VsCode) => "vscode",
+            None => "claude-desktop",
+        }
+    }
+
+    /// Returns the name as its makers write it.
+    pub const fn title(self) -> &'static str {
+        match self.hooks() {
+            Some(host) => host.title(),
+            None if matches!(self, Self::VsCode) => "Visual Studio Code",
+            None => "Claude Desktop",
+        }
+    }
+
+    /// Returns the same agent host as one with hooks; `None` if it has none.
+    pub const fn hooks(self) -> Option<Host> {
         match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::Copilot => "copilot",
-            Self::OpenCode => "opencode",
-            Self::Cline => "cline",
-            Self::Cursor => "cursor",
-            Self::VsCode => "vscode",
-            Self::ClaudeDesktop => "claude-desktop",
+            Self::ClaudeCode => Some(Host::ClaudeCode),
+            Self::Codex => Some(Host::Codex),
+            Self::Gemini => Some(Host::Gemini),
+            Self::Copilot => Some(Host::Copilot),
+            Self::OpenCode => Some(Host::OpenCode),
+            Self::Cline => Some(Host::Cline),
+            Self::Cursor => Some(Host::Cursor),
+            Self::VsCode | Self::ClaudeDesktop => None,
         }
     }
 

@@ -17,12 +17,14 @@ use clap::Args;
 use dialoguer::Confirm;
 
 use crate::cli::Global;
+use crate::cli::agent_host::of_coding_agents;
 use crate::cli::context::Context;
 use crate::cli::output::Report;
 use crate::cli::question::ask;
 use crate::error::UserError;
+use crate::host::ServerHost;
 
-use found::{AgentHost, found, named};
+use found::{found, named};
 use report::{SetupReport, State};
 use steps::Setup;
 
@@ -38,8 +40,8 @@ use steps::Setup;
 #[expect(clippy::struct_excessive_bools, reason = "one field per flag")]
 pub(in crate::cli) struct SetupArgs {
     /// Agent hosts to set up; those that are installed by default
-    #[arg(value_name = "HOST")]
-    hosts: Vec<AgentHost>,
+    #[arg(value_name = "HOST", value_parser = of_coding_agents())]
+    hosts: Vec<ServerHost>,
     /// Do it without asking
     #[arg(short, long)]
     yes: bool,
@@ -60,9 +62,9 @@ pub(in crate::cli) fn setup(
     args: &SetupArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let hosts = if !args.hosts.is_empty() {
-        named(&args.hosts)
+        named(args.hosts.iter().copied())
     } else if args.undo {
-        named(&AgentHost::ALL)
+        named(ServerHost::of_coding_agents())
     } else {
         found(context)
     };

@@ -80,8 +80,7 @@ impl Setup<'_> {
                     add(self.plan_status_line(), Action::StatusLine);
                 }
             }
-            let server = host.server();
-            add(self.plan_server(server), Action::Server(server));
+            add(self.plan_server(host), Action::Server(host));
         }
         add(self.plan_learning(), Action::Learn);
         (report, actions)
@@ -266,7 +265,6 @@ impl Setup<'_> {
                 step.ended(done.map(|done| (done.changed, None)));
                 report.steps.push(step);
             }
-            let host = host.server();
             let mut step = Step::new("remove mcp", Some(host.name()));
             let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
                 step.path = Some(settings.display().to_string());
