@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::guard;
 use crate::model::{Kind, Procedure, Record as _, Reflexion, SkillPath, split_origin};
-use crate::prompt::{self, Assembly, Choice, Learned, Omitted};
+use crate::prompt::{self, Assembly, Choice, Learned};
 use crate::skill::Skill;
 use crate::store::Selection;
 
@@ -149,6 +149,7 @@ fn assemble_records(
         withheld: records.withheld,
         fence: |text, nonce| guard::fence(&[text], nonce),
         nonce: &(workspace.random)(),
+        refuses,
     };
     let directory = workspace.store.directory();
     let name = directory.file_name().unwrap_or(directory.as_os_str());
@@ -170,7 +171,6 @@ fn assemble_records(
         // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
         procedure.data = serde_json::from_str(&clean).unwrap_or_default();
     }
-    let suspicious = take_suspicious(&mut rules);
     let of_rules = Learned {
         records: &rules[..],
         source: &source(Kind::Reflexion),
@@ -179,9 +179,7 @@ fn assemble_records(
         records: &procedures[..],
         source: &source(Kind::Procedure),
     };
-    let mut assembly = prompt::assemble(&layers, &of_rules, &of_procedures, &choice);
-    assembly.omitted.extend(suspicious);
-    assembly
+    prompt::assemble(&layers, &of_rules, &of_procedures, &choice)
 }
 
 /// Warning about rules that the user has not approved.
@@ -205,25 +203,16 @@ fn untrusted(rules: &[Reflexion]) -> Option<String> {
     ))
 }
 
-/// Removes unapproved rules that look like a prompt injection, and returns the reason for each.
-fn take_suspicious(rules: &mut Vec<Reflexion>) -> Vec<Omitted> {
-    let mut omitted = Vec::new();
-    rules.retain(|rule| {
-        if !rule.observed {
-            return true;
-        }
-        let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
-        let Some(reason) = guard::admit(&text.join("\n")).quarantine else {
-            return true;
-        };
-        omitted.push(Omitted {
-            id: rule.reflexion_id.clone(),
-            status: "active",
-            reason: format!("nobody here stands behind it, and it is suspicious: {reason}"),
-        });
-        false
-    });
-    omitted
+/// Returns the reason why an unapproved rule must not be shown: it looks like a prompt injection.
+fn refuses(rule: &Reflexion) -> Option<String> {
+    if !rule.observed {
+        return None;
+    }
+    let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
+    let reason = guard::admit(&text.join("\n")).quarantine?;
+    Some(format!(
+        "nobody here stands behind it, and it is suspicious: {reason}"
+    ))
 }
 
 /// Redacts a text for the prompt.

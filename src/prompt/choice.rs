@@ -35,6 +35,8 @@ pub struct Choice<'a> {
     pub fence: fn(&str, &str) -> String,
     /// Random word for the fence.
     pub nonce: &'a str,
+    /// Returns the reason why a rule must not be shown. It is asked only about rules that would be.
+    pub refuses: fn(&Reflexion) -> Option<String>,
 }
 
 impl Choice<'_> {
@@ -50,6 +52,7 @@ impl Choice<'_> {
             withheld: &[],
             fence: |text, _| text.to_owned(),
             nonce: "n0nce",
+            refuses: |_| None,
         }
     }
 }

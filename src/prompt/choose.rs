@@ -56,10 +56,18 @@ pub(crate) fn choose<'a>(
             able.push((i, rule));
         }
     }
-    let newest = able
-        .iter()
-        .max_by_key(|(i, rule)| (rule.born(), *i))
-        .map(|(i, _)| *i);
+    let newest = loop {
+        let ages = able.iter().enumerate();
+        let newest = ages.max_by_key(|(_, (i, rule))| (rule.born(), *i));
+        let Some((at, (i, rule))) = newest else {
+            break None;
+        };
+        let Some(reason) = (choice.refuses)(rule) else {
+            break Some(*i);
+        };
+        omit(rule, reason);
+        able.remove(at);
+    };
     let relevance = relevance(&able, choice.input);
     let tried = able
         .iter()
@@ -89,14 +97,19 @@ pub(crate) fn choose<'a>(
     let mut chosen: Vec<(usize, &Reflexion)> = Vec::new();
     for (_, i, rule) in order {
         let size = tokens(&item(rule));
-        if size <= room || Some(i) == newest {
-            room = room.saturating_sub(size);
-            chosen.push((i, rule));
-        } else {
+        let is_newest = Some(i) == newest;
+        if size > room && !is_newest {
             omit(
                 rule,
                 format!("the budget of {} tokens is used up", choice.budget),
             );
+            continue;
+        }
+        if !is_newest && let Some(reason) = (choice.refuses)(rule) {
+            omit(rule, reason);
+        } else {
+            room = room.saturating_sub(size);
+            chosen.push((i, rule));
         }
     }
     chosen.sort_by(|a, b| b.1.utility().total_cmp(&a.1.utility()).then(a.0.cmp(&b.0)));

@@ -122,6 +122,40 @@ fn the_newest_rule_is_never_starved() {
 }
 
 #[test]
+fn what_is_refused_takes_no_room_and_is_not_the_newest() {
+    let rules: Vec<Reflexion> = (0..4)
+        .map(|n| {
+            let text = if n % 2 == 1 {
+                "Bad rule."
+            } else {
+                "Good rule."
+            };
+            rule(
+                &format!("REFL-00{n}"),
+                json!({"rule": text, "utility_score": 1.0}),
+            )
+        })
+        .collect();
+    let choice = |budget| Choice {
+        budget,
+        refuses: |rule| rule.rule.starts_with("Bad").then(|| "bad".to_owned()),
+        ..Choice::of(now())
+    };
+    let layers = [layer(3, "Skill.")];
+    let assembly = together(&layers, &rules, &[], &choice(1_000));
+    assert_eq!(injected(&assembly), ["REFL-000", "REFL-002"]);
+    let omitted: Vec<_> = assembly
+        .omitted
+        .iter()
+        .map(|o| (&o.id[..], &o.reason[..]))
+        .collect();
+    assert_eq!(omitted, [("REFL-003", "bad"), ("REFL-001", "bad")]);
+    // Without room only the newest of those that may be shown is there.
+    let assembly = together(&layers, &rules, &[], &choice(1));
+    assert_eq!(injected(&assembly), ["REFL-002"]);
+}
+
+#[test]
 fn what_matters_for_this_input_is_kept_when_room_runs_out() {
     let rules = [
         rule(

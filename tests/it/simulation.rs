@@ -95,6 +95,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             withheld: &[],
             fence: |text, _| text.to_owned(),
             nonce: "n0nce",
+            refuses: |_| None,
         };
         let rules = Learned {
             records: &known[..],
