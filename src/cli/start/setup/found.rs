@@ -104,14 +104,7 @@ impl AgentHost {
     fn directory(self, context: &Context) -> Option<PathBuf> {
         match self.hooks() {
             Some(host) => hooks::directory(context, host),
-            None => Some(
-                context
-                    .environment
-                    .config_dir
-                    .as_ref()?
-                    .parent()?
-                    .join("Code"),
-            ),
+            None => Some(context.environment.all_settings_dir.as_ref()?.join("Code")),
         }
     }
 }
