@@ -13,9 +13,10 @@ mkdir -p "$1"
 directory=$(readlink -f "$1")
 shift
 target=x86_64-pc-windows-gnu
-groups="agents_md:: approve:: audit:: bad_input:: chat:: checks:: conformance:: disable:: edit:: experiment:: garbage::
-    hosts:: index:: memories:: merge:: purge:: regression:: released_stores:: review:: rewriting:: rule_files:: search::
-    stats:: statusline:: store:: undo::"
+groups="agents_md:: approve:: audit:: bad_input:: chat:: checks:: completions:: conformance:: disable:: edit::
+    experiment:: garbage:: guard:: help:: hosts:: index:: learn:: mcp:: memories:: merge::
+    more_hosts:: output:: purge:: regression:: released_stores:: review:: rewriting:: rule_files:: rule_relations::
+    rules:: search:: session:: setup:: stats:: statusline:: store:: undo:: users:: why::"
 # How long one of the two runs may take, in seconds.
 limit=${WINDOWS_TEST_SECONDS:-2400}
 toolchain=${CROSS_TOOLCHAIN:-$directory/toolchain}

@@ -22,6 +22,8 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Directory of the user's settings; `None` if unknown.
     pub config_dir: Option<PathBuf>,
+    /// Directory in which programs of the system keep their settings; `None` if unknown.
+    pub all_settings_dir: Option<PathBuf>,
     /// Directory of this program's own data about workspaces; `None` if unknown.
     pub state_dir: Option<PathBuf>,
     /// Path of this executable; `None` if unknown.
@@ -50,6 +52,7 @@ impl Environment {
             current_dir: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
             home: directories.home,
             config_dir: directories.settings,
+            all_settings_dir: directories.all_settings,
             state_dir: directories.data,
             program: std::env::current_exe().ok(),
             temp_dir: std::env::temp_dir(),
@@ -80,6 +83,7 @@ impl Environment {
             current_dir: current_dir.to_owned(),
             home: Some(home.to_owned()),
             config_dir: Some(home.join(".config/memctl")),
+            all_settings_dir: Some(home.join(".config")),
             state_dir: Some(home.join(".local/share/memctl")),
             program: None,
             temp_dir: home.join("tmp"),

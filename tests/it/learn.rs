@@ -42,7 +42,7 @@ fn pairs(report: &Value) -> BTreeSet<(String, u64, u64)> {
             let name = e["transcript"]
                 .as_str()
                 .unwrap()
-                .rsplit('/')
+                .rsplit(['/', '\\'])
                 .next()
                 .unwrap();
             let step = |field: &str| e[field].as_u64().unwrap();
@@ -414,7 +414,7 @@ fn the_fixes_of_real_sessions_are_the_ones_that_were_read_and_judged() {
         .map(|episode| {
             let path = episode["transcript"].as_str().unwrap();
             json!([
-                path.rsplit('/').next(),
+                path.rsplit(['/', '\\']).next(),
                 episode["fail_step"],
                 episode["fix"]["working_code"]
             ])

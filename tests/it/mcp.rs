@@ -935,7 +935,11 @@ fn hosts_are_told_and_told_otherwise() {
         ),
         (
             "vscode",
-            home.join(".config/Code/User/mcp.json"),
+            home.join(if cfg!(windows) {
+                "AppData/Roaming/Code/User/mcp.json"
+            } else {
+                ".config/Code/User/mcp.json"
+            }),
             ".vscode/mcp.json",
             "/servers/memctl",
         ),
@@ -953,8 +957,11 @@ fn hosts_are_told_and_told_otherwise() {
             .concat();
             let report = workspace.json(&args);
             assert_eq!(
-                (&report["changed"], report["settings"].as_str()),
-                (&json!(true), settings.to_str())
+                (
+                    &report["changed"],
+                    report["settings"].as_str().map(std::path::Path::new)
+                ),
+                (&json!(true), Some(settings.as_path()))
             );
             assert_eq!(workspace.json(&args)["changed"], false);
             let text = std::fs::read(&settings).unwrap();

@@ -72,11 +72,20 @@ fn waiting() -> Workspace {
 }
 
 #[test]
-fn a_pipe_gets_a_line_for_each_entry_with_the_command_to_type() {
+fn a_pipe_gets_each_entry_with_the_command_to_type_and_the_change_of_a_fix() {
     let workspace = waiting();
     let ran = workspace.run(&["review"]);
     let text = &ran.succeeds().stdout;
-    let lines: Vec<&str> = text.lines().collect();
+    let (changes, lines): (Vec<&str>, Vec<&str>) =
+        text.lines().partition(|line| line.starts_with(' '));
+    let changes: Vec<&str> = changes.iter().map(|line| line.trim()).collect();
+    assert_eq!(
+        changes,
+        [
+            "npm test --watch-all → npm test --watchAll",
+            "pip install flask → pip install --user flask",
+        ]
+    );
     let begins: Vec<Vec<&str>> = lines
         .iter()
         .map(|line| line.split_whitespace().take(2).collect())

@@ -531,11 +531,18 @@ fn what_a_run_reads_and_writes_stands_in_the_log() {
 #[test]
 fn what_is_learnt_stands_in_the_log() {
     let workspace = Workspace::empty();
-    let sessions = format!(
-        "{}/fixtures/sessions/claude-code-stock.jsonl",
-        env!("CARGO_MANIFEST_DIR")
-    );
-    let report = workspace.json(&["learn", &sessions]);
+    // A path of its own, which has a drive on Windows.
+    let sessions = workspace.root().join("stock.jsonl");
+    fs::copy(
+        concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/fixtures/sessions/claude-code-stock.jsonl"
+        ),
+        &sessions,
+    )
+    .unwrap();
+    let sessions = sessions.to_str().unwrap();
+    let report = workspace.json(&["learn", sessions]);
     let lines = logged(&workspace);
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert_eq!(
@@ -557,16 +564,16 @@ fn what_is_learnt_stands_in_the_log() {
         .collect();
     learned.sort_unstable();
     assert_eq!(json!(learned), report["learned"]);
-    workspace.json(&["learn", &sessions]);
+    workspace.json(&["learn", sessions]);
     assert_eq!(logged(&workspace).len(), 1);
     // `MEMCTL_SESSION` names the session of `learn`, which must exist.
     let mut workspace = Workspace::empty();
     workspace.set("MEMCTL_SESSION", "latest");
     workspace
-        .run(&["learn", &sessions])
+        .run(&["learn", sessions])
         .fails(2, "session `latest` not found");
     workspace.run(&["session", "start"]).succeeds();
-    workspace.json(&["learn", &sessions]);
+    workspace.json(&["learn", sessions]);
     assert_eq!(logged(&workspace)[0]["session_id"], "SESS-20260220124341");
 }
 

@@ -63,6 +63,7 @@ fn corrected(more: usize) -> (Workspace, String, Vec<String>) {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn a_rule_tells_where_it_came_from_and_where_it_went() {
     let (workspace, first, others) = corrected(5);
     workspace.run(&["accept", &others[4]]).succeeds();
@@ -106,6 +107,7 @@ fn a_rule_tells_where_it_came_from_and_where_it_went() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn every_link_leads_to_the_others() {
     let (workspace, first, others) = corrected(1);
     let down = [
@@ -168,6 +170,7 @@ fn every_link_leads_to_the_others() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
 fn what_was_forgotten_is_said_and_what_belongs_to_others_is_not() {
     let (workspace, first, _) = corrected(0);
     workspace.run(&["memory", "forget", "CORR-001"]).succeeds();

@@ -252,6 +252,25 @@ impl Workspace {
         })
     }
 
+    /// Replaces the directories of the test in a text. Paths below them have `/`, as in snapshots.
+    pub(crate) fn without_directories(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for (path, shown) in [(self.root(), "[project]"), (self.home(), "[home]")] {
+            text = text.replace(path.to_str().unwrap(), shown);
+        }
+        if !cfg!(windows) {
+            return text;
+        }
+        text.split_inclusive(char::is_whitespace)
+            .map(
+                |word| match word.find("[project]").or(word.find("[home]")) {
+                    Some(_) => word.replace('\\', "/"),
+                    None => word.to_owned(),
+                },
+            )
+            .collect()
+    }
+
     /// Runs the program to its end.
     pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
         Ran::of(self.command().args(args).output().unwrap())

@@ -240,8 +240,8 @@ pub(in crate::cli) fn settings(
         let is_commented = !named::is_file(&file) && named::is_file(&commented);
         Some(if is_commented { commented } else { file })
     };
-    // Graphical programs keep their settings in the system's configuration directory, beside ours.
-    let of_system = |file: &str| Some(environment.config_dir.as_ref()?.parent()?.join(file));
+    // Graphical programs keep their settings in the system's configuration directory.
+    let of_system = |file: &str| Some(environment.all_settings_dir.as_ref()?.join(file));
     let file = match host {
         // Without the variable the file is in the home directory itself, not in `.claude`.
         ServerHost::ClaudeCode => {

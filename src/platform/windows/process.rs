@@ -41,5 +41,6 @@ pub(in crate::platform) fn set_by_variables(
         home: var("USERPROFILE").or(found.home),
         settings: named("APPDATA", r"memctl\config").or(found.settings),
         data: named("LOCALAPPDATA", r"memctl\data").or(found.data),
+        all_settings: var("APPDATA").or(found.all_settings),
     }
 }

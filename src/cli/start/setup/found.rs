@@ -28,14 +28,10 @@ const fn program(host: ServerHost) -> &'static str {
 fn directory(context: &Context, host: ServerHost) -> Option<PathBuf> {
     match host.hooks() {
         Some(host) => hooks::directory(context, host),
-        None => Some(
-            context
-                .environment
-                .config_dir
-                .as_ref()?
-                .parent()?
-                .join("Code"),
-        ),
+        None => {
+            let all = context.environment.all_settings_dir.as_ref();
+            Some(all?.join("Code"))
+        }
     }
 }
 
