@@ -40,8 +40,7 @@ pub(crate) fn write_of_skill(
     text: &str,
 ) -> Result<Vec<&'static str>, Error> {
     let redacted = guard::redact(text);
-    let named = path.strip_prefix(skills.directory()).ok();
-    let named = named.map(|named| named.to_string_lossy());
+    let named = journaled(skills, path);
     if let Some(named) = &named {
         writer.note_file(named, before, Some(&redacted.text));
     }
@@ -58,6 +57,16 @@ pub(crate) fn write_of_skill(
     Ok(redacted.found)
 }
 
+/// Returns the path of a file of a skill as the undo journal has it; `None` for a file elsewhere.
+fn journaled(skills: &Skills, path: &Path) -> Option<String> {
+    let directory: &Path = skills.directory().as_ref();
+    let is_below = path.starts_with(directory);
+    is_below.then(|| {
+        let below = named::relative(path, directory);
+        below.to_string_lossy().into_owned()
+    })
+}
+
 /// Removes a file of a skill, after adding it to the undo journal.
 pub(crate) fn remove_of_skill(
     writer: &mut Writer,
@@ -65,8 +74,7 @@ pub(crate) fn remove_of_skill(
     path: &Path,
     before: &str,
 ) -> Result<(), Error> {
-    let named = path.strip_prefix(skills.directory()).ok();
-    let named = named.map(|named| named.to_string_lossy());
+    let named = journaled(skills, path);
     if let Some(named) = &named {
         writer.note_file(named, Some(before), None);
     }

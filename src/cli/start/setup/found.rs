@@ -26,13 +26,11 @@ const fn program(host: ServerHost) -> &'static str {
 
 /// Directory of its settings, which it makes when it first runs.
 fn directory(context: &Context, host: ServerHost) -> Option<PathBuf> {
-    match host.hooks() {
-        Some(host) => hooks::directory(context, host),
-        None => {
-            let all = context.environment.all_settings_dir.as_ref();
-            Some(all?.join("Code"))
-        }
+    if let Some(host) = host.hooks() {
+        return hooks::directory(context, host);
     }
+    let all = context.environment.all_settings_dir.as_ref();
+    Some(all?.join("Code"))
 }
 
 /// Returns the hosts that the user named, each once.
