@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo check-targets zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo check-targets link-macos zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -153,6 +153,10 @@ CROSS_TOOLCHAIN ?=
 export CROSS_TOOLCHAIN
 check-targets: ## check the code for other systems with the compiler, without linking or running it
 	packaging/check-targets.sh $(CROSS_TARGETS)
+
+MACOS_TARGETS ?= aarch64-apple-darwin
+link-macos: zig-tool ## link the program for macOS with zig, against lists of the symbols that it takes from Apple's frameworks
+	PATH="$(DIST_TOOLS)/bin:$$PATH" packaging/link-macos.sh $(MACOS_TARGETS)
 
 # Wine, compilers and what they build: 4 GB.
 WINDOWS = target/windows
