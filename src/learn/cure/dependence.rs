@@ -2,6 +2,7 @@
 
 use super::Failure;
 use super::difference::{self, Difference};
+use super::project;
 use super::script::{self, Script};
 use super::subject::{is_absolute, is_conventional, last_part, names, subjects};
 
@@ -52,9 +53,15 @@ pub(super) fn dependence(
                         .any(|subject| subject == &part.to_ascii_lowercase())
             })
     };
-    let own: Vec<&String> = names_brought_in(difference, working)
+    let mut own: Vec<&String> = names_brought_in(difference, working)
         .into_iter()
         .filter(|word| !said(word) && !is_conventional(word))
+        .collect();
+    let tasks = project::tasks(working);
+    let tasks: Vec<&String> = difference
+        .added
+        .iter()
+        .filter(|word| tasks.contains(word) && !said(word))
         .collect();
     // A number that an option takes, such as a port, is a setting of one project.
     let all = difference::words(working);
@@ -65,12 +72,14 @@ pub(super) fn dependence(
                 .windows(2)
                 .any(|pair| pair[0].starts_with('-') && &pair[1] == word)
     };
-    let is_local = !failing.contains('{')
+    let is_setting = !failing.contains('{')
         && difference
             .added
             .iter()
             .any(|word| is_value(word) && !said(word))
         && error.line.bytes().any(|b| b.is_ascii_digit());
+    let is_local = is_setting || !tasks.is_empty();
+    own.extend(tasks);
     if !replaced.is_empty() && !difference.requoted {
         return (replaced, is_local);
     }

@@ -18,6 +18,7 @@ pub(crate) mod hazard;
 mod minimal;
 mod one_off;
 pub(crate) mod people;
+mod project;
 mod script;
 pub(crate) mod subject;
 

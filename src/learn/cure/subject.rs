@@ -54,8 +54,7 @@ pub(crate) fn subjects(line: &str) -> Vec<String> {
         ": no such file or directory",
     ] {
         if let Some(at) = lower.find(said) {
-            let before = line.get(..at).unwrap_or_default();
-            let word = before.rsplit([' ', ':']).find(|w| !w.is_empty());
+            let word = named_before(line.get(..at).unwrap_or_default());
             // An error code names nothing.
             push(
                 word.filter(|w| w.contains(|c: char| !c.is_ascii_uppercase()))
@@ -74,6 +73,23 @@ pub(crate) fn subjects(line: &str) -> Vec<String> {
         }
     }
     found
+}
+
+/// Returns the name that a message ends with, or that stands before its last part: `a.tgz` in
+/// `tar: a.tgz: Cannot open`.
+fn named_before(message: &str) -> Option<&str> {
+    let mut parts = message.rsplit(": ");
+    let last = parts.next()?;
+    let before = parts.next().filter(|part| !part.contains(' '));
+    let is_sentence = last.trim_start().contains(' ')
+        && last
+            .chars()
+            .all(|c| c.is_alphabetic() || c == ' ' || c == '\'');
+    // The first part is the program.
+    match before {
+        Some(name) if is_sentence && parts.next().is_some() => Some(name),
+        _ => last.rsplit([' ', ':']).find(|word| !word.is_empty()),
+    }
 }
 
 /// Returns `true` if a word of a cure comes from the tool's own conventions.
@@ -144,6 +160,11 @@ mod tests {
             &["openssl-sys"],
         );
         check("fatal: refusing to merge unrelated histories", &[]);
+        check(
+            "tar (child): out/a.tgz: Cannot open: No such file or directory",
+            &["out/a.tgz"],
+        );
+        check("fatal: Cannot open: No such file or directory", &["open"]);
         check("npm error Missing script: \"test:unit\"", &["test:unit"]);
     }
 

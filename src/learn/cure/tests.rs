@@ -72,6 +72,23 @@ fn the_step_that_has_to_do_with_the_error_is_kept() {
 }
 
 #[test]
+fn a_task_of_the_project_is_knowledge_of_it_and_of_what_it_makes() {
+    let error = "tar (child): dist/app.tgz: Cannot open: No such file or directory";
+    let of = |task: &str| {
+        cure(&[
+            shell(0, "tar xzf dist/app.tgz", error, true),
+            shell(1, task, "done", false),
+            shell(2, "tar xzf dist/app.tgz", "ok", false),
+        ])
+        .unwrap()
+    };
+    let found = of("mkdir -p dist && make pack");
+    assert_eq!(found.subject, ["dist/app.tgz"]);
+    assert!(found.is_local);
+    assert!(!of("mkdir -p dist && make all").is_local);
+}
+
+#[test]
 fn a_name_of_its_own_binds_a_cure_to_the_subject() {
     let found = cure(&[
         shell(
