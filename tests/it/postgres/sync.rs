@@ -746,7 +746,7 @@ fn rates(store: &Store, rows: u64) {
     }
     file.write_all(b"\n  ]\n}\n").unwrap();
     file.into_inner().unwrap();
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     store.database.admin().copy_in(
         "copy executions (user_id, origin, entry_id, skill, entry) from stdin",
         &copied,
@@ -765,7 +765,7 @@ fn rates(store: &Store, rows: u64) {
         ("pull", &two, ["sync", "pull", "--json"]),
         ("pull again", &two, ["sync", "pull", "--json"]),
     ] {
-        let begun = std::time::Instant::now();
+        let begun = Instant::now();
         let child = laptop
             .command()
             .args(args)
