@@ -53,16 +53,15 @@ pub(super) fn dependence(
                         .any(|subject| subject == &part.to_ascii_lowercase())
             })
     };
-    let mut own: Vec<&String> = names_brought_in(difference, working)
+    let own: Vec<&String> = names_brought_in(difference, working)
         .into_iter()
         .filter(|word| !said(word) && !is_conventional(word))
         .collect();
     let tasks = project::tasks(working);
-    let tasks: Vec<&String> = difference
+    let runs_task = difference
         .added
         .iter()
-        .filter(|word| tasks.contains(word) && !said(word))
-        .collect();
+        .any(|word| tasks.contains(word) && !said(word));
     // A number that an option takes, such as a port, is a setting of one project.
     let all = difference::words(working);
     let is_value = |word: &String| {
@@ -78,12 +77,11 @@ pub(super) fn dependence(
             .iter()
             .any(|word| is_value(word) && !said(word))
         && error.line.bytes().any(|b| b.is_ascii_digit());
-    let is_local = is_setting || !tasks.is_empty();
-    own.extend(tasks);
+    let is_local = is_setting || runs_task;
     if !replaced.is_empty() && !difference.requoted {
         return (replaced, is_local);
     }
-    if own.is_empty() {
+    if own.is_empty() && !runs_task {
         return (Vec::new(), is_local);
     }
     (subjects, is_local)

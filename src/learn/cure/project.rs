@@ -53,13 +53,18 @@ fn task(run: &Run) -> Option<String> {
     (!STANDARD.contains(&task) && !task.contains('=')).then(|| task.to_owned())
 }
 
-/// Returns `true` for a script in a folder of the project.
+/// Returns `true` for a script in a folder of the project. A URL names none, and neither does a file
+/// of a package that was installed.
 fn is_script(word: &str) -> bool {
     let path = word.trim_start_matches("./");
     let is_script = path
         .rsplit_once('.')
         .is_some_and(|(_, ending)| SCRIPTS.contains(&ending));
-    is_script && path.contains('/') && !path.starts_with(['/', '~', '.', '-', '$', '@'])
+    let is_foreign = path.contains("://") || path.starts_with("node_modules/");
+    is_script
+        && !is_foreign
+        && path.contains('/')
+        && !path.starts_with(['/', '~', '.', '-', '$', '@'])
 }
 
 #[cfg(test)]
@@ -78,6 +83,8 @@ mod tests {
         check("./scripts/dev-db.sh up && pytest", &["./scripts/dev-db.sh"]);
         check("python tools/seed.py", &["tools/seed.py"]);
         check("python setup.py install && ./gradlew build", &[]);
+        check("curl -O https://a.example/setup.sh", &[]);
+        check("node node_modules/vite/bin/vite.js", &[]);
         check("cat /etc/x.sh .venv/bin/a.py", &[]);
     }
 }

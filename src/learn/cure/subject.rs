@@ -80,7 +80,9 @@ pub(crate) fn subjects(line: &str) -> Vec<String> {
 fn named_before(message: &str) -> Option<&str> {
     let mut parts = message.rsplit(": ");
     let last = parts.next()?;
-    let before = parts.next().filter(|part| !part.contains(' '));
+    // A line number names nothing.
+    let is_name = |part: &&str| !part.contains(' ') && part.contains(char::is_alphabetic);
+    let before = parts.next().filter(is_name);
     let is_sentence = last.trim_start().contains(' ')
         && last
             .chars()
@@ -163,6 +165,10 @@ mod tests {
         check(
             "tar (child): out/a.tgz: Cannot open: No such file or directory",
             &["out/a.tgz"],
+        );
+        check(
+            "sh: 1: cannot open deploy: No such file or directory",
+            &["deploy"],
         );
         check("fatal: Cannot open: No such file or directory", &["open"]);
         check("npm error Missing script: \"test:unit\"", &["test:unit"]);
