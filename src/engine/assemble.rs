@@ -88,7 +88,7 @@ pub(crate) fn assemble(
     let (procedures, problems) = approved(&workspace.store, &Selection::default())?;
     warnings.extend(problems.iter().map(ToString::to_string));
     let records = Records {
-        rules: &rules,
+        rules,
         procedures: &procedures,
         withheld: &withheld,
     };
@@ -116,7 +116,7 @@ pub(crate) fn assemble_layers(
     input: Option<&str>,
 ) -> Assembly {
     let records = Records {
-        rules,
+        rules: rules.to_vec(),
         procedures: &[],
         withheld: &[],
     };
@@ -124,9 +124,9 @@ pub(crate) fn assemble_layers(
 }
 
 /// Records for a prompt.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Records<'a> {
-    rules: &'a [Reflexion],
+    rules: Vec<Reflexion>,
     /// Approved procedures.
     procedures: &'a [Procedure],
     /// Ids of the rules withheld for the control group.
@@ -159,7 +159,7 @@ fn assemble_records(
         clean(&mut layer.text);
     }
     // Data files from other programs or older versions may hold secrets.
-    let mut rules = records.rules.to_vec();
+    let mut rules = records.rules;
     for rule in &mut rules {
         clean(&mut rule.rule);
         clean(&mut rule.applies_when);

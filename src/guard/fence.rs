@@ -46,10 +46,12 @@ pub fn defuse(text: &str) -> String {
 
 /// Returns true if [`unfenced`] leaves a text as it is, as it does most texts.
 pub fn is_unfenced(text: &str) -> bool {
-    let is_name = |part: &[u8]| part.eq_ignore_ascii_case(NAME.as_bytes());
-    is_visible_ascii(text)
-        && !text.contains("<|")
-        && !text.as_bytes().windows(NAME.len()).any(is_name)
+    // Most texts have few dashes, and the name has one at its end.
+    let ends_name = |(at, _): (usize, &str)| {
+        let name = text.as_bytes()[..=at].last_chunk();
+        name.is_some_and(|name: &[u8; NAME.len()]| name.eq_ignore_ascii_case(NAME.as_bytes()))
+    };
+    is_visible_ascii(text) && !text.contains("<|") && !text.match_indices('-').any(ends_name)
 }
 
 /// Removes hidden characters and breaks up fence tags and model control words. Unlike [`defuse`],

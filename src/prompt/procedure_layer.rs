@@ -132,13 +132,14 @@ pub(super) fn render(procedures: &[&Procedure]) -> String {
 fn item(procedure: &Procedure, fields: &ProcedureFields) -> String {
     let id = harmless(&procedure.procedure_id);
     let mut text = format!("- **{id}**: {}", harmless(&fields.name));
-    let when = harmless(&fields.when());
+    let when = fields.when();
+    let when = harmless(&when);
     if !when.is_empty() {
         text.push_str("\n  _When_: ");
         text.push_str(&when);
     }
     for (number, step) in (1..).zip(fields.steps()) {
-        text.extend([&format!("\n  {number}. "), harmless(step).as_str()]);
+        text.extend([&format!("\n  {number}. "), &*harmless(step)]);
     }
     text
 }

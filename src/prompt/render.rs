@@ -3,6 +3,8 @@
 //! Each rule has its own lines, and its text cannot start another line. So a learned rule cannot
 //! forge a layer.
 
+use std::borrow::Cow;
+
 use crate::guard::{is_unfenced, unfenced};
 use crate::model::Reflexion;
 
@@ -62,15 +64,24 @@ pub(crate) fn item(rule: &Reflexion) -> String {
 
 /// Text on one line, without invisible characters and control words of models. So learned text
 /// cannot start a heading, a ruler or another item.
-pub(super) fn harmless(text: &str) -> String {
+pub(super) fn harmless(text: &str) -> Cow<'_, str> {
+    if is_single_spaced(text) && is_unfenced(text) {
+        return Cow::Borrowed(text);
+    }
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if is_unfenced(&line) {
-        return line;
+        return Cow::Owned(line);
     }
     let lines: Vec<String> = text.split_whitespace().map(unfenced).collect();
     let words = lines
         .iter()
         .map(String::as_str)
         .filter(|word| !word.is_empty());
-    unfenced(&words.collect::<Vec<_>>().join(" "))
+    Cow::Owned(unfenced(&words.collect::<Vec<_>>().join(" ")))
+}
+
+/// Returns true for ASCII words with one space between them, as most texts are.
+fn is_single_spaced(text: &str) -> bool {
+    let is_shown = |c: &u8| c.is_ascii_graphic() || *c == b' ';
+    text.bytes().all(|c| is_shown(&c)) && !text.contains("  ") && text.trim_ascii() == text
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::attributes::Attributes;
-use super::lexical::text::words;
+use super::lexical::text::each_word;
 use super::segment::{
     ANALYSIS, COLUMNS, ColumnSums, Damaged, HEADER, MAGIC, Posting, Segment, TERM, check,
 };
@@ -41,22 +41,24 @@ impl Builder {
         is_wanted: impl Fn(&str) -> bool,
     ) {
         self.bytes += text.len();
-        let words = words(text);
-        let length = narrow(words.len());
+        let mut words: Vec<(String, u32)> = Vec::new();
+        let mut length: u32 = 0;
+        each_word(text, |word| {
+            if is_wanted(word) {
+                words.push((word.to_owned(), length));
+            }
+            length = length.saturating_add(1);
+        });
         let document = self.columns.push(attributes, length);
         let window = |place| window_of(place, length).map_or(0, |window| 1u64 << window);
-        let mut words: Vec<(String, u64)> = words
-            .into_iter()
-            .zip(0..)
-            .filter(|(word, _)| is_wanted(word))
-            .map(|(word, place)| (word, window(place)))
-            .collect();
         words.sort_unstable();
         for same in words.chunk_by(|a, b| a.0 == b.0) {
             let posting = Posting {
                 document,
                 count: narrow(same.len()),
-                windows: same.iter().fold(0, |bits, (_, window)| bits | window),
+                windows: same
+                    .iter()
+                    .fold(0, |bits, (_, place)| bits | window(*place)),
             };
             let word = same[0].0.as_str();
             if let Some(list) = self.terms.get_mut(word) {

@@ -5,6 +5,7 @@
 //! error codes, flags and paths. Scripts without spaces (Chinese, Japanese, Thai) are split into
 //! pairs of characters.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
@@ -23,27 +24,43 @@ const STOP: &[&str] = &[
 
 /// Words of a text in order, with repetitions.
 pub fn words(text: &str) -> Vec<String> {
-    STEMS.with_borrow_mut(|stems| words_with(text, stems))
+    let mut out = Vec::new();
+    each_word(text, |word| out.push(word.to_owned()));
+    out
 }
 
-fn words_with(text: &str, stems: &mut Stems) -> Vec<String> {
-    let mut out = Vec::new();
+/// Visits the words of a text in order, with repetitions. `visit` must not ask for words itself.
+pub(in crate::search) fn each_word(text: &str, visit: impl FnMut(&str)) {
+    STEMS.with_borrow_mut(|stems| each_word_with(text, stems, visit));
+}
+
+fn each_word_with(text: &str, stems: &mut Stems, mut visit: impl FnMut(&str)) {
     for token in text.split(|c: char| c.is_whitespace() || is_separator(c)) {
         let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
-        if token.is_empty() {
+        let whole = token.trim_end_matches(['-', '_']);
+        if is_one_part(whole) {
+            visit_word(whole, stems, &mut visit);
             continue;
         }
-        let whole = token.trim_end_matches(['-', '_']);
         let parts = parts(whole);
         // A compound is indexed whole and in parts.
         if parts.len() > 1 || whole.starts_with('-') {
-            out.push(whole.to_lowercase());
+            visit(&whole.to_lowercase());
         }
         for part in parts {
-            push_word(part, stems, &mut out);
+            visit_word(part, stems, &mut visit);
         }
     }
-    out
+}
+
+/// Returns true for ASCII letters and digits without a capital after the first, as most tokens are: [`parts`]
+/// would return them whole.
+fn is_one_part(token: &str) -> bool {
+    let bytes = token.as_bytes();
+    let is_small = |c: &u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    bytes
+        .split_first()
+        .is_some_and(|(first, rest)| first.is_ascii_alphanumeric() && rest.iter().all(is_small))
 }
 
 /// Returns true for characters that never belong to a word, an identifier, a flag or a path.
@@ -107,30 +124,36 @@ fn parts(token: &str) -> Vec<&str> {
     out
 }
 
-fn push_word(part: &str, stems: &mut Stems, out: &mut Vec<String>) {
+fn visit_word(part: &str, stems: &mut Stems, visit: &mut impl FnMut(&str)) {
     if part.chars().next().is_some_and(is_unspaced) {
-        let chars: Vec<char> = part.chars().collect();
-        if chars.len() == 1 {
-            out.push(part.to_owned());
+        let starts: Vec<usize> = part.char_indices().map(|(at, _)| at).collect();
+        if starts.len() == 1 {
+            return visit(part);
         }
-        out.extend(chars.windows(2).map(|pair| pair.iter().collect::<String>()));
+        let ends = starts.iter().skip(2).copied().chain([part.len()]);
+        for (start, end) in starts.iter().zip(ends) {
+            visit(&part[*start..end]);
+        }
         return;
     }
-    let lower = part.to_lowercase();
-    if STOP.binary_search(&lower.as_str()).is_ok() {
-        return;
-    }
-    if lower.bytes().all(|c| c.is_ascii_lowercase()) {
-        out.push(stems.of(lower));
+    let is_small = part.bytes().all(|c| c.is_ascii_lowercase());
+    let lower = if is_small {
+        Cow::Borrowed(part)
     } else {
-        out.push(lower);
+        Cow::Owned(part.to_lowercase())
+    };
+    if is_small || lower.bytes().all(|c| c.is_ascii_lowercase()) {
+        stems.visit_stem(&lower, visit);
+    } else {
+        visit(&lower);
     }
 }
 
 /// English stemmer that remembers: the words of a text repeat, and looking one up takes a tenth of the time.
 struct Stems {
     stemmer: Stemmer,
-    known: HashMap<String, String>,
+    /// Stem of each word; `None` for stop words.
+    known: HashMap<String, Option<String>>,
 }
 
 impl Stems {
@@ -144,16 +167,23 @@ impl Stems {
         }
     }
 
-    fn of(&mut self, word: String) -> String {
-        if let Some(stem) = self.known.get(&word) {
-            return stem.clone();
+    /// Visits the stem of a word in lower case, unless it is a stop word.
+    fn visit_stem(&mut self, word: &str, visit: &mut impl FnMut(&str)) {
+        if let Some(known) = self.known.get(word) {
+            if let Some(stem) = known {
+                visit(stem);
+            }
+            return;
         }
         if self.known.len() >= Self::MOST {
             self.known.clear();
         }
-        let stem = self.stemmer.stem(&word).into_owned();
-        self.known.insert(word, stem.clone());
-        stem
+        let is_stop = STOP.binary_search(&word).is_ok();
+        let stem = (!is_stop).then(|| self.stemmer.stem(word).into_owned());
+        if let Some(stem) = &stem {
+            visit(stem);
+        }
+        self.known.insert(word.to_owned(), stem);
     }
 }
 
@@ -259,8 +289,13 @@ mod tests {
         let word = |n: usize| format!("{}{}{}ing", letter(n), letter(n / 26), letter(n / 676));
         let text = (0..Stems::MOST + 9).map(word).collect::<Vec<_>>().join(" ");
         let mut stems = Stems::new();
-        let first = words_with(&text, &mut stems);
-        assert_eq!(words_with(&text, &mut stems), first);
+        let words_with = |stems: &mut Stems| {
+            let mut out = Vec::new();
+            each_word_with(&text, stems, |word| out.push(word.to_owned()));
+            out
+        };
+        let first = words_with(&mut stems);
+        assert_eq!(words_with(&mut stems), first);
         assert!(stems.known.len() <= Stems::MOST);
         let stemmer = Stemmer::create(Algorithm::English);
         for (word, stem) in text.split_whitespace().zip(&first) {

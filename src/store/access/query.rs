@@ -77,11 +77,21 @@ impl Scoped {
     pub fn list<R: Record>(&self, selection: &Selection<'_>) -> Result<Listing<R>, Error> {
         let mut records = Vec::new();
         let mut others = Vec::new();
-        let mut problems =
-            self.each_with_file(R::KIND, selection, &mut |file, entry| match entry.parse() {
-                Ok(record) => records.push(record),
-                Err(error) => others.push((file, entry, error)),
-            })?;
+        let wanted = selection.skill.map(ToString::to_string);
+        let wanted = wanted.as_deref();
+        let mut visit = |file, entry: Entry| match entry.parse::<R>() {
+            Ok(record) => {
+                if wanted.is_none_or(|skill| record.skill() == Some(skill)) {
+                    records.push(record);
+                }
+            }
+            Err(error) => {
+                if wanted.is_none_or(|skill| is_of_skill(&entry, skill)) {
+                    others.push((file, entry, error));
+                }
+            }
+        };
+        let mut problems = self.each_candidate(R::KIND, selection, &mut visit)?;
         for file in DataFile::of(R::KIND) {
             let mut here = others.iter().filter(|(of, ..)| *of == file).peekable();
             if here.peek().is_none() {
@@ -110,24 +120,27 @@ impl Scoped {
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(Entry),
     ) -> Result<Vec<Problem>, Error> {
-        self.each_with_file(kind, selection, &mut |_, entry| visit(entry))
+        let wanted = selection.skill.map(ToString::to_string);
+        let wanted = wanted.as_deref();
+        self.each_candidate(kind, selection, &mut |_, entry| {
+            if wanted.is_none_or(|skill| is_of_skill(&entry, skill)) {
+                visit(entry);
+            }
+        })
     }
 
-    /// Visits the entries of a kind as [`Self::each_entry`] does, each with its file.
-    fn each_with_file(
+    /// Visits the entries of a kind that may be of the selected skill, oldest first, each with its
+    /// file. Returns the problems of the files.
+    fn each_candidate(
         &self,
         kind: Kind,
         selection: &Selection<'_>,
         visit: &mut dyn FnMut(DataFile, Entry),
     ) -> Result<Vec<Problem>, Error> {
         let selected = self.select_all(kind, selection)?;
-        let wanted = selection.skill.map(ToString::to_string);
         for (snapshot, row) in selected.rows() {
             let entry = snapshot.entry(kind, row)?;
-            let of_skill =
-                |w: &str| json::string_field(&entry.text, "skill").is_some_and(|s| s == w);
-            let is_wanted = wanted.as_deref().is_none_or(of_skill);
-            if is_wanted && self.access().sees(kind, &entry.text) {
+            if self.access().sees(kind, &entry.text) {
                 visit(snapshot.of, entry);
             }
         }
@@ -309,6 +322,11 @@ impl Scoped {
         let damaged = snapshots.filter(|snapshot| snapshot.table.header.problems > 0);
         Ok(damaged.map(|snapshot| snapshot.of).collect())
     }
+}
+
+/// Returns true if the text of an entry names exactly this skill.
+fn is_of_skill(entry: &Entry, skill: &str) -> bool {
+    json::string_field(&entry.text, "skill").is_some_and(|named| named == skill)
 }
 
 /// Message for an entry that is not a valid record of its kind.
