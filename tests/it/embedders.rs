@@ -472,7 +472,8 @@ fn a_folder_that_cannot_be_used_says_why() {
         "returned vectors of 384 dimensions, but 768 are expected",
     );
     fs::remove_file(workspace.root().join("models/mini/onnx/model.onnx")).unwrap();
-    ran(&workspace, &["index"]).fails(2, "models/mini/model.onnx");
+    let missing = Path::new("models/mini").join("model.onnx");
+    ran(&workspace, &["index"]).fails(2, missing.to_str().unwrap());
 }
 
 #[test]

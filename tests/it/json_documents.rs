@@ -383,13 +383,24 @@ fn redact(workspace: &Workspace, field: &str, value: &mut Value) {
     }
 }
 
+/// The program as it names itself in commands for a shell.
+fn memctl() -> String {
+    let program = std::path::absolute(env!("CARGO_BIN_EXE_memctl")).unwrap();
+    let program = program.to_str().unwrap();
+    if cfg!(windows) {
+        format!("'{program}'")
+    } else {
+        program.to_owned()
+    }
+}
+
 fn redacted(workspace: &Workspace, text: &str) -> String {
     static RANDOM: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
         [
             (r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "[uuid]"),
             (r"\b[0-9a-f]{64}\b", "[digest]"),
             (r"\beyJ[\w-]+\.[\w-]+\.[\w-]+", "[token]"),
-            (r"\buid \d+\b", "uid [number]"),
+            (r"\buid \d+\b|\bunknown user\b", "uid [number]"),
             (r"\bos error \d+\b", "os error [number]"),
         ]
         .map(|(pattern, shown)| (Regex::new(pattern).unwrap(), shown))
@@ -397,7 +408,7 @@ fn redacted(workspace: &Workspace, text: &str) -> String {
     if text.len() > 1000 {
         return "[long text]".to_owned();
     }
-    let text = text.replace(env!("CARGO_BIN_EXE_memctl"), "[memctl]");
+    let text = text.replace(&memctl(), "[memctl]");
     let mut text = workspace.without_directories(&text);
     for (pattern, shown) in RANDOM.iter() {
         text = pattern.replace_all(&text, *shown).into_owned();

@@ -1,13 +1,16 @@
 //! Session files of `OpenCode`, Cline, `SpecStory` and aider: detected, read, and learned from.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
 
-fn formats() -> std::path::PathBuf {
-    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/formats")
+/// With the drive of the tests on Windows: the program runs on that of its workspace.
+fn formats() -> PathBuf {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/formats");
+    std::path::absolute(directory).unwrap()
 }
 
 fn learn(workspace: &Workspace, file: &str) -> Value {
