@@ -13,10 +13,14 @@ mkdir -p "$1"
 directory=$(readlink -f "$1")
 shift
 target=x86_64-pc-windows-gnu
-groups="agents_md:: approve:: audit:: bad_input:: chat:: checks:: completions:: conformance:: disable:: edit::
-    experiment:: garbage:: guard:: help:: hosts:: index:: learn:: mcp:: memories:: merge::
-    more_hosts:: output:: purge:: regression:: released_stores:: review:: rewriting:: rule_files:: rule_relations::
-    rules:: search:: session:: setup:: stats:: statusline:: store:: undo:: users:: why::"
+groups="agents_md:: approve:: audit:: backtest:: bad_input:: book:: chat:: checks:: completions::
+    conformance:: consolidate:: contract:: disable:: edit:: embedders:: episodes:: eval::
+    experiment:: export_import:: garbage:: guard:: help:: hosts:: index:: integrations::
+    json_documents:: layers:: learn:: learning:: llm_wire:: mcp:: memories:: merge:: models::
+    more_hosts:: output:: price:: procedures:: purge:: reference:: regression:: released_stores::
+    review:: rewriting:: rule_files:: rule_relations:: rules:: schemas:: search:: serve::keys::
+    serve::native:: serve::own_data:: serve::shapes:: session:: session_formats:: setup::
+    simulation:: stats:: statusline:: store:: undo:: user_store:: users:: why::"
 # How long one of the two runs may take, in seconds.
 limit=${WINDOWS_TEST_SECONDS:-2400}
 toolchain=${CROSS_TOOLCHAIN:-$directory/toolchain}

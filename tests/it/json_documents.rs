@@ -383,17 +383,6 @@ fn redact(workspace: &Workspace, field: &str, value: &mut Value) {
     }
 }
 
-/// The program as it names itself in commands for a shell.
-fn memctl() -> String {
-    let program = std::path::absolute(env!("CARGO_BIN_EXE_memctl")).unwrap();
-    let program = program.to_str().unwrap();
-    if cfg!(windows) {
-        format!("'{program}'")
-    } else {
-        program.to_owned()
-    }
-}
-
 fn redacted(workspace: &Workspace, text: &str) -> String {
     static RANDOM: LazyLock<[(Regex, &str); 5]> = LazyLock::new(|| {
         [
@@ -408,7 +397,12 @@ fn redacted(workspace: &Workspace, text: &str) -> String {
     if text.len() > 1000 {
         return "[long text]".to_owned();
     }
-    let text = text.replace(&memctl(), "[memctl]");
+    // On Windows with its drive, and in commands for a shell in quotes.
+    let program = std::path::absolute(env!("CARGO_BIN_EXE_memctl")).unwrap();
+    let program = program.to_str().unwrap();
+    let text = text
+        .replace(&format!("'{program}'"), "[memctl]")
+        .replace(program, "[memctl]");
     let mut text = workspace.without_directories(&text);
     for (pattern, shown) in RANDOM.iter() {
         text = pattern.replace_all(&text, *shown).into_owned();
