@@ -217,8 +217,19 @@ fn a_scope_holds_for_what_was_pulled() {
     assert_eq!((seen("hr"), seen("finance")), (1, 0));
 }
 
+/// Each torn end is waited for, in case that another program is about to complete it: side by side.
 #[test]
 fn a_torn_end_is_mended_by_the_next_pull() {
+    const THREADS: usize = 8;
+    std::thread::scope(|scope| {
+        for first in 0..THREADS {
+            scope.spawn(move || torn_ends_are_mended(first, THREADS));
+        }
+    });
+}
+
+/// Tears the end off at every length from `first` on, in steps.
+fn torn_ends_are_mended(first: usize, step: usize) {
     let (_dir, store) = store();
     let puller = store.pull().unwrap();
     let both = [put("REFL-001", "a"), put("REFL-002", "b")];
@@ -228,7 +239,7 @@ fn a_torn_end_is_mended_by_the_next_pull() {
         .join("remote/one")
         .join(Kind::Reflexion.file());
     let whole = fs::read(&path).unwrap();
-    for length in 0..whole.len() {
+    for length in (first..whole.len()).step_by(step) {
         named::replace(&path, &whole[..length]).unwrap();
         let applied = puller.apply("one", Kind::Reflexion, &both);
         if applied.is_ok() {
