@@ -68,6 +68,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            differs: Vec::new(),
         }
     }
 

@@ -9,6 +9,7 @@
 //! - `procedure_hints`: procedures without a fix, by the error that they tell.
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
 //!   fit, in which order, and how much text.
+//! - `differing_name`: what a fix calls otherwise than the present error.
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
 //!   `briefing_lines`: its limits and lines.
@@ -25,6 +26,7 @@ pub(crate) mod briefing_rules;
 pub(crate) mod budget;
 pub(crate) mod checks;
 pub(crate) mod comparison;
+pub(crate) mod differing_name;
 pub(crate) mod failure;
 mod fired;
 pub(crate) mod fixes;

@@ -11,6 +11,7 @@ use crate::guard::lines;
 use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
 
 use super::applies::applies;
+use super::differing_name::{self, DifferingName, differing_names};
 use super::failure::{ErrorLine, Failure};
 use super::likeness::{is_generic, key_words, of_commands, same_program, telling_words};
 
@@ -73,6 +74,9 @@ pub struct Hint {
     pub trust: Trust,
     /// Reason for the match.
     pub why: String,
+    /// Names in the working code that the present error has otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<DifferingName>,
 }
 
 /// Search terms of an error key: the term of the whole key, then those of its words.
@@ -197,6 +201,7 @@ pub(crate) fn hint_before(fix: Fix) -> Hint {
         evidence,
         trust,
         why: "same call".to_owned(),
+        differs: Vec::new(),
     }
 }
 
@@ -212,6 +217,11 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
     }
     let (evidence, trust) = (fix.evidence(), fix.trust());
     let is_same = similarity >= 1.0;
+    let differs = if is_same {
+        differing_names(&fix.error_line, &line.text, &fix.working_code)
+    } else {
+        Vec::new()
+    };
     if !is_same && similarity < SIMILAR {
         return None;
     }
@@ -272,6 +282,7 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
         evidence,
         trust,
         why,
+        differs,
     })
 }
 
@@ -311,9 +322,12 @@ const STATEMENT: &str =
 
 /// Hints in the source document's format, without a heading; empty if there are none.
 pub(crate) fn render_blocks(hints: &[Hint]) -> String {
-    let block = |hint: &Hint| match hint.kind {
-        Kind::Procedure => render_steps(&hint.error_key, &hint.working_code),
-        _ => render_block(&hint.error_key, &hint.failing_code, &hint.working_code),
+    let block = |hint: &Hint| {
+        if hint.kind == Kind::Procedure {
+            return render_steps(&hint.error_key, &hint.working_code);
+        }
+        let code = (hint.failing_code.as_str(), hint.working_code.as_str());
+        render_block(&hint.error_key, code, &hint.differs)
     };
     hints.iter().map(block).collect()
 }
@@ -358,14 +372,18 @@ fn push_lines(text: &mut String, code: &str) {
     }
 }
 
-/// One hint in that format.
-pub(crate) fn render_block(error_key: &str, failing_code: &str, working_code: &str) -> String {
+/// One hint in that format, for failing and working code.
+pub(crate) fn render_block(
+    error_key: &str,
+    (failing, working): (&str, &str),
+    differs: &[DifferingName],
+) -> String {
     let mut text = error_line(error_key);
-    for (name, code) in [("WRONG", failing_code), ("CORRECT", working_code)] {
+    for (name, code) in [("WRONG", failing), ("CORRECT", working)] {
         text.extend(["  ", name, ":\n"]);
         push_lines(&mut text, code);
     }
-    text
+    text + &differing_name::render(differs)
 }
 
 #[cfg(test)]
@@ -410,6 +428,23 @@ mod tests {
         assert_eq!(render_hints(&hints), expected);
         assert!(expected.ends_with(&render_blocks(&hints)));
         assert_eq!(render_hints(&[]), "");
+    }
+
+    #[test]
+    fn names_that_differ_from_those_of_the_fix_are_told_below_it() {
+        let mut known = candidate("FIX-001", "no module <name>", "pytest", "pip install numpy");
+        known.fix.error_line = "no module 'numpy'".to_owned();
+        let line = ErrorLine {
+            key: "no module <name>".to_owned(),
+            text: "no module 'pandas'".to_owned(),
+        };
+        let failure = Failure {
+            lines: vec![line],
+            ..Failure::default()
+        };
+        let hints = select_hints(&failure, vec![known], &[], 1);
+        let told = "  HERE: the error names `pandas` where that one named `numpy`\n";
+        assert!(render_blocks(&hints).ends_with(told), "{hints:?}");
     }
 
     #[test]

@@ -403,7 +403,10 @@ fn redacted(workspace: &Workspace, text: &str) -> String {
     let text = text
         .replace(&format!("'{program}'"), "[memctl]")
         .replace(program, "[memctl]");
-    let mut text = workspace.without_directories(&text);
+    // Where Windows has the settings of a user.
+    let mut text = workspace
+        .without_directories(&text)
+        .replace("[home]/AppData/Roaming", "[home]/.config");
     for (pattern, shown) in RANDOM.iter() {
         text = pattern.replace_all(&text, *shown).into_owned();
     }

@@ -47,7 +47,7 @@ pub(super) const CLASSES: &[Class] = &[
         Where::Shell,
         "ModuleNotFoundError",
         &["ModuleNotFoundError"],
-        "A Python package was missing: the interpreter in use is not the one that has the project's packages.",
+        "The Python interpreter that ran has not got this package.",
     ),
     (
         Where::Shell,
@@ -59,13 +59,13 @@ pub(super) const CLASSES: &[Class] = &[
         Where::Shell,
         "No such file or directory",
         &["No such file or directory"],
-        "A path did not exist: each command starts in the session's own directory, whatever an earlier `cd` was.",
+        "A file or directory was not found, seen from the directory in which the command ran.",
     ),
     (
         Where::Shell,
         "Permission denied",
         &["ermission denied"],
-        "A file or directory could not be changed with the rights of this user.",
+        "This user lacks a right that the command needed: to read, write or execute a file, or to use a service.",
     ),
     (
         Where::Shell,
@@ -83,12 +83,12 @@ pub(super) const CLASSES: &[Class] = &[
         Where::Shell,
         "address already in use",
         &["ddress already in use"],
-        "A port was taken by a process that was still running from before.",
+        "Another process listens on this port.",
     ),
     (
         Where::Shell,
         "timed out",
         &["timed out"],
-        "A command ran into its time limit: it waits for input, or needs longer than one call has.",
+        "A time limit passed: that of the call, of the command or of a connection.",
     ),
 ];

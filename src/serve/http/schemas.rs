@@ -135,6 +135,7 @@ pub(super) const HINTS: Answer = json_of("Hints", || {
             "failing_code": text(),
             "working_code": text(),
             "trust": trust(),
+            "differs": list(&record(&json!({ "then": text(), "now": text() }))),
         }))),
         "pitfalls": list(&text()),
         "took_ms": { "type": "number" },

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::error::UserError;
+use crate::hints::differing_name::DifferingName;
 use crate::hints::failure::project_named;
 use crate::hints::ranking::{Hint, render_block, render_steps, statement};
 use crate::hints::{HintOptions, HintService};
@@ -78,6 +79,9 @@ pub struct Hinted {
     pub score: f64,
     /// Reason why it is shown.
     pub why: String,
+    /// Names in the working code that the present error has otherwise.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differs: Vec<DifferingName>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
@@ -128,6 +132,7 @@ fn hinted(hint: Hint) -> Hinted {
         printed: token_budget::sanitize(&hint.success_output),
         score: hint.score,
         why: hint.why,
+        differs: hint.differs,
     }
 }
 
@@ -196,9 +201,11 @@ fn blocks(hints: &[&Hinted]) -> String {
     let mut text = String::new();
     for hint in hints {
         text.extend(["\n", &hint.id, " (", &hint.why, ")"]);
-        text.push_str(&match hint.kind {
-            Kind::Procedure => render_steps(&hint.error_key, &hint.correct),
-            _ => render_block(&hint.error_key, &hint.wrong, &hint.correct),
+        text.push_str(&if hint.kind == Kind::Procedure {
+            render_steps(&hint.error_key, &hint.correct)
+        } else {
+            let code = (hint.wrong.as_str(), hint.correct.as_str());
+            render_block(&hint.error_key, code, &hint.differs)
         });
     }
     text
@@ -226,6 +233,7 @@ mod tests {
                 printed: token_budget::sanitize(wrong),
                 score: 1.0,
                 why: "the same error".to_owned(),
+                differs: Vec::new(),
             };
             let hints = Hints {
                 notice: None,
