@@ -79,7 +79,7 @@ pub struct ListedFix {
     pub failing_code: String,
     /// Working code.
     pub working_code: String,
-    /// Reason why the recovery was no advice: `one_off` or `dangerous`.
+    /// Reason why the recovery was no advice: `one_off`, `dangerous` or `no_project`.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub no_hint: String,
     /// Number of times shown, adopted with success, and adopted in vain.

@@ -117,7 +117,8 @@ pub struct EpisodeReport {
     pub root_cause: String,
     /// Fix; null if `no_fix` has a reason.
     pub fix: Option<FixText>,
-    /// Reason why there is no fix: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`.
+    /// Reason why there is no fix: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`,
+    /// `no_project`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fix: Option<&'static str>,
     /// Calls of a recovery that is no fix, for people.

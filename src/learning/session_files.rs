@@ -9,7 +9,8 @@ use chrono::DateTime;
 
 use crate::guard::Clean;
 use crate::learn::asked::asked;
-use crate::learn::distil::{self, Lesson, NoLesson};
+use crate::learn::cure::NoHint;
+use crate::learn::distil::{self, Lesson, NoLesson, Recovery};
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;
@@ -289,10 +290,26 @@ impl Window {
             success_code: step(episode.success_step)
                 .map(Step::call_text)
                 .unwrap_or_default(),
-            lesson: distil::distil(&episode, &self.steps, asked, keep),
+            lesson: distil::distil(&episode, &self.steps, asked, keep)
+                .and_then(|lesson| placed(lesson, workspace)),
             episode,
         }
     }
+}
+
+/// Refuses knowledge of one project if the session does not name the project: it would be shown nowhere.
+/// A person who approves it says that it holds everywhere.
+fn placed(lesson: Lesson, workspace: &str) -> Result<Lesson, NoLesson> {
+    if !lesson.recovery.is_local || !workspace.is_empty() {
+        return Ok(lesson);
+    }
+    Err(NoLesson {
+        reason: NoHint::NoProject,
+        recovery: Some(Box::new(Recovery {
+            is_local: false,
+            ..lesson.recovery
+        })),
+    })
 }
 
 /// Reader that reports the number of bytes read.

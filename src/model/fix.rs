@@ -254,8 +254,8 @@ pub struct Fix {
         skip_serializing_if = "Option::is_none"
     )]
     pub judgement: Option<Judgement>,
-    /// Reason why the recovery was no advice when it was learned: `one_off` or `dangerous`. It
-    /// stays after a person has made the episode a hint.
+    /// Reason why the recovery was no advice when it was learned: `one_off`, `dangerous` or
+    /// `no_project`. It stays after a person has made the episode a hint.
     #[serde(
         default,
         deserialize_with = "lenient::text",

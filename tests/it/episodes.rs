@@ -316,6 +316,39 @@ fn approval_makes_an_episode_a_hint_and_undo_takes_that_back() {
 }
 
 #[test]
+fn knowledge_of_a_project_that_nobody_names_waits_for_a_person() {
+    const MISSING: &str = "tar: shop.tgz: Cannot open: No such file or directory";
+    let session = |begin: &str| {
+        let failed = step("tar xzf shop.tgz", MISSING, false);
+        let worked = step("make pack && tar xzf shop.tgz", "ok", true);
+        [begin, &failed, &worked].join("\n")
+    };
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace.write("a.jsonl", session(r#"{"session": "s-1"}"#));
+    let report = workspace.json(&["learn", "a.jsonl"]);
+    assert_eq!(report["episodes"][0]["no_fix"], "no_project", "{report}");
+    assert_eq!(
+        (&report["learned"], &report["kept"]),
+        (&json!([]), &json!(1))
+    );
+    let told = |workspace: &Workspace| hints(workspace, MISSING, "tar xzf shop.tgz");
+    assert_eq!(told(&workspace), Vec::<Value>::new());
+    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    assert_eq!(told(&workspace)[0]["id"], "FIX-001");
+    // A session that names its project teaches that project alone.
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace.write(
+        "a.jsonl",
+        session(r#"{"session": "s-1", "cwd": "/home/anna/shop"}"#),
+    );
+    let report = workspace.json(&["learn", "a.jsonl"]);
+    assert_eq!(report["episodes"][0]["no_fix"], Value::Null, "{report}");
+    assert_eq!(told(&workspace), Vec::<Value>::new());
+}
+
+#[test]
 fn a_claim_in_the_file_makes_no_hint_of_an_episode() {
     let workspace = learnt();
     let claimed = workspace

@@ -65,7 +65,7 @@ pub struct Link {
     /// Source, if the record names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Reason why an episode is no hint: `one_off` or `dangerous`.
+    /// Reason why an episode is no hint: `one_off`, `dangerous` or `no_project`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_hint: Option<&'static str>,
     /// Number of executions with a rule in their prompt; the newest follow as links.

@@ -76,10 +76,12 @@ pub enum NoHint {
     Dangerous,
     /// Code, data or a path of one place.
     OneOff,
+    /// Knowledge of one project, from a session that does not name its project.
+    NoProject,
 }
 
 impl NoHint {
-    /// Name in JSON: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`.
+    /// Name in JSON: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`, `no_project`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::NoError => "no_error",
@@ -87,6 +89,7 @@ impl NoHint {
             Self::StillFails => "still_fails",
             Self::Dangerous => "dangerous",
             Self::OneOff => "one_off",
+            Self::NoProject => "no_project",
         }
     }
 
@@ -98,6 +101,7 @@ impl NoHint {
             Self::StillFails,
             Self::Dangerous,
             Self::OneOff,
+            Self::NoProject,
         ];
         all.into_iter().find(|reason| reason.name() == name)
     }
@@ -110,6 +114,7 @@ impl NoHint {
             Self::StillFails => "still fails",
             Self::Dangerous => "dangerous",
             Self::OneOff => "one-off",
+            Self::NoProject => "of a project that the session does not name",
         }
     }
 }
