@@ -16,7 +16,7 @@ use crate::workspace::Error;
 use super::checks;
 use super::fired::{CheckCredit, Fired};
 use super::fixes;
-use super::ranking::Hint;
+use super::hint::Hint;
 use super::service::HintService;
 use super::session_state::SessionNotes;
 

@@ -14,7 +14,7 @@ use crate::search::words;
 
 use super::likeness::{key_words, similarity, telling_words, weight};
 use super::lookup::Fixes;
-use super::ranking::word_term;
+use super::search_terms::word_term;
 
 /// Maximum number of fixes with similar keys to score: those with the highest shared word weight.
 const SIMILAR: usize = 8;

@@ -12,11 +12,12 @@ use std::collections::HashMap;
 use crate::guard;
 use crate::hints::comparison::{Weights, abstracted, differ_in_details};
 use crate::hints::failure::Failure;
+use crate::hints::hint::Hint;
 use crate::hints::lookup::Fixes;
 use crate::hints::procedure_hints;
-use crate::hints::ranking::{
-    Candidate, Hint, SCHEME, abstract_term, approved_term, call_term, exact_term, hint_before,
-    is_sunk, is_told_before, select_hints, subject_term, terms,
+use crate::hints::ranking::{Candidate, is_sunk, is_told_before, select_hints};
+use crate::hints::search_terms::{
+    SCHEME, abstract_term, approved_term, call_term, exact_term, subject_term, terms,
 };
 use crate::learn::cure::subject::subjects;
 use crate::learn::error_key::{error_key, normalised};
@@ -147,7 +148,7 @@ pub(crate) fn before(
             && !withheld.contains(&fix.fix_id)
             && (fix.trust() != Trust::Observed || !is_sunk(fix.evidence()))
     });
-    Ok(known.find_map(|fix| admitted(hint_before(fix))))
+    Ok(known.find_map(|fix| admitted(Hint::before(fix))))
 }
 
 /// Describes approved fixes with evidence against them, one sentence each. Sessions do not retire

@@ -5,10 +5,11 @@
 //! - `before`: answer before a call. `checks`: rules that act on calls. `fired`: their firings.
 //! - `adoption`: whether a later call follows a hint.
 //! - `failure`: the failing call. `applies`: whether a fix is for it.
-//! - `fixes`, `lookup`: table from error keys to fixes. `remote`: fixes of other workspaces.
+//! - `fixes`, `lookup`: table from error keys to fixes. `search_terms`: what it is searched by.
+//!   `remote`: fixes of other workspaces.
 //! - `procedure_hints`: procedures without a fix, by the error that they tell.
 //! - `comparison`, `likeness`: similarity of errors and commands. `ranking`, `budget`: which fixes
-//!   fit, in which order, and how much text.
+//!   fit, in which order, and how much text. `hint`, `rendering`: the answer, and its text.
 //! - `differing_name`: what a fix calls otherwise than the present error.
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
@@ -31,12 +32,15 @@ pub(crate) mod failure;
 mod fired;
 pub(crate) mod fixes;
 pub(crate) mod here;
+pub(crate) mod hint;
 pub(crate) mod likeness;
 pub(crate) mod lookup;
 pub(crate) mod pitfall;
 pub(crate) mod procedure_hints;
 pub(crate) mod ranking;
 pub(crate) mod remote;
+pub(crate) mod rendering;
+pub(crate) mod search_terms;
 pub(crate) mod service;
 pub(crate) mod session_state;
 mod settlement;

@@ -9,9 +9,10 @@
 
 use crate::hints::failure::Failure;
 use crate::hints::fixes;
+use crate::hints::hint::Hint;
 use crate::hints::likeness::{key_words, similarity, telling_words, weight};
 use crate::hints::lookup::Fixes;
-use crate::hints::ranking::{Hint, approved_term, terms as terms_of_key};
+use crate::hints::search_terms::{approved_term, terms as terms_of_key};
 use crate::json;
 use crate::learn::error_key::normalised;
 use crate::model::{Fix, Kind, Procedure, ProcedureFields, Record as _, Trust};

@@ -1,24 +1,18 @@
-//! Hints: fixes that worked for the same error before.
+//! Ranking: which fixes become hints for a failure, and in which order.
 //!
-//! The caller finds candidates by their [`terms`]; this module scores and formats them. The exact
+//! The caller finds candidates by their [`search_terms`](super::search_terms). The exact
 //! error key counts most, then the similarity of keys and commands. Candidates below `FLOOR` are
 //! dropped, because a wrong hint costs more than none. Unspecific keys (`KeyError`, "no such file")
 //! occur everywhere and also need a similar command.
 
-use serde::Serialize;
-
-use crate::guard::lines;
-use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
+use crate::model::{Evidence, Fix, Origin, Record as _, Trust};
 
 use super::applies::applies;
-use super::differing_name::{self, DifferingName, differing_names};
+use super::differing_name::differing_names;
 use super::failure::{ErrorLine, Failure};
+use super::hint::Hint;
 use super::likeness::{is_generic, key_words, of_commands, same_program, telling_words};
 
-/// Version of the search terms. A change invalidates saved tables.
-pub(crate) const SCHEME: u64 = 6;
-/// Default number of hints.
-pub(crate) const MAX_HINTS: usize = 3;
 /// Minimum score of a hint, as in the source document.
 const FLOOR: f64 = 0.55;
 /// Minimum similarity of an error that is not the same.
@@ -35,8 +29,6 @@ const ALIKE: f64 = 0.3;
 /// it.
 const SUNK: f64 = 0.3;
 const TRIALS: u64 = 3;
-/// Maximum length of displayed code or output, in characters.
-const SHOWN: usize = 1_200;
 
 /// Fix that may apply to a failure.
 #[derive(Debug, Clone)]
@@ -47,85 +39,6 @@ pub(crate) struct Candidate {
     pub similarity: f64,
     /// Number of the matching line of the failure.
     pub line: usize,
-}
-
-/// Hint for a failure.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Hint {
-    /// Record id.
-    pub id: String,
-    /// Record kind.
-    pub kind: Kind,
-    /// Error key of the fix.
-    pub error_key: String,
-    /// Failing code; empty for a procedure.
-    pub failing_code: String,
-    /// Working code; the numbered steps of a procedure.
-    pub working_code: String,
-    /// Output of the working code.
-    pub success_output: String,
-    /// Match score, from 0 to 1.
-    pub score: f64,
-    /// Mean of the posterior, from 0 to 1.
-    pub confidence: f64,
-    /// Outcomes of earlier uses.
-    pub evidence: Evidence,
-    /// Trust level.
-    pub trust: Trust,
-    /// Reason for the match.
-    pub why: String,
-    /// Names in the working code that the present error has otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<DifferingName>,
-}
-
-/// Search terms of an error key: the term of the whole key, then those of its words.
-pub(crate) fn terms(key: &str) -> Vec<u64> {
-    let mut terms = vec![exact_term(key)];
-    terms.extend(key_words(key).iter().map(|word| word_term(word)));
-    terms
-}
-
-/// Term of entries with exactly this key.
-pub(crate) fn exact_term(key: &str) -> u64 {
-    hash(b"=", key)
-}
-
-/// Term of approved entries with exactly this key, so that they are found among any number of
-/// others.
-pub(crate) fn approved_term(key: &str) -> u64 {
-    hash(b"!", key)
-}
-
-/// Term of entries whose key contains a word.
-pub(crate) fn word_term(word: &str) -> u64 {
-    hash(b"~", word)
-}
-
-/// Term of entries with this key that are about a subject, so that a missing module is found among
-/// any number of other missing modules.
-pub(crate) fn subject_term(key: &str, subject: &str) -> u64 {
-    hash(b"@", &format!("{key}\n{}", subject.to_lowercase()))
-}
-
-/// Term of entries whose error line is this one without the words of the failing call.
-pub(crate) fn abstract_term(line: &str) -> u64 {
-    hash(b"#", line)
-}
-
-/// Term of entries whose failing call is exactly this one.
-pub(crate) fn call_term(call: &str) -> u64 {
-    hash(b"$", call.trim())
-}
-
-/// FNV-1a hash. A collision only costs one comparison.
-fn hash(space: &[u8], text: &str) -> u64 {
-    space
-        .iter()
-        .chain(text.as_bytes())
-        .fold(0xcbf2_9ce4_8422_2325, |sum, b| {
-            (sum ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-        })
 }
 
 /// Returns true if a fix has failed too often to be shown. An approved fix is still shown, ranked
@@ -186,25 +99,6 @@ pub(crate) fn is_told_before(fix: &Fix) -> bool {
     evidence.helped > against && !fix.working_code.trim().is_empty()
 }
 
-/// Returns the hint for a call that has not run yet.
-pub(crate) fn hint_before(fix: Fix) -> Hint {
-    let (evidence, trust) = (fix.evidence(), fix.trust());
-    Hint {
-        id: fix.fix_id,
-        kind: Kind::Fix,
-        error_key: fix.error_key,
-        failing_code: cut(&fix.failing_code),
-        working_code: cut(&fix.working_code),
-        success_output: cut(&fix.success_output),
-        score: 1.0,
-        confidence: (evidence.posterior() * 1e4).round() / 1e4,
-        evidence,
-        trust,
-        why: "same call".to_owned(),
-        differs: Vec::new(),
-    }
-}
-
 fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
     let Candidate {
         fix,
@@ -215,75 +109,73 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
     if !applies(&fix, line, failure) {
         return None;
     }
-    let (evidence, trust) = (fix.evidence(), fix.trust());
     let is_same = similarity >= 1.0;
     let differs = if is_same {
         differing_names(&fix.error_line, &line.text, &fix.working_code)
     } else {
         Vec::new()
     };
-    if !is_same && similarity < SIMILAR {
+    let likeness = failure
+        .code
+        .map(|code| of_commands(code, &fix.failing_code));
+    let penalty = match (failure.code, likeness) {
+        (Some(code), Some(likeness)) => penalty(&fix, similarity, line, code, likeness)?,
+        _ => 0.0,
+    };
+    let score = similarity * (1.0 - penalty);
+    if (!is_same && similarity < SIMILAR) || score < FLOOR {
         return None;
     }
-    let mut score = similarity;
-    let mut alike = None;
-    if let Some(code) = failure.code {
-        let likeness = of_commands(code, &fix.failing_code);
-        let is_vague = telling_words(&line.key) < TELLING && fix.subject.is_empty();
-        // A fix of the first form has no error line to check the names of.
-        // Words in common say little if the commands have nothing to do with each other.
-        let is_related = likeness >= ALIKE || same_program(code, &fix.failing_code);
-        if !is_same && !is_related && similarity < UNRELATED {
-            return None;
-        }
-        let is_checked = is_same && !fix.error_line.is_empty();
-        let says_nothing = telling_words(&fix.error_key) == 0;
-        let is_akin = same_program(code, &fix.failing_code);
-        if is_same && says_nothing && !is_akin && !share_a_name(&fix, line, code) {
-            return None;
-        }
-        if is_vague && !is_checked && likeness < ALIKE && !same_program(code, &fix.failing_code) {
-            return None;
-        }
-        if is_same || is_vague {
-            score *= 1.0 - COMMAND_SHARE * (1.0 - likeness);
-        }
-        alike = Some(likeness);
-    }
-    if score < FLOOR {
+    let why = reason(&fix, similarity, likeness, failure.project);
+    Some(Hint::of(fix, score, why, differs))
+}
+
+/// Share of its score that a fix loses since the failing call is another one; `None` if it is no
+/// fix for that call.
+fn penalty(fix: &Fix, similarity: f64, line: &ErrorLine, code: &str, likeness: f64) -> Option<f64> {
+    let is_same = similarity >= 1.0;
+    let is_vague = telling_words(&line.key) < TELLING && fix.subject.is_empty();
+    let is_akin = same_program(code, &fix.failing_code);
+    let is_related = likeness >= ALIKE || is_akin;
+    // Words in common say little if the commands have nothing to do with each other.
+    if !is_same && !is_related && similarity < UNRELATED {
         return None;
     }
-    let mut why = if is_same {
+    let says_nothing = telling_words(&fix.error_key) == 0;
+    if is_same && says_nothing && !is_akin && !share_a_name(fix, line, code) {
+        return None;
+    }
+    // A fix of the first form has no error line to check the names of.
+    let is_checked = is_same && !fix.error_line.is_empty();
+    if is_vague && !is_checked && !is_related {
+        return None;
+    }
+    let counts = is_same || is_vague;
+    Some(if counts {
+        COMMAND_SHARE * (1.0 - likeness)
+    } else {
+        0.0
+    })
+}
+
+/// Why a fix is shown, as text. `likeness` is that of the commands, if the failing call is known.
+fn reason(fix: &Fix, similarity: f64, likeness: Option<f64>, project: Option<&str>) -> String {
+    let mut why = if similarity >= 1.0 {
         "same error".to_owned()
     } else {
         format!("similar error ({similarity:.2})")
     };
-    if alike.is_some_and(|likeness| likeness >= 0.5) {
+    if likeness.is_some_and(|likeness| likeness >= 0.5) {
         why.push_str(" of a similar command");
     }
     let elsewhere = |project: &str| {
-        let known = |origin: &crate::model::Origin| {
-            origin.workspace.is_empty() || origin.workspace == project
-        };
+        let known = |origin: &Origin| origin.workspace.is_empty() || origin.workspace == project;
         !fix.origins.is_empty() && !fix.origins.iter().any(known)
     };
-    if failure.project.is_some_and(elsewhere) {
+    if project.is_some_and(elsewhere) {
         why.push_str(" in another project");
     }
-    Some(Hint {
-        id: fix.fix_id,
-        kind: Kind::Fix,
-        error_key: fix.error_key,
-        failing_code: cut(&fix.failing_code),
-        working_code: cut(&fix.working_code),
-        success_output: cut(&fix.success_output),
-        score: (score * 1e4).round() / 1e4,
-        confidence: (evidence.posterior() * 1e4).round() / 1e4,
-        evidence,
-        trust,
-        why,
-        differs,
-    })
+    why
 }
 
 /// Returns `true` if an error that says nothing but names has one in common with that of a fix,
@@ -297,93 +189,6 @@ fn share_a_name(fix: &Fix, line: &ErrorLine, code: &str) -> bool {
     let said = key_words(&line.text);
     let mut shared = own.intersection(&said);
     shared.any(|word| !is_generic(word) && !calls.iter().any(|call| call.contains(word)))
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-/// Hints in the source document's format; empty if there are none.
-pub(crate) fn render_hints(hints: &[Hint]) -> String {
-    if hints.is_empty() {
-        return String::new();
-    }
-    "CODE HINTS (learned from prior errors -- use these patterns):\n".to_owned()
-        + &render_blocks(hints)
-}
-
-/// Introduction of hints for a model: a statement of fact, because models distrust orders from
-/// memory.
-const STATEMENT: &str =
-    "An agent met this error before. WRONG is what failed then, CORRECT is what worked.\n";
-
-/// Hints in the source document's format, without a heading; empty if there are none.
-pub(crate) fn render_blocks(hints: &[Hint]) -> String {
-    let block = |hint: &Hint| {
-        if hint.kind == Kind::Procedure {
-            return render_steps(&hint.error_key, &hint.working_code);
-        }
-        let code = (hint.failing_code.as_str(), hint.working_code.as_str());
-        render_block(&hint.error_key, code, &hint.differs)
-    };
-    hints.iter().map(block).collect()
-}
-
-/// Introduction of a hint before a call.
-pub(crate) const STATEMENT_BEFORE: &str =
-    "This call failed before in this project. WRONG is what failed then, CORRECT is what worked.\n";
-
-/// Introduction of the steps of procedures.
-const STEPS: &str = "WHAT HELPED are the steps that solved it.\n";
-
-/// Introduction of hints of these kinds.
-pub(crate) fn statement(kinds: impl IntoIterator<Item = Kind>) -> String {
-    let (mut fixes, mut procedures) = (false, false);
-    for kind in kinds {
-        procedures |= kind == Kind::Procedure;
-        fixes |= kind != Kind::Procedure;
-    }
-    match (fixes, procedures) {
-        (false, false) => String::new(),
-        (true, false) => STATEMENT.to_owned(),
-        (true, true) => STATEMENT.to_owned() + STEPS,
-        (false, true) => format!("An agent met this error before. {STEPS}"),
-    }
-}
-
-/// Steps of a procedure in the form of a hint.
-pub(crate) fn render_steps(error_key: &str, steps: &str) -> String {
-    let mut text = error_line(error_key) + "  WHAT HELPED:\n";
-    push_lines(&mut text, steps);
-    text
-}
-
-fn error_line(error_key: &str) -> String {
-    let key = lines(error_key).collect::<Vec<_>>().join(" ");
-    format!("\n  ERROR: {key}\n")
-}
-
-fn push_lines(text: &mut String, code: &str) {
-    for line in lines(code) {
-        text.extend(["    ", line, "\n"]);
-    }
-}
-
-/// One hint in that format, for failing and working code.
-pub(crate) fn render_block(
-    error_key: &str,
-    (failing, working): (&str, &str),
-    differs: &[DifferingName],
-) -> String {
-    let mut text = error_line(error_key);
-    for (name, code) in [("WRONG", failing), ("CORRECT", working)] {
-        text.extend(["  ", name, ":\n"]);
-        push_lines(&mut text, code);
-    }
-    text + &differing_name::render(differs)
 }
 
 #[cfg(test)]
@@ -417,21 +222,7 @@ mod tests {
     const RIGHT: &str = "for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])";
 
     #[test]
-    fn hints_look_as_the_source_document_shows_them() {
-        let failure = failure(INDICES, None);
-        let known = candidate("FIX-001", INDICES, WRONG, RIGHT);
-        let hints = select_hints(&failure, vec![known], &[], 5);
-        let expected = "CODE HINTS (learned from prior errors -- use these patterns):\n\n  \
-            ERROR: TypeError: string indices must be integers\n  WRONG:\n    \
-            print(drugs[\"mechanism\"])\n  CORRECT:\n    \
-            for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])\n";
-        assert_eq!(render_hints(&hints), expected);
-        assert!(expected.ends_with(&render_blocks(&hints)));
-        assert_eq!(render_hints(&[]), "");
-    }
-
-    #[test]
-    fn names_that_differ_from_those_of_the_fix_are_told_below_it() {
+    fn names_that_the_error_has_otherwise_come_with_the_hint() {
         let mut known = candidate("FIX-001", "no module <name>", "pytest", "pip install numpy");
         known.fix.error_line = "no module 'numpy'".to_owned();
         let line = ErrorLine {
@@ -443,8 +234,8 @@ mod tests {
             ..Failure::default()
         };
         let hints = select_hints(&failure, vec![known], &[], 1);
-        let told = "  HERE: the error names `pandas` where that one named `numpy`\n";
-        assert!(render_blocks(&hints).ends_with(told), "{hints:?}");
+        let differs = &hints[0].differs[0];
+        assert_eq!((&*differs.then, &*differs.now), ("numpy", "pandas"));
     }
 
     #[test]
@@ -500,12 +291,5 @@ mod tests {
         assert_eq!(ids(&[], 3), ["FIX-001", "FIX-002"]);
         assert_eq!(ids(&[], 1), ["FIX-001"]);
         assert_eq!(ids(&["FIX-001".to_owned()], 3), ["FIX-003", "FIX-002"]);
-    }
-
-    #[test]
-    fn terms_tell_keys_from_words() {
-        assert_eq!(terms("disk")[0], exact_term("disk"));
-        assert!(terms("disk full").contains(&word_term("disk")));
-        assert_ne!(exact_term("disk"), word_term("disk"));
     }
 }

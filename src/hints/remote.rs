@@ -1,7 +1,8 @@
 //! Hints from fixes that were pulled from other workspaces.
 
 use crate::hints::failure::Failure;
-use crate::hints::ranking::{Hint, truncate};
+use crate::hints::hint::Hint;
+use crate::hints::ranking::truncate;
 use crate::model::abroad;
 use crate::store::{Pulled, Scoped};
 use crate::workspace::Error;

@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::guard;
 use crate::hints::failure::Failure;
+use crate::hints::hint::Hint;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
-use crate::hints::ranking::Hint;
 use crate::hints::session_state::{Credit, Owed, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::learn::distil::Lesson;

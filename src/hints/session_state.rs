@@ -11,8 +11,8 @@ use crate::model::Trial;
 
 use super::adoption::adopts;
 use super::fired::{CheckCredit, Fired};
+use super::hint::Hint;
 use super::pitfall::{self, Pitfall};
-use super::ranking::Hint;
 use super::shown::{Outcome, Shown};
 use super::trace::Trace;
 use super::trial::Trials;

@@ -11,7 +11,7 @@ use crate::config::Config;
 use crate::engine::{RecordReport, Success};
 use crate::error::UserError;
 use crate::hints::failure::project_of;
-use crate::hints::ranking::render_hints;
+use crate::hints::rendering::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
 use crate::model::{Evidence, Kind};
 use crate::workspace::Error;

@@ -22,7 +22,7 @@ use serde::Serialize;
 
 use crate::hints::adoption::is_adopted;
 use crate::hints::failure::Failure;
-use crate::hints::ranking::{Hint, MAX_HINTS};
+use crate::hints::hint::{Hint, MAX_HINTS};
 use crate::hints::session_state::SessionNotes;
 use crate::learn::cure::people::without_people;
 use crate::learn::distil::{FixText, Lesson};
