@@ -23,6 +23,9 @@ impl JsonFile<'_> {
         repaired: &mut Vec<Problem>,
     ) -> Result<Snapshot, Error> {
         debug_assert_eq!(lock.directory(), self.directory);
+        // Opening it for a write makes a file private that another program has saved. That changes
+        // the state of the file, so it is done before the state is read.
+        drop(atomic::open_for_update(self.directory, self.path())?);
         let snapshot = self.as_it_is()?;
         // A torn tail may be part of another program's save in progress.
         let snapshot = if self.await_save(&snapshot)? {

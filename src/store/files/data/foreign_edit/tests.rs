@@ -134,6 +134,28 @@ fn an_append_and_an_edit_before_it_are_both_there() {
     }
 }
 
+/// Otherwise a program that saves again and again would find each attempt to be the first one.
+#[cfg(unix)]
+#[test]
+fn an_append_to_a_file_that_others_may_read_takes_one_attempt() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let dir = store_of(2);
+    let open = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(path(dir.path()), open).unwrap();
+    let attempts = Rc::new(Cell::new(0));
+    let counted = Rc::clone(&attempts);
+    MEANWHILE.set(Some(Box::new(move |point, path| {
+        if path.ends_with(Kind::Execution.file()) && point == Point::Read {
+            counted.set(counted.get() + 1);
+        }
+    })));
+    writer(dir.path()).append(execution("own"), NOW).unwrap();
+    MEANWHILE.set(None);
+    assert_eq!((attempts.get(), ids(dir.path()).len()), (1, 3));
+    let mode = std::fs::metadata(path(dir.path())).unwrap().permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
+}
+
 fn ids_after(dir: &Path, edit: impl Fn(&[u8]) -> Vec<u8>) -> Vec<String> {
     let file: Value = serde_json::from_slice(&edit(&std::fs::read(path(dir)).unwrap())).unwrap();
     let id = |entry: &Value| entry["execution_id"].as_str().unwrap().to_owned();
