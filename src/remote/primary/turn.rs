@@ -216,7 +216,8 @@ impl Sessions {
                 ]
             })
             .collect();
-        let all: Vec<&[_]> = all.iter().map(<[_; 5]>::as_slice).collect();
+        let given = table(kind).parameters();
+        let all: Vec<&[_]> = all.iter().map(|all| &all[..given]).collect();
         let upsert = table(kind).upsert(RowUser::Record);
         self.store(origin, after, &upsert, &all).await
     }

@@ -4,8 +4,8 @@
 //! - `origin`: name of this workspace in the shared store.
 //! - `manifest`: compact list of local records. `plan`: records to send and rows to remove. Pure.
 //! - `tables`: table and columns of each kind.
-//! - `push`, `pull`: execute the plan. `pull_batch`: rows in transit. `state`: progress of the
-//!   pull.
+//! - `push`, `pull`: execute the plan. `push_batch`, `pull_batch`: records in transit.
+//!   `push_statements`: their SQL. `state`: progress of the pull.
 //! - `outcomes`: audit events, and outcomes of hints.
 //! - `vectors`: vectors of pushed records. `other_programs`: rows that other programs wrote.
 //!
@@ -24,6 +24,8 @@ mod plan;
 mod pull;
 mod pull_batch;
 mod push;
+mod push_batch;
+mod push_statements;
 mod state;
 mod tables;
 mod vectors;

@@ -11,6 +11,21 @@ pub(super) struct Plan {
     pub(super) remove: Vec<String>,
     /// Number of rows in the shared store.
     pub(super) there: u64,
+    /// `true` if the shared store has never had a row.
+    pub(super) is_first: bool,
+}
+
+impl Plan {
+    /// Plan for records of which the shared store has none.
+    pub(super) fn of_all(places: impl Iterator<Item = u32>) -> Self {
+        let mut send: Vec<u32> = places.collect();
+        send.sort_unstable();
+        Self {
+            send,
+            is_first: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// Comparison of local records with rows.

@@ -121,9 +121,14 @@ pub(crate) fn table(kind: Kind) -> Table {
 }
 
 impl Table {
-    /// SQL that writes rows. Parameters: origin, and arrays of ids, skills, texts and JSON objects
-    /// for the columns. Identical rows are not touched.
-    pub(crate) fn upsert(self, user: RowUser) -> String {
+    /// Number of parameters of [`Self::insert`] and [`Self::upsert`].
+    pub(crate) const fn parameters(self) -> usize {
+        if self.columns.is_empty() { 4 } else { 5 }
+    }
+
+    /// SQL that inserts rows, and fails if one of them is there. Parameters: origin, and arrays of
+    /// ids, skills, texts and, if the table has extra columns, JSON objects for them.
+    pub(crate) fn insert(self, user: RowUser) -> String {
         let (name, holder) = (self.name, self.holder);
         let list = |part: &dyn Fn(&Column) -> String| {
             let parts = self
@@ -134,27 +139,49 @@ impl Table {
         };
         let mut names = list(&|column| column.name.to_owned());
         let mut values = list(&|column| column.value.to_owned());
-        let mut sets = list(&|column| format!("{0} = excluded.{0}", column.name));
-        let mut is_other_user = "";
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
-        if user == RowUser::Record && holder != "user_id" {
-            names.push_str(", user_id");
-            values = format!("{values}, coalesce(memctl.host_user(f->>'user'), {me})");
-            sets.push_str(", user_id = excluded.user_id");
-            is_other_user = " or t.user_id <> excluded.user_id";
+        names.push_str(", user_id");
+        values = if self.sets_user(user) {
+            format!("{values}, coalesce(memctl.host_user(f->>'user'), {me})")
         } else {
-            names.push_str(", user_id");
-            values = format!("{values}, {me}");
-        }
+            format!("{values}, {me}")
+        };
         if holder != "user_id" {
             names = format!("{names}, {holder}");
             values = format!("{values}, {me}");
         }
-        let fields = if self.columns.is_empty() {
-            ""
+        // In the list of columns, these functions give one row at a time; after `from`, all rows are
+        // copied first.
+        let rows = "unnest($2::text[]) as entry_id, unnest($3::text[]) as skill, unnest($4::text[]) as entry";
+        let (more, fields) = if self.columns.is_empty() {
+            ("", "")
         } else {
-            "cross join lateral (select i.fields::jsonb as f) as x"
+            (
+                ", unnest($5::text[]) as fields",
+                "cross join lateral (select i.fields::jsonb as f) as x",
+            )
+        };
+        format!(
+            "insert into public.{name} as t (origin, entry_id, skill, entry{names})
+             select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
+             from (select {rows}{more}) as i
+             {fields}"
+        )
+    }
+
+    /// SQL that writes rows, with the parameters of [`Self::insert`]. Identical rows are not touched.
+    pub(crate) fn upsert(self, user: RowUser) -> String {
+        let columns = self.columns.iter();
+        let sets = columns.map(|column| format!(", {0} = excluded.{0}", column.name));
+        let sets: String = sets.collect();
+        let (set_user, is_other_user) = if self.sets_user(user) {
+            (
+                ", user_id = excluded.user_id",
+                " or t.user_id <> excluded.user_id",
+            )
+        } else {
+            ("", "")
         };
         // A changed content invalidates the vector.
         let vector = if self.has_vector {
@@ -163,14 +190,18 @@ impl Table {
             ""
         };
         format!(
-            "insert into public.{name} as t (origin, entry_id, skill, entry{names})
-             select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
-             from unnest($2::text[], $3::text[], $4::text[], $5::text[]) as i (entry_id, skill, entry, fields)
-             {fields}
-             on conflict ({holder}, origin, entry_id) do update
-             set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{vector}
-             where t.hash is distinct from excluded.hash or t.deleted_at is not null{is_other_user}"
+            "{}
+             on conflict ({}, origin, entry_id) do update
+             set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{set_user}{vector}
+             where t.hash is distinct from excluded.hash or t.deleted_at is not null{is_other_user}",
+            self.insert(user),
+            self.holder
         )
+    }
+
+    /// Returns `true` if rows get the user that their record names.
+    fn sets_user(self, user: RowUser) -> bool {
+        user == RowUser::Record && self.holder != "user_id"
     }
 
     /// SQL that inserts tombstones of records that never had a row. Parameters: origin, and arrays

@@ -556,6 +556,50 @@ fn nothing_is_sent_to_where_users_are_not_apart() {
 }
 
 #[test]
+fn a_first_push_sends_each_id_once_and_says_what_it_leaves_out() {
+    let Some(store) = Store::new() else { return };
+    let laptop = store.laptop(ANN);
+    let execution = |id: &str, score: u32| {
+        json!({"execution_id": id, "skill": SKILL, "timestamp": "2026-01-01T00:00:00+00:00",
+               "input": {}, "output": {"score": score}})
+    };
+    let entries = [
+        execution("EXEC-1", 1),
+        execution("an odd id", 2),
+        execution("EXEC-2", 3),
+        execution("EXEC-1", 4),
+    ];
+    let path = laptop.memory("episodic_memory.json");
+    std::fs::write(path, json!({ "entries": entries }).to_string()).unwrap();
+    for args in [&["sync", "push", "--dry-run"][..], &["sync", "push"]] {
+        let report = laptop.json(args);
+        assert_eq!(report["by_kind"]["executions"]["pushed"], 2, "{report}");
+        let warnings = report["warnings"].to_string();
+        assert!(warnings.contains("1 records are not shared"), "{report}");
+    }
+    let rows = store
+        .database
+        .admin()
+        .run("select entry_id, entry::jsonb->'output'->>'score' from executions order by 1");
+    assert_eq!(rows, [["EXEC-1", "4"], ["EXEC-2", "3"]]);
+    assert_eq!(laptop.json(&["sync", "push"])["pushed"], 0);
+
+    // An id in two batches: the last record wins there, too.
+    let laptop = store.laptop(BEN);
+    let between = (2..2_500).map(|n| execution(&format!("EXEC-{n}"), n));
+    let entries = [execution("EXEC-1", 1)].into_iter().chain(between);
+    let entries: Vec<Value> = entries.chain([execution("EXEC-1", 9)]).collect();
+    let path = laptop.memory("episodic_memory.json");
+    std::fs::write(path, json!({ "entries": entries }).to_string()).unwrap();
+    laptop.json(&["sync", "push"]);
+    let rows = store
+        .ben
+        .run("select max(entry::jsonb->'output'->>'score') filter (where entry_id = 'EXEC-1'), count(*) from executions");
+    assert_eq!(rows, [["9", "2499"]]);
+    assert_eq!(laptop.json(&["sync", "push"])["pushed"], 0);
+}
+
+#[test]
 fn secrets_stay_here_and_odd_rows_stay_there() {
     let Some(store) = Store::new() else { return };
     let one = store.laptop(ANN);
@@ -759,7 +803,9 @@ fn rates(store: &Store, rows: u64) {
         .admin()
         .run("delete from executions where origin = 'raw'");
     println!("{rows} rows: COPY {} rows/s", per_second(rows, copy));
+    // memctl keeps the index of a file that it writes; of this one it has to be made.
     for (name, laptop, args) in [
+        ("index", &one, ["memory", "status", "--json"]),
         ("push", &one, ["sync", "push", "--json"]),
         ("push again", &one, ["sync", "push", "--json"]),
         ("pull", &two, ["sync", "pull", "--json"]),
