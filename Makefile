@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo check-targets link-macos zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo check-targets link-macos zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-supabase test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -72,6 +72,14 @@ test-n8n: ## the n8n workflows under the real n8n, which is installed from npm: 
 		&& cd $(CLIENTS)/n8n && { node -e 'require("sqlite3")' 2>/dev/null || npm rebuild --silent sqlite3 >/dev/null; } \
 		|| echo "skipped: npm could not install n8n"
 	$(CARGO) test --locked --test it n8n -- --ignored --nocapture
+
+# Postrust speaks PostgREST's protocol; PostgREST itself is in no registry of packages that is used here.
+test-supabase: ## the source documents' edge functions and supabase-js on a database, with Deno (npm) and Postrust (crates.io): four minutes
+	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/supabase deno@2.9.6 @supabase/supabase-js@2.119.1 \
+		|| echo "skipped: npm could not install Deno and supabase-js"
+	@$(CARGO) install --quiet --root $(CLIENTS)/supabase --target-dir $(CLIENTS)/supabase/target --profile dev postrust-server@3.1.0 \
+		|| echo "skipped: cargo could not install Postrust"
+	$(CARGO) test --locked --test it postgres::supabase -- --ignored --nocapture
 
 test-storm: ## a minute of processes of every verb that writes, killed at random, and the books balanced after it
 	$(CARGO) test --locked --test it hostile::storm -- --ignored --nocapture

@@ -26,7 +26,7 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 17] = [
     migration(1, "identity", include_str!("schema/001_identity.sql")),
     migration(2, "tables", include_str!("schema/002_tables.sql")),
     migration(3, "triggers", include_str!("schema/003_triggers.sql")),
@@ -42,6 +42,8 @@ const MIGRATIONS: [Migration; 15] = [
     migration(13, "outcomes", include_str!("schema/013_outcomes.sql")),
     migration(14, "switch", include_str!("schema/014_switch.sql")),
     migration(15, "held", include_str!("schema/015_held.sql")),
+    migration(16, "names", include_str!("schema/016_names.sql")),
+    migration(17, "content", include_str!("schema/017_content.sql")),
 ];
 
 /// Version that creates the tables. Before it, tables of these names belong to another program.

@@ -29,7 +29,7 @@ fn session(store: &Store, role: &str, claims: &str) -> Client {
 }
 
 /// A database that was prepared when Supabase's roles were there already.
-fn supabase() -> Option<Store> {
+pub(super) fn supabase() -> Option<Store> {
     let first = Store::new()?;
     drop(session(&first, "anon", "{}"));
     Store::new()

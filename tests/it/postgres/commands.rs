@@ -180,3 +180,34 @@ fn an_administrator_need_not_be_a_superuser() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(ran.stdout.contains("failed owner"), "{ran:?}");
 }
+
+/// A regular expression that counts to a length costs as much as the rest of a row.
+#[test]
+fn names_are_checked_by_characters_and_length() {
+    let Some(store) = Store::new() else { return };
+    let counting =
+        "select count(*) from pg_constraint where pg_get_constraintdef(oid) like '%]{0,%'";
+    assert_eq!(store.database.admin().value(counting), "0");
+    let insert = |origin: &str, id: &str| {
+        format!(
+            "insert into corrections (user_id, origin, entry_id, entry) values ('{ANN}', '{origin}', '{id}', '{{}}')"
+        )
+    };
+    let long = |length: usize| "x".repeat(length);
+    store.ann.run(&insert("a.B_c-1", "CORR-001"));
+    store.ann.run(&insert(&long(64), &long(128)));
+    for (origin, id) in [
+        ("", "CORR-001"),
+        ("-a", "CORR-001"),
+        ("a b", "CORR-001"),
+        ("a\n", "CORR-001"),
+        (&long(65), "CORR-001"),
+        ("a", ""),
+        ("a", ".a"),
+        ("a", "a/b"),
+        ("a", "é"),
+        ("a", &long(129)),
+    ] {
+        store.ann.refused("23514", &insert(origin, id));
+    }
+}

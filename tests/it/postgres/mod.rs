@@ -19,6 +19,7 @@ mod rates;
 mod sabotage;
 mod search;
 pub(crate) mod server;
+mod supabase;
 mod sync;
 mod tls;
 

@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 use super::{Served, execution, token};
 use crate::workspace::Workspace;
 
-/// What is installed for these tests; `None`, and said so, where it is not.
-fn installed(name: &str) -> Option<PathBuf> {
+/// What is installed for tests with real clients; `None`, and said so, where it is not.
+pub(crate) fn installed(name: &str) -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_BIN_EXE_memctl"))
         .ancestors()
         .nth(2)
@@ -23,7 +23,10 @@ fn installed(name: &str) -> Option<PathBuf> {
     if path.exists() {
         return Some(path);
     }
-    println!("skipped: no `{}`; type `make test-clients`", path.display());
+    println!(
+        "skipped: no `{}`; type `make test-clients` or `make test-supabase`",
+        path.display()
+    );
     None
 }
 

@@ -11,7 +11,7 @@
 //! - `clients`: supabase-js and schemathesis themselves (heavy; `make test-clients`).
 
 pub(crate) mod access;
-mod clients;
+pub(crate) mod clients;
 mod defect;
 pub(crate) mod events;
 mod keys;
