@@ -84,8 +84,8 @@ test-supabase: ## the source documents' edge functions and supabase-js on a data
 test-storm: ## a minute of processes of every verb that writes, killed at random, and the books balanced after it
 	$(CARGO) test --locked --test it hostile::storm -- --ignored --nocapture
 
-test-database: ## the tests of the file store over a database, and a connection that is cut anywhere: two minutes
-	$(CARGO) test --locked --test it -- --ignored --nocapture postgres::primary::the_suite postgres::sync::a_connection
+test-database: ## the tests of the file store over a database, a connection that is cut anywhere, and killed servers: three minutes
+	$(CARGO) test --locked --test it -- --ignored --nocapture postgres::primary::the_suite postgres::sync::a_connection postgres::crashes
 
 test-faults: ## a fault in every write of every verb that writes, one after the other: over a minute
 	$(CARGO) test --locked --test it hostile::faults -- --ignored --nocapture --test-threads=1

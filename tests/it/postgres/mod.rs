@@ -6,6 +6,7 @@
 pub(crate) mod client;
 mod clients;
 mod commands;
+mod crashes;
 mod foreign;
 mod hosted;
 mod isolation;

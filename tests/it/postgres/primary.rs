@@ -60,7 +60,7 @@ fn the_suite_of_the_json_store_passes_over_the_database() {
 
 impl Store {
     /// A copy of the memory of this name, for this user: a directory of its own, as on a server of its own.
-    fn copy(&self, user: &str, memory: &str) -> Workspace {
+    pub(super) fn copy(&self, user: &str, memory: &str) -> Workspace {
         let mut copy = Workspace::sample();
         copy.set("DATABASE_URL", &self.login(user));
         copy.run(&["remote", "join", memory]).succeeds();
@@ -68,7 +68,7 @@ impl Store {
     }
 }
 
-fn ids_of(copy: &Workspace, kind: &str) -> BTreeSet<String> {
+pub(super) fn ids_of(copy: &Workspace, kind: &str) -> BTreeSet<String> {
     let listed = copy.json(&["memory", "list", kind, "--limit", "100000"]);
     let listed = listed["records"].as_array().unwrap();
     let id = |record: &Value| record["id"].as_str().unwrap().to_owned();

