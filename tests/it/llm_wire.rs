@@ -401,7 +401,7 @@ fn a_question_ends_with_its_time_limit() {
                 "{error}"
             );
             assert_eq!(error.raw_text(), text, "{wire:?}");
-            assert!(start.elapsed() < Duration::from_secs(2));
+            assert!(start.elapsed() < Duration::from_secs(15));
             assert_eq!(server.requests().len(), 1);
         }
     }

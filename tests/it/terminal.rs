@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use crate::support::skipped;
+use crate::support::{EVER, skipped};
 use crate::workspace::Workspace;
 
 /// A terminal with a shell in the project directory; closed when dropped.
@@ -37,7 +37,7 @@ impl Terminal {
                 // Text typed before the prompt appears is shown in front of it.
                 let start = Instant::now();
                 while !terminal.screen().starts_with(['$', '#']) {
-                    assert!(start.elapsed() < Duration::from_secs(20), "no shell");
+                    assert!(start.elapsed() < EVER, "no shell");
                     std::thread::sleep(Duration::from_millis(10));
                 }
                 Some(terminal)
@@ -113,10 +113,7 @@ impl Terminal {
                 }
                 continue;
             }
-            assert!(
-                start.elapsed() < Duration::from_secs(20),
-                "no `{text}`:\n{screen}"
-            );
+            assert!(start.elapsed() < EVER, "no `{text}`:\n{screen}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }

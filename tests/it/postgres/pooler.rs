@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::server::user;
 use super::{ANN, Client, Store};
-use crate::support::free_port;
-use crate::support::skipped;
+use crate::support::{EVER, free_port, skipped};
 use crate::workspace::Workspace;
 
 const PROGRAM: &str = "/usr/sbin/pgbouncer";
@@ -70,7 +69,7 @@ impl Pooler {
         let url = pooler.url(store, url);
         let begun = Instant::now();
         while Client::try_connect(&url).is_err() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "no pooler");
+            assert!(begun.elapsed() < EVER, "no pooler");
             std::thread::sleep(Duration::from_millis(50));
         }
         Some(pooler)

@@ -13,6 +13,7 @@ use super::{ANN, BEN, OVER_POSTGRES, Store, server};
 use crate::serve::events::Listener;
 use crate::serve::load::Client;
 use crate::serve::{Served, execution, token};
+use crate::support::EVER;
 use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
@@ -454,7 +455,7 @@ fn two_servers_are_one_memory() {
         // A read at the other one, after the answer, sees it.
         let read = servers[there].get(&tokens[there], "/v1/executions").is(200);
         assert!(read.text.contains(&id), "{read:?}");
-        let (name, _, data) = listener.next(Duration::from_secs(10)).unwrap();
+        let (name, _, data) = listener.next(EVER).unwrap();
         assert_eq!((name.as_str(), &data["id"]), ("memory_updated", &json!(id)));
     }
 

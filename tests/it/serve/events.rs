@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::{Served, bearer, execution, token};
-use crate::support::until;
+use crate::support::{EVER, until};
 use crate::workspace::Workspace;
 
 /// Somebody who listens.
@@ -76,7 +76,6 @@ impl Listener {
     }
 }
 
-const SOON: Duration = Duration::from_secs(10);
 const QUIET: Duration = Duration::from_millis(400);
 
 #[test]
@@ -98,7 +97,7 @@ fn a_write_by_any_process_reaches_whoever_may_see_it_within_200_ms() {
             "memory", "add", "--user", "ann", "--type", "brand_memory", "--content", &content,
         ];
         workspace.run(&add).succeeds();
-        last = all.next(SOON).unwrap();
+        last = all.next(EVER).unwrap();
         assert_eq!(last.0, "memory_updated");
         let id = format!("MEM-{:03}", n + 1);
         let expected = json!({ "kind": "memory", "id": id, "skill": null, "user_id": "ann",
@@ -112,33 +111,33 @@ fn a_write_by_any_process_reaches_whoever_may_see_it_within_200_ms() {
             "memory", "edit", "MEM-001", "--user", "ann", "--set", "content=Voice: loud",
         ])
         .succeeds();
-    assert_eq!(all.next(SOON).unwrap().2["operation"], "UPDATE");
+    assert_eq!(all.next(EVER).unwrap().2["operation"], "UPDATE");
     workspace
         .run(&["memory", "forget", "MEM-001", "--user", "ann"])
         .succeeds();
-    let gone = all.next(SOON).unwrap();
+    let gone = all.next(EVER).unwrap();
     assert_eq!(
         (&gone.2["operation"], &gone.2["id"]),
         (&json!("DELETE"), &json!("MEM-001"))
     );
     execution(&served, &ann, "finance/expense-check", "x");
-    assert_eq!(all.next(SOON).unwrap().2["skill"], "finance/expense-check");
+    assert_eq!(all.next(EVER).unwrap().2["skill"], "finance/expense-check");
     assert_eq!(few.next(QUIET), None, "finance is not hr");
     execution(&served, &ann, "hr/resume-screen", "x");
-    assert_eq!(few.next(SOON).unwrap().2["skill"], "hr/resume-screen");
-    all.next(SOON).unwrap();
+    assert_eq!(few.next(EVER).unwrap().2["skill"], "hr/resume-screen");
+    all.next(EVER).unwrap();
     // Who comes back is told what he has missed, and no more than he may see.
     let mut back = Listener::new(&served, &ann, Some(&last.1));
     let missed: Vec<Value> = (0..4)
-        .map(|_| back.next(SOON).unwrap().2["operation"].clone())
+        .map(|_| back.next(EVER).unwrap().2["operation"].clone())
         .collect();
     assert_eq!(missed, ["UPDATE", "DELETE", "INSERT", "INSERT"]);
     assert_eq!(back.next(QUIET), None);
     let mut other = Listener::new(&served, &hr, Some(&last.1));
-    assert_eq!(other.next(SOON).unwrap().2["skill"], "hr/resume-screen");
+    assert_eq!(other.next(EVER).unwrap().2["skill"], "hr/resume-screen");
     assert_eq!(other.next(QUIET), None);
     let mut stranger = Listener::new(&served, &ann, Some("unknown"));
-    assert_eq!(stranger.next(SOON).unwrap().0, "missed");
+    assert_eq!(stranger.next(EVER).unwrap().0, "missed");
 }
 
 #[test]
@@ -160,7 +159,7 @@ fn a_program_that_writes_files_anew_is_heard_too() {
     let mut listener = Listener::new(&served, &ann, None);
     let mut check = |entries: &[Value], expected: &str| {
         write(entries);
-        let told = listener.next(SOON).unwrap().2;
+        let told = listener.next(EVER).unwrap().2;
         let told = format!(
             "{} {}",
             told["operation"].as_str().unwrap(),
@@ -187,12 +186,12 @@ fn a_stream_ends_with_its_token_and_with_the_server() {
     let mut served = Served::start(&workspace, &[]);
     let short = workspace.json(&["token", "--sub", "ann", "--scope", "hr", "--ttl", "2s"]);
     let mut listener = Listener::new(&served, short["token"].as_str().unwrap(), None);
-    assert!(listener.ends(SOON));
+    assert!(listener.ends(EVER));
     let long = token(&workspace, "ann", "hr");
     let mut listener = Listener::new(&served, &long, None);
     assert!(!listener.ends(QUIET));
     served.signal("-TERM");
-    assert!(listener.ends(SOON));
+    assert!(listener.ends(EVER));
     assert_eq!(served.wait(), Some(0));
 }
 
@@ -253,7 +252,7 @@ fn who_does_not_read_is_dropped_and_costs_nobody_anything() {
     for turn in 0..8 {
         write(["rejected", "accepted"][turn % 2]);
         for _ in 0..ENTRIES {
-            let event = reads.next(SOON).unwrap();
+            let event = reads.next(EVER).unwrap();
             assert_eq!(event.2["operation"], "UPDATE");
             told += 1;
         }
@@ -264,7 +263,7 @@ fn who_does_not_read_is_dropped_and_costs_nobody_anything() {
     // Whoever reads is told, while the other is waited for and when he is gone.
     for more in 1..=5 {
         execution(&served, &ann, "hr/y", &format!("{more}"));
-        assert_eq!(reads.next(SOON).unwrap().2["operation"], "INSERT");
+        assert_eq!(reads.next(EVER).unwrap().2["operation"], "INSERT");
     }
     until("one of them is left", || listeners() == 1);
     assert_eq!(metric(&served, &ann, "memctl_connections_stalled_total"), 1);
