@@ -1,5 +1,6 @@
 //! Commands that share a memory: `sync`, `remote`, `serve`, `mcp`, `token`.
 
+mod background_log;
 mod embed;
 pub(super) mod join;
 pub(super) mod mcp;

@@ -1,13 +1,13 @@
 //! `serve`: the memory over HTTP, until a signal stops the server.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 
+use super::background_log::{BackgroundLog, Level};
 use super::token::secret;
 use crate::cli::context::Context;
 use crate::cli::primary;
@@ -93,7 +93,7 @@ pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, U
         None => Keys::Secret(secret(context, args.jwt_secret_file.as_deref())?),
     };
     let bound = bind(args.addr, args.allow_remote)?;
-    let (warnings, notes) = (context.printer.clone(), context.printer.clone());
+    let log = BackgroundLog::start(context.printer.clone())?;
     let server = Server::new(Options {
         workspace,
         verifier: Verifier::new(keys, args.audience.clone()),
@@ -103,10 +103,8 @@ pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, U
             ..Limits::default()
         },
         clock: context.environment.clock(),
-        log: Arc::new(move |line| warnings.warn(line)),
-        access_log: context
-            .verbose
-            .then(|| -> crate::serve::http::Log { Arc::new(move |line| notes.note(line)) }),
+        log: log.at(Level::Warning),
+        access_log: context.verbose.then(|| log.at(Level::Note)),
     })?;
     let url = format!("http://{}", bound.address);
     let memory = context.places.memory.display().to_string();
@@ -122,6 +120,7 @@ pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, U
         bound.serve(server, stop.wait()).await
     });
     runtime.shutdown_timeout(LAST);
+    log.finish(LAST);
     ended?;
     Ok(0)
 }

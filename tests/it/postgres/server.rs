@@ -63,13 +63,16 @@ fn started(server: &'static Result<Server, String>) -> Option<&'static Server> {
     None
 }
 
+/// Number of servers that this process has started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
 impl Server {
     fn start(fsync: &str, logged: &str) -> Result<Self, String> {
         let base = base()?;
         let programs = install(&base)?;
-        let data = base.join(format!("data-{}", std::process::id()));
-        let log = base.join(format!("log-{}", std::process::id()));
-        let password = base.join(format!("password-{}", std::process::id()));
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let own = |name: &str| base.join(format!("{name}-{}-{number}", std::process::id()));
+        let (data, log, password) = (own("data"), own("log"), own("password"));
         fs::write(&password, PASSWORD).map_err(|e| e.to_string())?;
         let made = output(
             user("sh", &base)

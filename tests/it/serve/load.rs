@@ -282,3 +282,15 @@ fn a_request_in_flight_is_answered_before_the_server_stops() {
         1
     );
 }
+
+/// `Served` does not read standard error, and a pipe takes 64 KB.
+#[test]
+fn log_that_nobody_reads_stops_no_request() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &["--verbose", "--rate-limit", "0"]);
+    let mut client = Client::new(&served, &token(&workspace, "ann", "*"));
+    for number in 0..4_000 {
+        let answer = client.ask("GET", "/healthz", "");
+        assert_eq!(answer.unwrap_or_else(|| panic!("{number}")).0, 200);
+    }
+}
