@@ -217,6 +217,7 @@ fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     assert!(screen.contains("you push"), "{screen}");
     assert!(!workspace.memory("retrievals.jsonl").exists());
     terminal.keys(&["q"]);
+    terminal.wait_for_prompt();
     terminal.type_line("echo over");
     terminal.wait_for("over");
     assert!(terminal.has_cursor());

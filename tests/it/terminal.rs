@@ -73,6 +73,16 @@ impl Terminal {
         self.keys(&["Enter"]);
     }
 
+    /// Waits for the prompt of the shell: a program that still ends takes what is typed.
+    pub(crate) fn wait_for_prompt(&self) {
+        let start = Instant::now();
+        let is_ready = || matches!(self.screen().lines().last(), Some("$" | "#"));
+        while !is_ready() {
+            assert!(start.elapsed() < EVER, "no prompt:\n{}", self.screen());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Changes the size of the terminal.
     pub(crate) fn resize(&self, columns: u16, rows: u16) {
         let (columns, rows) = (columns.to_string(), rows.to_string());
