@@ -1,5 +1,5 @@
--- Names of origins and entries, checked in a tenth of the time. A regular expression that counts to 127 has a state
--- for each number, and PostgreSQL builds the states anew for each row: half of what it took to write one.
+-- Names of origins and entries, checked by their characters and length. A regular expression that counts to 127 has
+-- a state for each number, and PostgreSQL builds the states anew for each row: half of what it took to write one.
 
 do $$
 declare

@@ -115,7 +115,7 @@ async fn compare(
 fn warn_of_unfit(unfit: u64, report: &mut SyncReport) {
     if unfit > 0 {
         report.warnings.push(format!(
-            "{unfit} records are not shared: they have no id of plain letters and digits, or no text"
+            "not shared, for lack of an id of plain letters and digits, or of text: {unfit} of the records"
         ));
     }
 }
@@ -188,7 +188,7 @@ impl Plans {
         warn_of_unfit(missed.unfit, report);
         if missed.unreadable > 0 {
             report.warnings.push(format!(
-                "{} records are not shared, since they cannot be read: see `memctl doctor`",
+                "not shared, since they cannot be read: {} of the records; see `memctl doctor`",
                 missed.unreadable
             ));
         }

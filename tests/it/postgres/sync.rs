@@ -575,7 +575,7 @@ fn a_first_push_sends_each_id_once_and_says_what_it_leaves_out() {
         let report = laptop.json(args);
         assert_eq!(report["by_kind"]["executions"]["pushed"], 2, "{report}");
         let warnings = report["warnings"].to_string();
-        assert!(warnings.contains("1 records are not shared"), "{report}");
+        assert!(warnings.contains("of text: 1 of the records"), "{report}");
     }
     let rows = store
         .database
