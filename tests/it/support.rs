@@ -5,6 +5,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -77,10 +78,19 @@ pub(crate) fn files_below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A port that nobody listens at.
+/// A port that nobody listens at. It is below those of outgoing connections (32768 on Linux, 49152 elsewhere), so that
+/// none of them has it when a server is started again, and a client that tries too early doesn't reach itself.
 pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    // Tests of several processes begin at different ports.
+    let first = std::process::id().wrapping_mul(37);
+    loop {
+        let number = first.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed));
+        let port = 20_000 + u16::try_from(number % 12_000).unwrap();
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
 }
 
 /// Runs a program to its end with this on its standard input, which it need not read.

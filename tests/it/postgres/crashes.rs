@@ -62,6 +62,17 @@ impl Told {
     }
 }
 
+/// Servers that are killed at the end of a round, however it ends: their clients go on until then.
+struct Killed<'a>(&'a [Served; 2]);
+
+impl Drop for Killed<'_> {
+    fn drop(&mut self) {
+        for served in self.0 {
+            served.signal("-KILL");
+        }
+    }
+}
+
 #[test]
 #[ignore = "a minute: make test-database"]
 fn database_and_servers_that_are_killed_lose_nothing_acknowledged() {
@@ -77,6 +88,7 @@ fn database_and_servers_that_are_killed_lose_nothing_acknowledged() {
             .each_ref()
             .map(|copy| Served::start(copy, &["--rate-limit", "0"]));
         std::thread::scope(|scope| {
+            let _killed = Killed(&served);
             for client in 0..CLIENTS * copies.len() {
                 let at = client % copies.len();
                 let (told, served, copy) = (&told, &served[at], &copies[at]);
@@ -88,9 +100,6 @@ fn database_and_servers_that_are_killed_lose_nothing_acknowledged() {
             // The servers go on by themselves.
             told.await_more(40);
             std::thread::sleep(ROUND.saturating_sub(begun.elapsed()));
-            for served in &served {
-                served.signal("-KILL");
-            }
         });
     }
     let [one, two] = copies.each_ref().map(|copy| ids_of(copy, "executions"));

@@ -81,48 +81,55 @@ impl Server {
         );
         fs::remove_file(&password).map_err(|e| e.to_string())?;
         made?;
-        // The port is free now; that it still is in a moment is likely, and else tried again.
-        for _ in 0..3 {
-            let port = free_port();
-            let mut shell = user("sh", &base);
-            shell
-                .arg("-c")
-                .arg(
-                    r#"start() {
-                         "$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 \
-                           -c "$4" -c "$5" -c max_connections=200 -c shared_buffers=256MB \
-                           -c maintenance_work_mem=1GB -c scram_iterations=16 >>"$3" 2>&1 &
-                       }
-                       start "$@"
-                       while read -r crash; do
-                         kill -STOP $!
-                         kill -KILL $(cat /proc/$!/task/$!/children) $!
-                         wait $!
-                         start "$@"
-                       done
-                       kill -QUIT $!; wait; rm -rf "$1" "$3""#,
-                )
-                .args([programs.as_os_str(), data.as_os_str()])
-                .arg(port.to_string())
-                .arg(&log)
-                .args([fsync, logged])
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .process_group(0);
-            let mut child = shell.spawn().map_err(|e| e.to_string())?;
-            let server = Self {
-                port,
-                log: log.clone(),
-                programs: programs.clone(),
-                databases: AtomicU32::new(0),
-                shell: child.stdin.take().unwrap(),
-            };
-            if server.answers(Duration::from_secs(20)) {
-                return Ok(server);
-            }
+        let port = free_port();
+        let mut shell = user("sh", &base);
+        shell
+            .arg("-c")
+            .arg(
+                // A start fails with 1, such as one while the last server's memory is still in use.
+                r#"start() {
+                     while "$0"/postgres -D "$1" -p "$2" -k '' -c listen_addresses=127.0.0.1 \
+                             -c "$4" -c "$5" -c max_connections=200 -c shared_buffers=256MB \
+                             -c maintenance_work_mem=1GB -c scram_iterations=16 >>"$3" 2>&1
+                           [ $? = 1 ] && ! [ -e "$1/stopped" ]
+                     do sleep .2
+                     done
+                   }
+                   # Each process of the server works in the directory of its data.
+                   processes() {
+                     for process in /proc/[0-9]*; do
+                       if [ "$process/cwd" -ef "$1" ]; then echo "${process#/proc/}"; fi
+                     done
+                   }
+                   start "$@" &
+                   while read -r crash; do
+                     while killed=$(processes "$1"); [ "$killed" ]; do kill -KILL $killed; sleep .01; done
+                     wait $!
+                     start "$@" &
+                   done
+                   touch "$1/stopped"; kill -QUIT $(head -n 1 "$1/postmaster.pid")
+                   wait; rm -rf "$1" "$3""#,
+            )
+            .args([programs.as_os_str(), data.as_os_str()])
+            .arg(port.to_string())
+            .arg(&log)
+            .args([fsync, logged])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0);
+        let mut child = shell.spawn().map_err(|e| e.to_string())?;
+        let server = Self {
+            port,
+            log,
+            programs,
+            databases: AtomicU32::new(0),
+            shell: child.stdin.take().unwrap(),
+        };
+        if server.answers(EVER) {
+            return Ok(server);
         }
-        let said = fs::read_to_string(&log).unwrap_or_default();
+        let said = fs::read_to_string(&server.log).unwrap_or_default();
         Err(format!("the server does not start: {said}"))
     }
 
@@ -130,7 +137,7 @@ impl Server {
     fn answers(&self, longest: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < longest {
-            if Client::try_connect(&self.url("postgres")).is_ok() {
+            if self.start_time().is_some() {
                 return true;
             }
             std::thread::sleep(Duration::from_millis(50));
@@ -140,10 +147,21 @@ impl Server {
 
     /// Kills all processes of the server, and starts it again at the same port.
     pub(crate) fn crash(&mut self) {
+        let before = self.start_time().unwrap();
         self.shell.write_all(b"crash\n").unwrap();
-        // The old server may answer for a moment.
-        std::thread::sleep(Duration::from_millis(200));
-        assert!(self.answers(EVER), "the server does not start again");
+        let begun = Instant::now();
+        // The old server may answer for a moment. A start syncs every file, on a disk that others may keep busy.
+        while self.start_time().is_none_or(|now| now == before) {
+            let log = || fs::read_to_string(&self.log).unwrap_or_default();
+            assert!(begun.elapsed() < 5 * EVER, "no start: {}", log());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// When the server started, or `None` if it doesn't answer.
+    fn start_time(&self) -> Option<Vec<Vec<String>>> {
+        let client = Client::try_connect(&self.url("postgres")).ok()?;
+        client.query("select pg_postmaster_start_time()").ok()
     }
 
     /// A program of the server, such as `pgbench`.
