@@ -6,7 +6,7 @@
 //!
 //! Deliberately absent: the mapping from outcomes to rules.
 
-use super::knowledge::Reflexion;
+use super::reflexion::Reflexion;
 
 /// Weight of the initial confidence, in outcomes.
 const PROMISE: f64 = 4.0;
