@@ -9,8 +9,8 @@ use crate::model::{Kind, Record, Scope, SkillPath};
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::files::data::offsets::Row;
-use crate::store::files::data::scan::Lines;
 use crate::store::files::data_files::DataFile;
 
 use super::scoped::Scoped;
@@ -98,7 +98,7 @@ impl Scoped {
                 continue;
             }
             let (path, opened) = self.data_file(file)?;
-            let mut lines = Lines::of(&opened);
+            let mut lines = LineNumbers::of(&opened);
             for (_, entry, error) in here {
                 let line = lines.at(entry.offset).map_err(Error::io("read", &path))?;
                 problems.push(Problem {
@@ -302,7 +302,7 @@ impl Scoped {
         entry.parse().map_err(|error| {
             let problem = || {
                 let (path, file) = self.data_file(of)?;
-                let line = Lines::of(&file).at(entry.offset);
+                let line = LineNumbers::of(&file).at(entry.offset);
                 let line = line.map_err(Error::io("read", &path))?;
                 Ok(Problem {
                     path,

@@ -25,7 +25,7 @@ use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data::json_file::{FORMAT, JsonFile, Snapshot};
 use crate::store::files::data::json_write::redone;
-use crate::store::files::data::scan::Lines;
+use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::Lock;
 use crate::store::files::file_names::RECOVERED;
@@ -99,7 +99,7 @@ impl Scoped {
         let Some(opened) = &snapshot.file else {
             return Ok(problems);
         };
-        let mut lines = Lines::of(opened);
+        let mut lines = LineNumbers::of(opened);
         let path = &snapshot.path;
         for row in rows {
             let text = snapshot.read(&row)?;

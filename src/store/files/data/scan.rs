@@ -6,11 +6,12 @@
 //! they are reported, and reading continues at the next text that looks like an entry.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
-use crate::json::{self, Stop, Walk};
-use crate::platform::PositionedFile as _;
+use super::line_numbers::LineNumbers;
+use super::scan_window::Window;
+use crate::json::Stop;
 use crate::store::error::{Problem, ProblemKind};
 
 /// Structure of the file as a whole.
@@ -28,10 +29,6 @@ pub(crate) struct Outline {
     pub(crate) empty: bool,
 }
 
-const CHUNK: usize = 1 << 20;
-/// Block size for counting lines, in bytes.
-const LINES: usize = 64 << 10;
-
 /// Scans `file`; `each` gets the offset and the text of every complete entry.
 pub(crate) fn scan(
     file: &File,
@@ -41,7 +38,7 @@ pub(crate) fn scan(
 ) -> io::Result<Outline> {
     let mut scan = Scan {
         window: Window::new(file),
-        lines: Lines::of(file),
+        lines: LineNumbers::of(file),
         path,
         outline: Outline {
             format: 1,
@@ -54,7 +51,7 @@ pub(crate) fn scan(
 
 struct Scan<'a> {
     window: Window<'a>,
-    lines: Lines<'a>,
+    lines: LineNumbers<'a>,
     path: &'a Path,
     outline: Outline,
 }
@@ -221,179 +218,12 @@ impl Scan<'_> {
     }
 }
 
-/// Line numbers, from 1, of bytes in a file. Queries in file order read the file only once.
-#[derive(Debug)]
-pub(crate) struct Lines<'a> {
-    file: &'a File,
-    at: u64,
-    line: u64,
-    chunk: Vec<u8>,
-}
-
-impl<'a> Lines<'a> {
-    pub(crate) fn of(file: &'a File) -> Self {
-        Self {
-            file,
-            at: 0,
-            line: 1,
-            chunk: Vec::new(),
-        }
-    }
-
-    /// Returns the line of the byte at `offset`.
-    pub(crate) fn at(&mut self, offset: u64) -> io::Result<u64> {
-        if offset < self.at {
-            (self.at, self.line) = (0, 1);
-        }
-        self.chunk.resize(LINES, 0);
-        while self.at < offset {
-            let want = usize::try_from(offset - self.at)
-                .unwrap_or(LINES)
-                .min(LINES);
-            let read = self.file.read_at(&mut self.chunk[..want], self.at)?;
-            if read == 0 {
-                break;
-            }
-            self.line += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64;
-            self.at += read as u64;
-        }
-        Ok(self.line)
-    }
-}
-
-/// A part of the file in memory. Positions are relative to `base`.
-struct Window<'a> {
-    file: &'a File,
-    base: u64,
-    buffer: Vec<u8>,
-    /// Read position in the buffer.
-    at: usize,
-    /// `true` if the end of the file is in the buffer.
-    end: bool,
-    /// Known results for incomplete containers and the containers inside them.
-    walk: Walk,
-}
-
-impl<'a> Window<'a> {
-    fn new(file: &'a File) -> Self {
-        Self {
-            file,
-            base: 0,
-            buffer: Vec::new(),
-            at: 0,
-            end: false,
-            walk: Walk::default(),
-        }
-    }
-
-    fn position(&self) -> u64 {
-        self.base + self.at as u64
-    }
-
-    /// Reads more. Doubling keeps the cost of a very long entry linear.
-    fn fill(&mut self) -> io::Result<()> {
-        let want = self.buffer.len().max(CHUNK);
-        let mut file = self.file;
-        let read = file
-            .by_ref()
-            .take(want as u64)
-            .read_to_end(&mut self.buffer)?;
-        self.end = read == 0;
-        Ok(())
-    }
-
-    fn drop_read(&mut self) {
-        // Move the rest only if it is no larger than the removed part.
-        if self.at >= CHUNK && self.at >= self.buffer.len() / 2 {
-            self.buffer.drain(..self.at);
-            self.base += self.at as u64;
-            self.at = 0;
-        }
-    }
-
-    fn skip_byte_order_mark(&mut self) -> io::Result<()> {
-        self.fill()?;
-        if self.buffer.starts_with(b"\xef\xbb\xbf") {
-            self.at = 3;
-        }
-        Ok(())
-    }
-
-    /// Moves to the next byte that is not white space, without consuming it.
-    fn next_byte(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            self.at = json::skip_space(&self.buffer, self.at);
-            if let Some(&b) = self.buffer.get(self.at) {
-                return Ok(Some(b));
-            }
-            if self.end {
-                return Ok(None);
-            }
-            self.fill()?;
-        }
-    }
-
-    /// Reads the value that starts here.
-    fn value(&mut self) -> io::Result<Result<std::ops::Range<usize>, Stop>> {
-        let start = self.at;
-        Ok(self.end_of(start)?.map(|end| {
-            self.at = end;
-            start..end
-        }))
-    }
-
-    /// Returns the end of the value that starts at this buffer position.
-    fn end_of(&mut self, start: usize) -> io::Result<Result<usize, Stop>> {
-        if let Some(known) = self.walk.known(self.base + start as u64, self.base) {
-            return Ok(known);
-        }
-        loop {
-            match json::skip_value(&self.buffer, start) {
-                Ok(end) => return Ok(Ok(end)),
-                Err(Stop::Incomplete) if !self.end => self.fill()?,
-                // Parse again to record the result for containers inside.
-                Err(_) => return Ok(self.walk.end_of(&self.buffer, start, self.base)),
-            }
-        }
-    }
-
-    /// Reads the string that starts here; `None` if it has no end.
-    fn string(&mut self) -> io::Result<Option<String>> {
-        Ok(self.value()?.ok().map(|span| {
-            let quoted = &self.buffer[span];
-            String::from_utf8_lossy(&quoted[1..quoted.len() - 1]).into_owned()
-        }))
-    }
-
-    /// Moves to the next text that looks like the start of an entry, with an indentation of two
-    /// spaces per level; `false` if there is none.
-    fn resume_at_next_entry(&mut self) -> io::Result<bool> {
-        const ENTRY: &[u8] = b"\n    {";
-        let mut from = self.at + 1;
-        loop {
-            let Some(found) = memchr::memmem::find(&self.buffer[from..], ENTRY) else {
-                if self.end {
-                    return Ok(false);
-                }
-                from = self.buffer.len().saturating_sub(ENTRY.len()).max(from);
-                self.fill()?;
-                continue;
-            };
-            let start = from + found + ENTRY.len() - 1;
-            if self.end_of(start)?.is_ok() {
-                self.at = start;
-                return Ok(true);
-            }
-            from = start;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Write as _;
 
-    use super::super::scan::*;
+    use super::super::scan_window::CHUNK;
+    use super::*;
 
     fn outline(text: &[u8]) -> (Outline, Vec<String>) {
         let mut file = tempfile::tempfile().unwrap();
