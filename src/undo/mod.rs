@@ -10,24 +10,22 @@
 //! able to name such files.
 
 mod files;
+mod obstacles;
 mod plan;
+mod steps;
 
-use std::collections::{HashMap, HashSet};
-
-use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::{Kind, USER_STORE, abroad};
-use crate::store::{ChangeLine, Returning, Reverted, Scoped, Writer};
+use crate::store::{ChangeLine, Scoped};
 
 use crate::hints::fixes::prepare;
 use crate::indexing::Index;
-use crate::workspace::Error;
-use crate::workspace::document::document;
-use crate::workspace::{Workspace, repair_warnings, stamp};
+use crate::workspace::{Error, Workspace, repair_warnings};
 
-use files::{file_before, revert_file};
+use obstacles::obstacles;
 use plan::{Back, Change, back, changes_of};
+use steps::{runs, take_back};
 
 /// Change in a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -100,7 +98,7 @@ pub fn revert(
     let place = pick(&changes, name)?;
     let change = &changes[place];
     let backs = back(change);
-    let reasons = against(workspace, &mut writer, &changes, place, &backs)?;
+    let reasons = obstacles(workspace, &mut writer, &changes, place, &backs)?;
     if !reasons.is_empty() {
         return Err(Error::NotUndoable {
             change: short(change.name).to_owned(),
@@ -175,211 +173,6 @@ pub fn revert_with_user_store(
     Ok(done)
 }
 
-/// Returns the reasons why a change cannot be reverted.
-fn against(
-    workspace: &Workspace,
-    writer: &mut Writer,
-    changes: &[Change<'_>],
-    place: usize,
-    backs: &[Back],
-) -> Result<Vec<String>, Error> {
-    let mut reasons = Vec::new();
-    let removed = backs.iter().filter_map(|back| match back {
-        Back::Remove { id, .. } => Some(id.as_str()),
-        _ => None,
-    });
-    let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
-    for back in backs {
-        reasons.extend(match back {
-            Back::Remove { id, .. } => resting.remove(id.as_str()),
-            Back::Restore { id, text: None, .. } => {
-                Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
-            }
-            Back::Restore { .. } | Back::Move { .. } | Back::Lines { .. } => None,
-            Back::Fields { kind, id, fields } => {
-                match writer.revert_fields(*kind, id, fields, true)? {
-                    Reverted::ChangedSince(field) => {
-                        Some(format!("`{field}` of `{id}` has been changed since"))
-                    }
-                    // A record removed by the same change is restored first.
-                    Reverted::Gone if comes_back(backs, id) => None,
-                    Reverted::Gone => Some(format!("`{id}` is not there any more")),
-                    Reverted::Done | Reverted::Already => None,
-                }
-            }
-            Back::File { path, splices } => file_before(workspace, path, splices)
-                .err()
-                .map(|reason| format!("`{path}`: {reason}")),
-        });
-    }
-    Ok(reasons)
-}
-
-/// Removes records of a kind that the change added.
-fn remove_run(
-    now: DateTime<Utc>,
-    writer: &mut Writer,
-    kind: Kind,
-    run: &[Back],
-    dry_run: bool,
-) -> Result<Vec<Undone>, Error> {
-    let mut there = HashMap::new();
-    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
-        let document = document(&entry);
-        there.insert(entry.id, document.map(|d| (d.summary, d.content)));
-    })?;
-    let mut steps = Vec::new();
-    let mut contents = Vec::new();
-    for id in run.iter().filter_map(id_of) {
-        let Some(document) = there.remove(id) else {
-            steps.push(undone("unchanged", id, String::new()));
-            continue;
-        };
-        let (summary, content) = document.unzip();
-        steps.push(undone("removed", id, summary.unwrap_or_default()));
-        // Fixes and procedures would be learned again, so their tombstone holds the content. A
-        // person may add any other reverted record again.
-        let content = match kind {
-            Kind::Fix | Kind::Procedure => content,
-            _ => None,
-        };
-        contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
-    }
-    if !dry_run {
-        let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
-        writer.remove_several(kind, &removals, now)?;
-    }
-    Ok(steps)
-}
-
-/// Restores records of a kind that the change removed, each after its predecessor.
-fn restore_run(
-    now: DateTime<Utc>,
-    writer: &mut Writer,
-    kind: Kind,
-    run: &[Back],
-    dry_run: bool,
-) -> Result<Vec<Undone>, Error> {
-    let mut there = HashSet::new();
-    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
-        there.insert(entry.id);
-    })?;
-    let mut steps = Vec::new();
-    let mut returning = Vec::new();
-    for back in run {
-        let Back::Restore {
-            id,
-            after,
-            is_local,
-            text,
-            ..
-        } = back
-        else {
-            continue;
-        };
-        let is_there = there.contains(id.as_str());
-        let did = if is_there { "unchanged" } else { "restored" };
-        steps.push(undone(did, id, String::new()));
-        returning.push(Returning {
-            id,
-            after: after.as_deref(),
-            is_local: *is_local,
-            text: text.as_deref().unwrap_or_default(),
-        });
-    }
-    if !dry_run {
-        writer.put_back(kind, &returning, &stamp(now))?;
-    }
-    Ok(steps)
-}
-
-/// Performs one run of steps.
-fn take_back(
-    workspace: &Workspace,
-    writer: &mut Writer,
-    run: &[Back],
-    dry_run: bool,
-) -> Result<Vec<Undone>, Error> {
-    let Some(back) = run.first() else {
-        return Ok(Vec::new());
-    };
-    let one = match back {
-        Back::Remove { kind, .. } => return remove_run(workspace.now, writer, *kind, run, dry_run),
-        Back::Restore { kind, .. } => {
-            return restore_run(workspace.now, writer, *kind, run, dry_run);
-        }
-        Back::Fields { kind, id, fields } => {
-            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
-                Reverted::Done => "reverted",
-                _ => "unchanged",
-            };
-            undone(did, id, names.join(", "))
-        }
-        Back::Move { kind, id, to_local } => {
-            let is_moved = dry_run || writer.move_back(*kind, id, *to_local)?;
-            let did = if is_moved { "moved back" } else { "unchanged" };
-            undone(did, id, String::new())
-        }
-        Back::Lines { id, go, lines } => {
-            let count = if dry_run {
-                lines.len()
-            } else if *go {
-                writer.take_out_lines(id, lines)?
-            } else {
-                writer.put_lines_back(id, lines)?
-            };
-            let did = match (count, go) {
-                (0, _) => "unchanged",
-                (_, true) => "removed",
-                (_, false) => "restored",
-            };
-            undone(did, id, format!("{count} actions"))
-        }
-        Back::File { path, splices } => {
-            let did = revert_file(workspace, writer, path, splices, dry_run)?;
-            undone(did, path, String::new())
-        }
-    };
-    Ok(vec![one])
-}
-
-/// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
-/// one kind.
-fn runs(backs: &[Back]) -> impl Iterator<Item = &[Back]> {
-    backs.chunk_by(|a, b| match (a, b) {
-        (Back::Remove { kind: a, .. }, Back::Remove { kind: b, .. }) => a == b,
-        (
-            Back::Restore { kind: a, id, .. },
-            Back::Restore {
-                kind: b,
-                after: Some(after),
-                ..
-            },
-        ) => a == b && id == after,
-        _ => false,
-    })
-}
-
-fn id_of(back: &Back) -> Option<&str> {
-    match back {
-        Back::Remove { id, .. } | Back::Restore { id, .. } => Some(id),
-        _ => None,
-    }
-}
-
-fn ids_of(run: &[Back]) -> HashSet<&str> {
-    run.iter().filter_map(id_of).collect()
-}
-
-fn undone(did: &'static str, target: &str, what: String) -> Undone {
-    Undone {
-        did,
-        target: target.to_owned(),
-        what,
-    }
-}
-
 /// Returns the index of the requested change.
 fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
     let Some(name) = name else {
@@ -400,63 +193,6 @@ fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
         });
     }
     Ok(place)
-}
-
-/// For each record to remove, names the first later record that refers to it.
-fn resting<'a>(
-    writer: &Writer,
-    later: &[Change<'_>],
-    removed: &HashSet<&'a str>,
-) -> Result<HashMap<&'a str, String>, Error> {
-    let mut reasons = HashMap::new();
-    let later: Vec<_> = later.iter().filter(|change| !change.is_undone).collect();
-    if removed.is_empty() || later.is_empty() {
-        return Ok(reasons);
-    }
-    let lines = || {
-        later
-            .iter()
-            .flat_map(|change| change.lines.iter().map(move |line| (change, line)))
-    };
-    // Each record is read once, regardless of how often it was changed and how many ids it names.
-    let mut named: HashMap<(Kind, String), Vec<&'a str>> = HashMap::new();
-    for kind in Kind::ALL {
-        let of_kind = lines().filter(|(_, line)| line.step.kind() == Some(kind));
-        let targets = of_kind.filter_map(|(_, line)| line.step.target()).collect();
-        writer.store().each_of(kind, &targets, &mut |entry| {
-            let ids = ids_in(&entry.text, removed);
-            named.insert((kind, entry.id), ids);
-        })?;
-    }
-    for (change, line) in lines() {
-        let (Some(kind), Some(target)) = (line.step.kind(), line.step.target()) else {
-            continue;
-        };
-        let ids = named.get(&(kind, target.to_owned()));
-        for id in ids.into_iter().flatten().filter(|id| **id != target) {
-            reasons.entry(*id).or_insert_with(|| {
-                format!(
-                    "`{target}` rests on `{id}`: take `{}` back first ({})",
-                    short(change.name),
-                    line.why
-                )
-            });
-        }
-    }
-    Ok(reasons)
-}
-
-/// Returns the ids that occur in quotes in the text of a record.
-fn ids_in<'a>(text: &[u8], ids: &HashSet<&'a str>) -> Vec<&'a str> {
-    let pieces = text.split(|byte| *byte == b'"').skip(1);
-    let pieces = pieces.filter_map(|piece| std::str::from_utf8(piece).ok());
-    pieces.filter_map(|piece| ids.get(piece).copied()).collect()
-}
-
-fn comes_back(backs: &[Back], wanted: &str) -> bool {
-    backs
-        .iter()
-        .any(|back| matches!(back, Back::Restore { id, .. } if id == wanted))
 }
 
 fn kind_of(back: &Back) -> Option<Kind> {
