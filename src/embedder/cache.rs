@@ -16,8 +16,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::config::{Embedder, EmbedderConfig, Patience, Source};
+use super::config::{EmbedderConfig, Patience, Source};
 use super::error::Error;
+use super::opened::Embedder;
 
 /// Cache of one loaded embedder. Clones share it.
 #[derive(Clone, Default)]

@@ -4,29 +4,20 @@
 //! with different stamps are never compared. A model behind a URL gets a short timeout while a
 //! search waits, and the usual timeout while an index is built.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
-use std::thread;
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
-
-use crate::embedder::{DIMENSIONS, EMBEDDER, EmbedError, Export, Transformer, Vector, built_in};
-use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
-use crate::platform::{FileState, named};
-
 use super::error::Error;
-use crate::embedder::Embedding;
+use super::local::{DIMENSIONS, EMBEDDER, built_in};
+use super::model_folder::{export, states};
+use super::opened::{Driver, Embedder, Model};
+use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
+use crate::platform::FileState;
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
 const SEARCH_CONNECTS: Duration = Duration::from_secs(2);
-
-/// Maximum size of a file in a model folder: 1 GiB. Larger models belong on servers.
-const LARGEST: u64 = 1 << 30;
-
-/// Folder of an export that describes the pooling of its token vectors.
-const POOLING: &str = "1_Pooling";
 
 /// Number of texts that a local model embeds between two saves.
 const BATCH: usize = 256;
@@ -178,7 +169,7 @@ impl EmbedderConfig {
                 model: Model::Here(Box::new(built_in(many_texts)?)),
             }),
             Self::Folder(folder) => {
-                let export = read(folder)?;
+                let export = export(folder)?;
                 let name = folder.file_name().unwrap_or_default().to_string_lossy();
                 let stamp = format!("folder/{name}-{}", export.digest());
                 let said = export.dimensions()?;
@@ -201,15 +192,11 @@ impl EmbedderConfig {
             }
             Self::Remote(remote) => {
                 let embeddings = remote.embeddings(patience)?;
-                let runtime = tokio::runtime::Builder::new_current_thread()
-                    .enable_all()
-                    .build()
-                    .map_err(|source| Error::Runtime { source })?;
                 Ok(Embedder {
                     stamp: embeddings.model().to_owned(),
                     dimensions: remote.dimensions,
                     batch: remote.batch.max(1),
-                    model: Model::There(Box::new(embeddings), Driver(Some(runtime))),
+                    model: Model::There(Box::new(embeddings), Driver::start()?),
                 })
             }
         }
@@ -239,208 +226,6 @@ impl RemoteEmbedderConfig {
     }
 }
 
-/// Embedder that is ready for use.
-#[derive(Debug)]
-pub(crate) struct Embedder {
-    stamp: String,
-    dimensions: Option<usize>,
-    batch: usize,
-    model: Model,
-}
-
-#[derive(Debug)]
-enum Model {
-    Here(Box<Transformer>),
-    There(Box<Embeddings>, Driver),
-}
-
-/// Runtime for the requests. It may be dropped on any thread, even one that drives another async
-/// runtime; a bare `Runtime` may not.
-#[derive(Debug)]
-struct Driver(Option<Runtime>);
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        if let Some(runtime) = self.0.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-impl Embedder {
-    /// Name of the embedder, without the vector size.
-    pub(crate) fn stamp(&self) -> &str {
-        &self.stamp
-    }
-
-    /// Stamp of the vectors; `None` if their size is unknown until the first vector.
-    pub(crate) fn embedding(&self) -> Option<Embedding> {
-        let dimensions = self.dimensions?;
-        Some(self.embedding_of(dimensions))
-    }
-
-    /// Stamp of vectors of this size.
-    pub(crate) fn embedding_of(&self, dimensions: usize) -> Embedding {
-        Embedding {
-            name: format!("{}/{dimensions}", self.stamp),
-            dimensions,
-        }
-    }
-
-    /// Best number of texts per call.
-    pub(crate) fn batch(&self) -> usize {
-        self.batch
-    }
-
-    /// Embeds texts, in their order. All vectors are normalized and of one size.
-    pub(crate) fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
-        let vectors = self.ask(texts)?;
-        // A zero vector would be requested again by every search.
-        let is_sound = |vector: &Vector| {
-            vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| *x != 0.0)
-        };
-        if vectors.len() != texts.len() || !vectors.iter().all(is_sound) {
-            return Err(EmbedError::NoVector.into());
-        }
-        Ok(vectors)
-    }
-
-    fn ask(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
-        match &self.model {
-            Model::Here(transformer) => Ok(transformer.embed(texts)?),
-            Model::There(embeddings, driver) => {
-                let runtime = driver.0.as_ref().ok_or(EmbedError::NoVector)?;
-                let mut vectors = Vec::with_capacity(texts.len());
-                for texts in texts.chunks(self.batch) {
-                    // A separate thread, since the caller may run inside an async runtime.
-                    let answer = thread::scope(|scope| {
-                        let ask = || runtime.block_on(embeddings.embed(texts));
-                        scope.spawn(ask).join()
-                    });
-                    vectors.extend(answer.map_err(|_| EmbedError::NoVector)??);
-                }
-                let size = vectors.first().map_or(0, Vec::len);
-                if let Some(other) = vectors.iter().find(|vector| vector.len() != size) {
-                    return Err(self.other_size(other.len(), size));
-                }
-                vectors.iter_mut().for_each(normalise);
-                Ok(vectors)
-            }
-        }
-    }
-
-    /// Error for vectors of the wrong size.
-    pub(crate) fn other_size(&self, found: usize, expected: usize) -> Error {
-        Error::VectorSize {
-            embedder: self.stamp.clone(),
-            found,
-            expected,
-        }
-    }
-}
-
-fn normalise(vector: &mut Vector) {
-    // The square of a 32-bit number may overflow 32 bits.
-    let squares: f64 = vector.iter().map(|x| f64::from(*x).powi(2)).sum();
-    let length = squares.sqrt().max(f64::MIN_POSITIVE);
-    for number in vector {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a share of 1 is small enough"
-        )]
-        let share = (f64::from(*number) / length) as f32;
-        *number = share;
-    }
-}
-
-/// Reads the files of an export: the network from the folder or its `onnx/`, the rest from the
-/// folder.
-fn read(folder: &Path) -> Result<Export, Error> {
-    let places = [folder.join("model.onnx"), folder.join("onnx/model.onnx")];
-    let network = places
-        .iter()
-        .find(|path| named::is_file(path))
-        .unwrap_or(&places[0]);
-    let text = |name: &str| {
-        let path = folder.join(name);
-        if !named::is_file(&path) {
-            return Ok(None);
-        }
-        let text = String::from_utf8(bytes(&path)?);
-        let text = text.map_err(|_| unreadable(&path, "it is not UTF-8"))?;
-        Ok::<_, Error>(Some(text))
-    };
-    Ok(Export {
-        model: bytes(network)?,
-        weights: weights(network.parent().unwrap_or(folder))?,
-        tokenizer: text("tokenizer.json")?,
-        vocabulary: text("vocab.txt")?,
-        tokenizer_config: text("tokenizer_config.json")?,
-        pooling: text(&format!("{POOLING}/config.json"))?,
-        sentence: text("sentence_bert_config.json")?,
-        modules: text("modules.json")?,
-    })
-}
-
-/// Weight files next to a network, as exporters name them: `model.data`, `model.onnx_data`.
-fn weights(directory: &Path) -> Result<Vec<(String, Vec<u8>)>, Error> {
-    let mut weights = Vec::new();
-    let entries = named::list(directory).map_err(|source| Error::Unreadable {
-        path: directory.to_owned(),
-        source,
-    })?;
-    for entry in entries {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let is_of_network = name.starts_with("model") && name.ends_with("data");
-        if is_of_network && named::is_file(&entry.path()) {
-            weights.push((name, bytes(&entry.path())?));
-        }
-    }
-    weights.sort();
-    Ok(weights)
-}
-
-/// States of all files that [`read`] may open.
-fn states(folder: &Path) -> Vec<(PathBuf, FileState)> {
-    let directories = [folder.to_owned(), folder.join("onnx"), folder.join(POOLING)];
-    let mut states = Vec::new();
-    for entry in directories
-        .iter()
-        .filter_map(|directory| named::list(directory).ok())
-        .flatten()
-    {
-        // A link has the state of its target.
-        if let Ok(state) = named::state(&entry.path()) {
-            states.push((entry.path(), state));
-        }
-    }
-    states.sort();
-    states
-}
-
-fn bytes(path: &Path) -> Result<Vec<u8>, Error> {
-    let read = || {
-        if named::metadata(path)?.len() > LARGEST {
-            return Err(std::io::Error::new(
-                std::io::ErrorKind::InvalidData,
-                "it is larger than 1 GiB",
-            ));
-        }
-        named::read(path, LARGEST)
-    };
-    read().map_err(|source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-fn unreadable(path: &Path, reason: &'static str) -> Error {
-    Error::Unreadable {
-        path: path.to_owned(),
-        source: std::io::Error::new(std::io::ErrorKind::InvalidData, reason),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -457,18 +242,6 @@ mod tests {
         assert_eq!(to(Some(0.0)).highest_cost(10_000), Some(0.0));
         assert_eq!(to(None).highest_cost(1), None);
         assert_eq!(to(None).requests(65), 2);
-    }
-
-    #[test]
-    fn vectors_have_the_length_one_whatever_came() {
-        let check = |mut vector: Vector| {
-            normalise(&mut vector);
-            let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
-            assert!((length - 1.0).abs() < 1e-5, "{vector:?}");
-        };
-        check(vec![3.0, 4.0]);
-        check(vec![1e-30, 0.0]);
-        check(vec![1e30, -1e30]);
     }
 
     #[test]

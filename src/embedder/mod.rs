@@ -1,7 +1,8 @@
 //! Embedders: text in, vector out.
 //!
-//! - `config`: which embedder is configured, and how it is opened. `cache`: a loaded model, kept.
-//! - `local`, `model_loader`: the built-in model, and models in a folder.
+//! - `config`: which embedder is configured, and how it is opened. `opened`: an embedder in use.
+//!   `cache`: a loaded model, kept.
+//! - `local`: the built-in model. `model_folder`, `model_loader`: models in a folder.
 //! - `transformer`, `operators`, `wordpiece`: inference and tokenization.
 //! - `embedding`: name and shape of vectors.
 //!
@@ -12,7 +13,9 @@ pub(crate) mod config;
 pub(crate) mod embedding;
 pub(crate) mod error;
 pub(crate) mod local;
+mod model_folder;
 pub(crate) mod model_loader;
+mod opened;
 pub(crate) mod operators;
 pub(crate) mod transformer;
 pub(crate) mod wordpiece;
@@ -23,4 +26,5 @@ pub(crate) use embedding::Embedding;
 pub use error::Error;
 pub use local::{DIMENSIONS, EMBEDDER, built_in};
 pub use model_loader::Export;
+pub(crate) use opened::Embedder;
 pub use transformer::{EmbedError, Transformer, Vector};

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use crate::search::Filter;
 
-use crate::embedder::config::{Destination, Embedder, Patience};
+use crate::embedder::Embedder;
+use crate::embedder::config::{Destination, Patience};
 use crate::indexing::MultiIndex;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, milliseconds};

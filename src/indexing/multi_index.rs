@@ -9,8 +9,8 @@ use crate::search::{Damaged, Filter, Ranker};
 use crate::store::Scoped;
 
 use super::{Error, Index, Progress};
+use crate::embedder::Embedder;
 use crate::embedder::Embedding;
-use crate::embedder::config::Embedder;
 use crate::model::Kind;
 
 /// Indexes, this memory's own first.

@@ -5,8 +5,8 @@ use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width, tex
 use super::held::{Bytes, Held, Meaning};
 use super::manifest::{List, Vectors};
 use super::{Error, Index};
+use crate::embedder::Embedder;
 use crate::embedder::Embedding;
-use crate::embedder::config::Embedder;
 
 impl Index {
     /// Sets the current embedder.

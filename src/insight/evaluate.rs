@@ -13,8 +13,9 @@ use crate::search::{
     SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
+use crate::embedder::Embedder;
 use crate::embedder::Embedding;
-use crate::embedder::config::{Embedder, EmbedderConfig, Patience};
+use crate::embedder::config::{EmbedderConfig, Patience};
 use crate::engine::find::with_kin;
 use crate::learn::rewrite::Rewrite;
 use crate::workspace::Error;

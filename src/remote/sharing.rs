@@ -4,7 +4,8 @@
 
 use crate::store::{AuditAction, Scoped};
 
-use crate::embedder::config::{Embedder, Patience};
+use crate::embedder::Embedder;
+use crate::embedder::config::Patience;
 use crate::hints::remote as remote_hints;
 use crate::workspace::Error;
 use crate::workspace::Workspace;

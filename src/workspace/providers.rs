@@ -18,7 +18,8 @@ use crate::llm::{
 use crate::platform::named;
 
 use super::Error;
-use crate::embedder::config::{Embedder, Patience};
+use crate::embedder::Embedder;
+use crate::embedder::config::Patience;
 use crate::embedder::{EmbedderCache, EmbedderConfig};
 
 /// Timeout for probing a local server.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::embedder::Vector;
 
+use crate::embedder::Embedder;
 use crate::embedder::Embedding;
-use crate::embedder::config::Embedder;
 use crate::workspace::{Error, Providers};
 
 /// Query vector, and the embedder for records that have no vector yet.
