@@ -2,7 +2,8 @@
 //!
 //! - `pattern`: the pattern language for words and paths.
 //! - `call`: a call of an agent as its commands and paths, and the match with a check.
-//! - `proposal`: a check from the words of a rule, for a person to confirm.
+//! - `proposal`: a check from the words of a rule, for a person to confirm. `rule_words`, `named_call`: its
+//!   words, and the calls that they name.
 //!
 //! A check is a reminder and no security boundary: nothing is expanded or evaluated, and a call in
 //! another form (`$(…)`, `eval`, a script) is not seen.
@@ -10,8 +11,10 @@
 //! Deliberately absent: trust. The store decides if a check acts.
 
 mod call;
+mod named_call;
 mod pattern;
 mod proposal;
+mod rule_words;
 
 pub use call::Call;
 pub use pattern::{Refused, refused};

@@ -5,15 +5,14 @@
 //! ("replace pip with uv"). "Use pnpm here" names no unwanted call; then the agent's last call before
 //! the person's message decides, if it ran another program.
 //!
-//! English only. A word is a command only if it is a program, or if the other side of "X, not Y" is
-//! one. A name has to end where a phrase ends, so that "never run more than one" names nothing.
-//!
-//! Deliberately absent: conditions. A pattern cannot see them, so a prohibition with `unless` or
+//! English only. Deliberately absent: conditions. A pattern cannot see them, so a prohibition with `unless` or
 //! `without` gets no proposal.
 
+use super::named_call::{Reader, command};
+use super::rule_words::{Token, tokens};
 use crate::learn::shell;
-use crate::learn::shell_command::{AROUND, has_subcommands, is_known};
-use crate::model::{Check, CheckAction, Reflexion};
+use crate::learn::shell_command::AROUND;
+use crate::model::{Check, Reflexion};
 
 /// Proposed check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,14 +34,6 @@ pub enum NoProposal {
     Conditional,
 }
 
-/// Words that end a name. The last eight begin a condition.
-const ENDS: &[&str] = &[
-    "for", "in", "on", "to", "into", "from", "at", "of", "by", "with", "via", "as", "and", "or",
-    "but", "not", "here", "there", "anywhere", "again", "ever", "anymore", "anyway", "instead",
-    "directly", "because", "since", "so", "please", "always", "never", "use", "it", "this", "that",
-    "these", "we", "you", "i", "unless", "without", "except", "until", "if", "when", "before",
-    "while",
-];
 const CONDITIONS: &[&str] = &[
     "unless", "without", "except", "until", "if", "when", "before", "while", "after", "once",
 ];
@@ -63,18 +54,6 @@ const MODALS: &[&str] = &[
     "do", "does", "did", "must", "should", "can", "could", "will", "would", "may", "is", "are",
     "was", "were", "shall", "need",
 ];
-
-/// Word of a rule.
-#[derive(Debug)]
-struct Token<'r> {
-    text: &'r str,
-    /// Text with the marks behind it.
-    said: &'r str,
-    /// The text was in backticks.
-    is_code: bool,
-    /// A mark that ends a phrase follows.
-    ends: bool,
-}
 
 /// Proposes a check for a rule. `is_program` says if a word is a program of this machine.
 pub fn propose(
@@ -101,21 +80,7 @@ pub fn propose(
     reader.occasion(rule).ok_or(NoProposal::Unnamed)
 }
 
-struct Reader<'r> {
-    tokens: &'r [Token<'r>],
-    is_program: &'r dyn Fn(&str) -> bool,
-}
-
 impl Reader<'_> {
-    fn is(&self, at: usize, word: &str) -> bool {
-        let token = self.tokens.get(at);
-        token.is_some_and(|token| !token.is_code && token.text.eq_ignore_ascii_case(word))
-    }
-
-    fn is_one_of(&self, at: usize, words: &[&str]) -> bool {
-        words.iter().any(|word| self.is(at, word))
-    }
-
     /// "X, not Y", "X instead of Y", "X rather than Y".
     fn instead(&self) -> Option<Proposal> {
         (1..self.tokens.len()).find_map(|at| {
@@ -197,105 +162,6 @@ impl Reader<'_> {
         })
     }
 
-    fn skip(&self, mut at: usize, words: &[&str]) -> usize {
-        while self.is_one_of(at, words) && !self.tokens[at].ends {
-            at += 1;
-        }
-        at
-    }
-
-    fn knows(&self, word: &str) -> bool {
-        is_known(word) || (self.is_program)(word)
-    }
-
-    /// Command, tool or path that is named here, and the place behind. With `is_peer`, the other
-    /// side of "X, not Y" is a program, and any single word can be one.
-    fn name(&self, at: usize, is_peer: bool) -> Option<(Check, usize)> {
-        let token = self.tokens.get(at)?;
-        let mut words = token.text.split_whitespace();
-        let first = words.next()?;
-        if token.is_code {
-            if is_peer || self.knows(shell::basename(first)) {
-                return Some((command(token.text.to_owned()), at + 1));
-            }
-            return self.tool(at);
-        }
-        if self.knows(first) {
-            let end = self.end_of_command(at);
-            let text: Vec<&str> = self.tokens[at..end].iter().map(|word| word.text).collect();
-            return self.is_end(end).then(|| (command(text.join(" ")), end));
-        }
-        if is_peer && is_bare(first) && self.is_end(at + 1) {
-            return Some((command(first.to_owned()), at + 1));
-        }
-        self.tool(at)
-    }
-
-    /// Place behind a command in plain words: the subcommand and the flags belong to it.
-    fn end_of_command(&self, at: usize) -> usize {
-        let mut end = at + 1;
-        let mut may_have_sub = has_subcommands(self.tokens[at].text);
-        while !self.tokens[end - 1].ends
-            && let Some(word) = self.tokens.get(end)
-            && !word.is_code
-        {
-            let is_flag = word.text.starts_with('-') && word.text.len() > 1;
-            let is_sub = may_have_sub && is_bare(word.text) && !is_stop(word.text);
-            if !is_flag && !is_sub {
-                break;
-            }
-            may_have_sub &= is_flag;
-            end += 1;
-        }
-        end
-    }
-
-    /// Returns `true` if no word that belongs to the name stands at this place.
-    fn is_end(&self, at: usize) -> bool {
-        let ends_before = at > 0 && self.tokens[at - 1].ends;
-        let next = self.tokens.get(at);
-        ends_before || next.is_none_or(|next| is_stop(next.text))
-    }
-
-    /// Name of a tool: `WebFetch`, `mcp__web__fetch`.
-    fn tool(&self, at: usize) -> Option<(Check, usize)> {
-        let text = self.tokens[at].text;
-        let humps = text.chars().filter(char::is_ascii_uppercase).count();
-        let is_camel = humps >= 2
-            && text.chars().all(|c| c.is_ascii_alphanumeric())
-            && text.chars().any(|c| c.is_ascii_lowercase())
-            && text.starts_with(|c: char| c.is_ascii_uppercase());
-        let is_tool = (is_camel || text.starts_with("mcp__")) && self.is_end(at + 1);
-        is_tool.then(|| {
-            let tool = text.to_owned();
-            let check = Check {
-                tool,
-                ..Check::default()
-            };
-            (check, at + 1)
-        })
-    }
-
-    /// Path: it has a slash, an extension, or begins with a dot.
-    fn path(&self, at: usize) -> Option<(Check, usize)> {
-        let token = self.tokens.get(at)?;
-        let text = token.text;
-        let extension = text.rsplit_once('.').is_some_and(|(_, extension)| {
-            (1..=6).contains(&extension.len()) && extension.chars().all(char::is_alphanumeric)
-        });
-        let is_path = (text.contains('/') || extension || text.starts_with('.') && text.len() > 2)
-            && !text.contains("://")
-            && !text.contains(char::is_whitespace)
-            && text.chars().any(char::is_alphanumeric);
-        is_path.then(|| {
-            let check = Check {
-                path: text.to_owned(),
-                ..Check::default()
-            };
-            (check, at + 1)
-        })
-    }
-
     fn proposal(&self, check: Check, from: usize, end: usize) -> Proposal {
         let end = end.min(self.tokens.len());
         let words: Vec<String> = (from..end)
@@ -310,63 +176,6 @@ impl Reader<'_> {
             because: format!("the rule says \"{}\"", words.join(" ")),
         }
     }
-}
-
-fn command(command: String) -> Check {
-    Check {
-        command,
-        action: CheckAction::Note,
-        ..Check::default()
-    }
-}
-
-fn is_stop(word: &str) -> bool {
-    ENDS.contains(&&*word.to_lowercase())
-}
-
-fn is_bare(word: &str) -> bool {
-    word.starts_with(|c: char| c.is_ascii_lowercase())
-        && word
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':'))
-}
-
-/// Splits a rule into words. Text in backticks is one word.
-fn tokens(rule: &str) -> Vec<Token<'_>> {
-    let mut tokens: Vec<Token<'_>> = Vec::new();
-    for (n, part) in rule.split('`').enumerate() {
-        if n % 2 == 1 {
-            tokens.push(Token {
-                text: part.trim(),
-                said: part.trim(),
-                is_code: true,
-                ends: false,
-            });
-            continue;
-        }
-        for word in part.split_whitespace() {
-            let opened = word.trim_start_matches(['(', '"', '\'', '“', '‘', '[']);
-            let text = opened.trim_end_matches([
-                '.', ',', ';', ':', '!', '?', ')', '"', '\'', '”', '’', ']', '–', '—',
-            ]);
-            // `migrations/.` is the end of a sentence; `.` alone is a mark.
-            let ends = text.len() < opened.len();
-            if text.is_empty() {
-                if let Some(last) = tokens.last_mut() {
-                    last.ends = true;
-                }
-                continue;
-            }
-            tokens.push(Token {
-                text,
-                said: opened,
-                is_code: false,
-                ends,
-            });
-        }
-    }
-    tokens.retain(|token| !token.text.is_empty());
-    tokens
 }
 
 #[cfg(test)]
