@@ -12,8 +12,9 @@ use crate::store::error::Error;
 use crate::store::files::directory::Lock;
 use crate::store::redaction::redact;
 
+use super::json_append::NewEntry;
 use super::json_file::{JsonFile, Snapshot};
-use super::json_write::{NewEntry, redone};
+use super::json_write::redone;
 use super::offsets::Row;
 
 /// State of a remote record.

@@ -1,9 +1,7 @@
-//! Writing of one data file.
+//! Writing of one data file; `json_append` has the appends.
 //!
 //! Invariants:
 //! - An unchanged entry is never rewritten, and keeps every byte.
-//! - An append replaces the closing brackets by the new entry and the closing brackets, in one
-//!   write, then syncs. Its cost is independent of the size of the file.
 //! - A change or removal copies the file with one span replaced, syncs, and renames.
 //! - A file with relevant damage, or of a newer format, is not written.
 //! - A file that another program has changed since the read is not written either. The write fails
@@ -16,19 +14,15 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::model::IdShape;
 use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::file_names::PROBE;
 
-use super::foreign_edit::{Landed, Point, Spot, reach};
-use super::frame::CLOSING;
-use super::json_file::{FORMAT, JsonFile, Snapshot};
-use super::offsets::{Header, Offsets, Row, generation};
+use super::foreign_edit::{Point, reach};
+use super::json_file::{JsonFile, Snapshot};
+use super::offsets::{Header, Row};
 
-/// Maximum length of the text after the last entry: closing brackets and a few keys of the root.
-const LONGEST_CLOSING: u64 = 1 << 20;
 /// Maximum length of the comma and white space between two entries; anything longer counts as
 /// damage.
 const LONGEST_GAP: usize = 1 << 16;
@@ -52,16 +46,6 @@ pub(crate) fn redone<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result
     attempt()
 }
 
-/// An entry to append.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NewEntry<'a> {
-    /// Formatted JSON text.
-    pub(crate) text: &'a str,
-    pub(crate) id: &'a str,
-    /// Empty if the entry has no skill.
-    pub(crate) skill: &'a str,
-}
-
 impl JsonFile<'_> {
     /// Fails unless the file, or the directory for a new one, is writable.
     pub(crate) fn check_writable(self, snapshot: &Snapshot) -> Result<(), Error> {
@@ -70,135 +54,6 @@ impl JsonFile<'_> {
         }
         atomic::replace(self.directory, PROBE, b"")?;
         atomic::remove(self.directory, PROBE)
-    }
-
-    /// Appends entries in one write, at a cost independent of the size of the file. A crash leaves
-    /// some of them and a torn tail, which the next writer cuts.
-    pub(crate) fn append(self, snapshot: &Snapshot, entries: &[NewEntry<'_>]) -> Result<(), Error> {
-        let path = self.path();
-        let old = &snapshot.table.header;
-        let changing = || Error::Changing { path: path.clone() };
-        if snapshot.file.is_none() {
-            let opening = format!("{{\n  \"{}\": [\n    ", self.kind().root_key());
-            let mut text = opening.into_bytes();
-            let rows = lay_out(&mut text, 0, entries);
-            let tail = text.len() as u64;
-            text.extend_from_slice(CLOSING.as_bytes());
-            let stamp = self.begin(snapshot, &text)?;
-            // The entry is followed by a line break and two spaces.
-            let header = Header {
-                tail,
-                close: tail + 3,
-                count: 0,
-                format: FORMAT,
-                ..old.clone()
-            };
-            self.record(&header, stamp, &rows, None);
-            return Ok(());
-        }
-        let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
-        let closing = read_closing(&file, old).map_err(cannot_read(&path))?;
-        reach(Point::EndRead, &path);
-        let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_read(&path))?;
-        let is_first = byte_before(&file, old.tail).map_err(cannot_read(&path))? == b'[';
-        let between = distance(old.tail, old.close);
-        if !is_closing(&closing, between) {
-            return Err(self.distrust(&path)?);
-        }
-        // Empty arrays are expanded; otherwise the layout after the last entry is kept.
-        let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
-        let (gap, rest) = if keep {
-            closing.split_at(between)
-        } else {
-            (&b"\n  "[..], &closing[between..])
-        };
-        let comma = if is_first { "" } else { "," };
-        let mut bytes = format!("{comma}\n    ").into_bytes();
-        let rows = lay_out(&mut bytes, old.tail, entries);
-        let tail = old.tail + bytes.len() as u64;
-        let close = tail + gap.len() as u64;
-        bytes.extend_from_slice(gap);
-        bytes.extend_from_slice(rest);
-        let written = spot.write(&bytes, old.stamp).and_then(|is_written| {
-            file.sync_data()?;
-            Ok(is_written)
-        });
-        match written {
-            Ok(true) => {}
-            Ok(false) => return Err(changing()),
-            Err(source) => {
-                // The old closing brackets fit in their old place even on a full disk.
-                if spot.is_preceded_as_before() {
-                    drop(
-                        file.write_all_at(&closing, old.tail)
-                            .and_then(|()| file.set_len(old.stamp.size)),
-                    );
-                }
-                return Err(Error::io("write", &path)(source));
-            }
-        }
-        let landed = spot.landed(&bytes, self.kind().root_key());
-        let Landed::Here(stamp) = landed.map_err(cannot_read(&path))? else {
-            return Err(changing());
-        };
-        let header = Header {
-            tail,
-            close,
-            ..old.clone()
-        };
-        self.record(&header, stamp, &rows, Some(&snapshot.table));
-        Ok(())
-    }
-
-    /// Creates a missing or empty file with this text. Returns its state.
-    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<FileState, Error> {
-        let path = &snapshot.path;
-        let changing = || Error::Changing { path: path.clone() };
-        let read = snapshot.table.header.stamp;
-        let state = || self.directory.state(path).map_err(Error::io("read", path));
-        let empty = state()?;
-        if empty.unwrap_or_default() != read {
-            return Err(changing());
-        }
-        reach(Point::Compared, path);
-        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
-            file.write_all(text)
-        })? {
-            return Err(changing());
-        }
-        let made = state()?.ok_or_else(changing)?;
-        (made.size == text.len() as u64)
-            .then_some(made)
-            .ok_or_else(changing)
-    }
-
-    /// Appends entries with one rewrite of the file. `around` is the text before and after them if
-    /// there is no file yet.
-    pub(crate) fn append_all(
-        self,
-        snapshot: &Snapshot,
-        entries: &[&str],
-        around: (&str, &str),
-    ) -> Result<(), Error> {
-        let joined = entries.join(",\n    ");
-        let Some(file) = &snapshot.file else {
-            let text = [around.0, &joined, around.1].concat();
-            self.begin(snapshot, text.as_bytes())?;
-            return self.refresh();
-        };
-        let path = &snapshot.path;
-        let old = &snapshot.table.header;
-        let closing = read_closing(file, old).map_err(cannot_read(path))?;
-        let is_first = byte_before(file, old.tail).map_err(cannot_read(path))? == b'[';
-        let between = distance(old.tail, old.close);
-        if !is_closing(&closing, between) {
-            return Err(self.distrust(path)?);
-        }
-        let keep = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
-        let gap = if keep { &closing[..between] } else { b"\n  " };
-        let comma: &[u8] = if is_first { b"" } else { b"," };
-        let bytes = [comma, b"\n    ", joined.as_bytes(), gap].concat();
-        self.rewrite(snapshot, &[(old.tail..old.close, &bytes)])
     }
 
     /// Keeps only the entries for which `is_kept` returns `true`, each with its bytes.
@@ -225,43 +80,6 @@ impl JsonFile<'_> {
         }
         let end = snapshot.table.header.tail;
         self.rewrite(snapshot, &[(start..end, &kept)])
-    }
-
-    /// Updates the saved table after an append. The next scan corrects any failure.
-    fn record(self, old: &Header, stamp: FileState, rows: &[Row], table: Option<&Offsets>) {
-        let shape = |row: &Row| {
-            IdShape::of(self.kind(), &String::from_utf8_lossy(row.id())).unwrap_or_default()
-        };
-        let highest = rows.iter().map(shape).max().unwrap_or_default();
-        let header = Header {
-            // A new file starts a new generation.
-            generation: match old.generation {
-                0 => generation(&stamp),
-                generation => generation,
-            },
-            stamp,
-            count: old.count + rows.len() as u64,
-            highest: old.highest.max(highest),
-            ..old.clone()
-        };
-        if table.is_some_and(Offsets::is_saved) {
-            drop(Offsets::append(
-                self.directory,
-                &self.table_path(),
-                &header,
-                rows,
-            ));
-            return;
-        }
-        let mut all = Vec::new();
-        if let Some(table) = table {
-            drop(table.each(false, &mut |row| {
-                all.push(row.clone());
-                true
-            }));
-        }
-        all.extend_from_slice(rows);
-        Offsets::in_memory(header, all).save(self.directory, &self.table_path());
     }
 
     /// Replaces the text of one entry.
@@ -314,7 +132,7 @@ impl JsonFile<'_> {
         self.rewrite(snapshot, &changes)
     }
 
-    fn rewrite(
+    pub(super) fn rewrite(
         self,
         snapshot: &Snapshot,
         changes: &[(std::ops::Range<u64>, &[u8])],
@@ -367,7 +185,7 @@ impl JsonFile<'_> {
 
     /// Deletes the saved table, which describes other bytes. Two states of a file look alike if
     /// they have the same length and the clock of the file system did not tick between them.
-    fn distrust(self, path: &Path) -> Result<Error, Error> {
+    pub(super) fn distrust(self, path: &Path) -> Result<Error, Error> {
         atomic::remove(self.directory, self.table_path())?;
         Ok(Error::Changing {
             path: path.to_owned(),
@@ -383,28 +201,9 @@ impl JsonFile<'_> {
     }
 }
 
-/// Appends entries to the bytes to be written at `at`; returns their rows.
-fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
-    let mut rows = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
-        if number > 0 {
-            bytes.extend_from_slice(b",\n    ");
-        }
-        let start = at + bytes.len() as u64;
-        rows.push(Row::new(
-            start,
-            entry.text.as_bytes(),
-            entry.id,
-            entry.skill,
-        ));
-        bytes.extend_from_slice(entry.text.as_bytes());
-    }
-    rows
-}
-
 /// Error of a read at a position that a scan has found. A file that ends before it was truncated since, by
 /// a program that saves it in place.
-fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
+pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| match source.kind() {
         io::ErrorKind::UnexpectedEof => Error::Changing {
             path: path.to_owned(),
@@ -413,33 +212,7 @@ fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
     }
 }
 
-/// Returns the number of bytes between two positions; 0 if they are in the wrong order.
-fn distance(from: u64, to: u64) -> usize {
-    usize::try_from(to.saturating_sub(from)).unwrap_or(0)
-}
-
-/// Reads the text between the last entry and the end of the file. A file that grew while it was
-/// scanned ends before its last entry, which is reported as `UnexpectedEof`.
-fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
-    let length = header.stamp.size.checked_sub(header.tail);
-    let length = length.ok_or(io::ErrorKind::UnexpectedEof)?;
-    if length > LONGEST_CLOSING {
-        return Err(io::Error::other(
-            "more than 1 MiB of text follows the last entry",
-        ));
-    }
-    let mut closing = vec![0; usize::try_from(length).unwrap_or(0)];
-    file.read_exact_at(&mut closing, header.tail)?;
-    Ok(closing)
-}
-
-/// Returns `true` if the text may follow the last entry, with the array's bracket in its place.
-fn is_closing(closing: &[u8], between: usize) -> bool {
-    let is_gap = |b: &u8| b.is_ascii_whitespace() || *b == b',';
-    closing.get(between) == Some(&b']') && closing[..between].iter().all(is_gap)
-}
-
-fn byte_before(file: &File, at: u64) -> io::Result<u8> {
+pub(super) fn byte_before(file: &File, at: u64) -> io::Result<u8> {
     let mut byte = [0];
     file.read_exact_at(&mut byte, at.saturating_sub(1))?;
     Ok(byte[0])
