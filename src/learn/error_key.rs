@@ -6,7 +6,8 @@
 //! `E0308` and `TS2304`, HTTP statuses, and quoted built-in types. The key of a key is the key
 //! itself.
 
-use super::error_line::{error_line, location};
+use super::error_line::error_line;
+use super::line_rank::location;
 
 /// Maximum length of a key, in characters.
 const MAX_KEY: usize = 240;

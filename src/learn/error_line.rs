@@ -6,32 +6,14 @@
 //!
 //! The caller decides whether the output is a failure.
 
-use std::borrow::Cow;
+use super::line_rank::{Rank, rank};
+use super::plain_output::{plain, unframed};
 
 /// Maximum length of the returned line, in bytes.
 const MAX_LINE: usize = 400;
 
 /// Number of lines that are read from the start, and from the end.
 const MAX_LINES: usize = 400;
-
-/// Specificity of a line, lowest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// Advice and decoration.
-    Aside,
-    /// Any other line.
-    Any,
-    /// Reports a failure without its cause: `make: *** [all] Error 2`.
-    Summary,
-    /// Contains `failed`, `cannot`, `not found` or the like.
-    Words,
-    /// Linter finding: `path:12:3: message`.
-    Finding,
-    /// Explicit error: `error[E0308]: …`, `fatal: …`, `bash: x: command not found`.
-    Stated,
-    /// Exception or panic: `ValueError: …` after a traceback, `panicked at …`.
-    Exception,
-}
 
 /// Most specific line of a failing output, without colours and host decoration; `None` for an
 /// output without words.
@@ -105,44 +87,6 @@ pub fn error_lines(text: &str) -> Vec<String> {
     lines
 }
 
-/// Removes terminal escapes, and control characters except line breaks.
-pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| c.is_control() && c != '\n';
-    if !text.contains(odd) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => match chars.next() {
-                Some('[') => {
-                    for c in chars.by_ref() {
-                        if ('@'..='~').contains(&c) {
-                            break;
-                        }
-                    }
-                }
-                Some(']') => {
-                    while let Some(c) = chars.next() {
-                        if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
-                            break;
-                        }
-                    }
-                }
-                _ => {}
-            },
-            '\r' if chars.peek() == Some(&'\n') => {}
-            // Progress bars use carriage returns to overwrite lines.
-            '\r' => out.push('\n'),
-            '\t' => out.push(' '),
-            c if odd(c) => {}
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out)
-}
-
 /// Message of a JSON reply, under its usual names.
 fn message_of_json(text: &str) -> Option<String> {
     let text = text.trim();
@@ -166,175 +110,6 @@ fn message_of_json(text: &str) -> Option<String> {
         .find_map(|name| value.get(name).filter(|v| !v.is_null()))?;
     }
     None
-}
-
-/// Line without the prefixes of hosts and test runners; empty if nothing else is left.
-fn unframed(line: &str) -> &str {
-    let mut line = line.trim();
-    for tag in [
-        "<tool_use_error>", "<error>", "<stderr>", "<untrusted_context>", "Output: ",
-    ] {
-        line = line.strip_prefix(tag).unwrap_or(line).trim_start();
-    }
-    for tag in ["</tool_use_error>", "</error>", "</stderr>"] {
-        line = line.strip_suffix(tag).unwrap_or(line).trim_end();
-    }
-    // pytest prefix for lines of an assertion.
-    line = line.strip_prefix("E   ").unwrap_or(line).trim_start();
-    for mark in [
-        "npm ERR! ", "npm error ", "[ERROR] ", "[error] ", "✖ ", "✗ ", "× ",
-    ] {
-        line = line.strip_prefix(mark).unwrap_or(line).trim_start();
-    }
-    if ["npm error", "npm ERR!", "[ERROR]", "[error]"].contains(&line) {
-        return "";
-    }
-    let frames = [
-        "Exit code",
-        "Exit Code:",
-        "Process exited with code",
-        "Chunk ID:",
-        "Wall time:",
-        "Original token count:",
-        "Total output lines:",
-        "Process Group PGID:",
-        "exit status",
-        "returncode",
-        "[exited with",
-        "Command:",
-        "Directory:",
-    ];
-    if frames.iter().any(|frame| line.starts_with(frame)) {
-        return "";
-    }
-    line
-}
-
-fn rank(line: &str, traceback: bool) -> Rank {
-    let lower = line.to_ascii_lowercase();
-    let asides = [
-        "note:", "help:", "hint:", "warning:", "usage:", "=====", "-----", "for more information",
-        "to see ", "see ", "try ", "run ", "re-run ", "use ", "please ", "tip:",
-    ];
-    let bare = lower.strip_prefix("error: ").unwrap_or(&lower);
-    if asides.iter().any(|aside| bare.starts_with(aside)) || line.contains("____") {
-        return Rank::Aside;
-    }
-    if line
-        .split_whitespace()
-        .all(|word| word.starts_with('[') && word.ends_with(']'))
-    {
-        return Rank::Aside;
-    }
-    if is_summary(&lower) {
-        return Rank::Summary;
-    }
-    if is_exception(line) {
-        return if traceback {
-            Rank::Exception
-        } else {
-            Rank::Stated
-        };
-    }
-    let stated = [
-        "error:", "error[", "error ts", "fatal:", "fatal error", "panic:", "exception in thread",
-        "caused by:", "failed to ", "unable to ", "cannot ", "could not ", "can't ",
-    ];
-    let somewhere = [
-        ": error:",
-        ": error ",
-        ": fatal error",
-        " error ts",
-        "command not found",
-        "no such file or directory",
-        "permission denied",
-        "parse error",
-        "syntax error",
-        "no matches found",
-        "not recognized as",
-        "connection refused",
-    ];
-    if stated.iter().any(|s| lower.starts_with(s)) || somewhere.iter().any(|s| lower.contains(s)) {
-        return Rank::Stated;
-    }
-    let finding = location(line).is_some_and(|end| {
-        let said = line[end..].trim_start_matches([':', ' ']);
-        said.starts_with(|c: char| c.is_alphanumeric() || "'\"`".contains(c))
-    });
-    if finding {
-        return Rank::Finding;
-    }
-    let words = [
-        "error", "fail", "cannot", "can't", "could not", "unable", "invalid", "unknown",
-        "undefined", "unexpected", "not found", "does not exist", "already exists", "timed out",
-        "timeout", "refused", "denied", "missing", "not allowed", "unsupported", "no such",
-        "must ", "expected", "conflict", "rejected", "exceeded", "not enough", "insufficient",
-    ];
-    let negated = lower.starts_with("no ") || lower.starts_with("not ");
-    // `[Help 1] https://…/MissingProjectException` says nothing itself.
-    let said: String = lower
-        .split_whitespace()
-        .filter(|word| !word.contains("://"))
-        .flat_map(|word| [word, " "])
-        .collect();
-    if negated || words.iter().any(|word| said.contains(word)) {
-        Rank::Words
-    } else {
-        Rank::Any
-    }
-}
-
-/// Lines that only report an earlier failure.
-fn is_summary(lower: &str) -> bool {
-    let begins = [
-        "make:",
-        "make[",
-        "error: could not compile",
-        "error: aborting due",
-        "ninja: build stopped",
-        "error: command failed",
-        "command failed with",
-        "error: process completed",
-        "a complete log",
-        "error: test failed",
-        "failures:",
-        "error: recipe",
-        "code elifecycle",
-        "elifecycle",
-        "error: script",
-        "fail ",
-        "fail\u{9}",
-        "failed (",
-        "error during ",
-        "lifecycle script",
-    ];
-    let whole = [
-        "fail", "failed", "error", "errors", "failure", "error:", "errors:", "stderr:",
-    ];
-    begins.iter().any(|s| lower.starts_with(s))
-        || whole.contains(&lower.trim_end())
-        || lower.contains("exit status")
-        || lower.contains("task failed")
-        || lower.contains("short test summary")
-        || (lower.starts_with("found ") && lower.contains(" error"))
-}
-
-/// `json.decoder.JSONDecodeError: …`, `java.lang.IllegalStateException`, `TypeError: …`.
-fn is_exception(line: &str) -> bool {
-    let name = line.split([':', ' ']).next().unwrap_or_default();
-    let named = name
-        .chars()
-        .all(|c| c.is_alphanumeric() || matches!(c, '.' | '_' | '$'));
-    let class = name.rsplit('.').next().unwrap_or_default();
-    let ends = [
-        "Error", "Exception", "Interrupt", "Fault", "Exit", "Iteration",
-    ];
-    named
-        && class.starts_with(char::is_uppercase)
-        && ends
-            .iter()
-            .any(|end| class.len() > end.len() && class.ends_with(end))
-        && (name.len() == line.len() || line[name.len()..].starts_with(':'))
 }
 
 /// Message of a panic: on the same line in old Rust and in Go, on the next line in new Rust.
@@ -367,34 +142,6 @@ fn continued(line: &str, after: &[&str]) -> String {
         Some(next) if line.len() < 240 => format!("{line} {next}"),
         _ => line.to_owned(),
     }
-}
-
-/// End of `path:12:` or `path:12:3:` at the start of a line.
-pub(super) fn location(line: &str) -> Option<usize> {
-    let mut at = line.find(':')?;
-    // Windows drive.
-    if at == 1 {
-        at += 1 + line[2..].find(':')?;
-    }
-    let path = &line[..at];
-    if path.is_empty() || path.contains(char::is_whitespace) || !path.contains(['.', '/']) {
-        return None;
-    }
-    let mut end = at + 1;
-    let mut numbers = 0;
-    loop {
-        let digits = line[end..].bytes().take_while(u8::is_ascii_digit).count();
-        if digits == 0 {
-            break;
-        }
-        numbers += 1;
-        end += digits;
-        if !line[end..].starts_with(':') {
-            break;
-        }
-        end += 1;
-    }
-    (numbers > 0).then_some(end)
 }
 
 fn cut(line: &str) -> &str {

@@ -6,8 +6,8 @@
 
 use crate::model::Step;
 
-use super::error_line::plain;
 use super::goal::{Goal, Kind};
+use super::plain_output::plain;
 use super::shell::basename;
 use super::shell_command::Run;
 
