@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use super::records::marked;
+use super::wording::marked;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::engine::{ListReport, Listed};
 use crate::model::Kind;

@@ -1,4 +1,4 @@
-//! `memory …`: commands on the memory as a whole. Commands on single records are in `records`.
+//! `memory …`: its commands, a file each.
 
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod audit;
@@ -6,18 +6,21 @@ pub(in crate::cli) mod check;
 mod conflicts;
 mod edit;
 mod export;
+mod forget;
 mod import;
+mod list;
 pub(in crate::cli) mod list_all;
 mod memories;
 mod pin;
 mod promote;
 mod purge;
-mod records;
 mod resolve;
 mod search;
+mod show;
 pub(in crate::cli) mod switch;
 pub(in crate::cli) mod undo;
 mod why;
+mod wording;
 
 use std::path::PathBuf;
 
@@ -37,14 +40,16 @@ use conflicts::{ConflictsArgs, conflicts};
 pub(in crate::cli) use edit::in_editor as edit_in_editor;
 use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
+use forget::{ForgetArgs, forget};
 use import::{ImportArgs, import};
+use list::{ListArgs, list};
 use memories::{AddArgs, PruneArgs};
 use pin::{PinArgs, pin};
 use promote::{PromoteArgs, promote};
 use purge::{PurgeArgs, purge};
-use records::{ForgetArgs, ListArgs, ShowArgs};
 use resolve::{ResolveArgs, resolve};
 use search::{SearchArgs, search};
+use show::{ShowArgs, show};
 use switch::{DisableArgs, EnableArgs, disable, enable};
 use undo::{UndoArgs, undo};
 use why::{WhyArgs, why};
@@ -134,11 +139,11 @@ fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>
     match command {
         RecordsCommand::Status(args) => status(context, &args),
         RecordsCommand::Search(args) => search(context, &args),
-        RecordsCommand::List(args) => records::list(context, &args),
-        RecordsCommand::Show(args) => records::show(context, &args),
+        RecordsCommand::List(args) => list(context, &args),
+        RecordsCommand::Show(args) => show(context, &args),
         RecordsCommand::Why(args) => why(context, &args),
         RecordsCommand::Edit(args) => edit(context, &args),
-        RecordsCommand::Forget(args) => records::forget(context, &args),
+        RecordsCommand::Forget(args) => forget(context, &args),
         RecordsCommand::Undo(args) => undo(context, &args),
     }
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use dialoguer::Input;
 
-use super::records::counted;
+use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, clean, plural};
 use crate::cli::question::ask;

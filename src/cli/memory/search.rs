@@ -5,7 +5,7 @@ use std::time::Instant;
 use chrono::{DateTime, NaiveDate};
 use clap::Args;
 
-use super::records::marked;
+use super::wording::marked;
 use crate::arguments::{RESULTS, TYPED};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;

@@ -1,42 +1,23 @@
-//! `memory list`, `show`, `forget`: commands on single records.
+//! `memory list`: the newest records of one kind, or of all.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 
 use super::list_all::All;
 use super::memories;
+use super::wording::marked;
 use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
-use crate::cli::output::{Align, Page, Report, Style, Table, change, clean, end, plural, when};
-use crate::engine::{self, ForgetReport, ListReport, Listed, ShowReport};
+use crate::cli::output::{Align, Page, Report, Style, Table, change, end, plural, when};
+use crate::engine::{self, ListReport, Listed};
 use crate::error::UserError;
 use crate::hints::fixes::QUARANTINED;
 use crate::learn::cure::NoHint;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE,
-    abroad, mark,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE, abroad,
 };
 use crate::workspace::{Error, Workspace};
-
-/// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
-/// of a kind, or a log.
-pub(in crate::cli) fn counted(name: &str, count: u64) -> String {
-    match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
-        Some(kind) if count == 1 => format!("1 {kind}"),
-        Some(_) => format!("{count} {name}"),
-        None if name == "skills" => plural(count, "skill"),
-        None => format!("{count} of {name}"),
-    }
-}
-
-/// Returns the text of a record for a table, after its status mark.
-pub(in crate::cli) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
-    match mark(status, source) {
-        Some(mark) => format!("{mark}: {text}"),
-        None => text.to_owned(),
-    }
-}
 
 /// Statuses of rules and fixes.
 const STATUSES: [&str; 6] = [
@@ -327,102 +308,5 @@ impl Report for Listing {
 
     fn warnings(&self) -> &[String] {
         &self.report.warnings
-    }
-}
-
-/// Show one record as stored
-///
-/// Secrets are redacted. Ids of remote records and of the user store work too.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory show REFL-003\n  memctl memory show latest")]
-pub(in crate::cli) struct ShowArgs {
-    /// Record id, a prefix of one, or `latest` for the newest execution
-    id: String,
-}
-
-pub(in crate::cli) fn show(
-    context: &Context,
-    args: &ShowArgs,
-) -> Result<Box<dyn Report>, UserError> {
-    let report = engine::show(&context.workspace_of_user(None)?, &args.id)?;
-    Ok(Box::new(report))
-}
-
-impl Report for ShowReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    fn page(&self, page: &mut Page) {
-        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
-            let waits = self.status.as_deref() == Some(CANDIDATE);
-            let hint = format!("memctl memory approve {}", self.id);
-            page.styled(&[
-                (Style::Warn, mark),
-                (Style::Dim, if waits { "  " } else { "" }),
-                (Style::Dim, if waits { &hint } else { "" }),
-            ]);
-        }
-        if let Some(retrieved) = &self.retrieved {
-            let times = plural(retrieved.times, "time");
-            let last = &retrieved.last;
-            page.styled(&[(Style::Dim, &format!("retrieved {times}, last {last}"))]);
-        }
-        page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-}
-
-/// Delete a record, and do not learn its content again
-///
-/// A rule takes its guardrail and its generated tests along, unless a person has edited them.
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
-)]
-pub(in crate::cli) struct ForgetArgs {
-    /// Record id, or a prefix of one
-    id: String,
-    /// Delete the record permanently: `memory undo` cannot restore it
-    #[arg(long)]
-    for_good: bool,
-}
-
-pub(in crate::cli) fn forget(
-    context: &Context,
-    args: &ForgetArgs,
-) -> Result<Box<dyn Report>, UserError> {
-    let (workspace, id) = context.workspace_of_id(&args.id)?;
-    let mut report = engine::forget(&workspace, &id, args.for_good)?;
-    if id != args.id {
-        report.id = abroad(&report.id, USER_STORE);
-        context.note_change_of_user_store();
-    }
-    Ok(Box::new(report))
-}
-
-impl Report for ForgetReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    fn page(&self, page: &mut Page) {
-        page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
-        page.field(self.kind.name(), &self.summary);
-        for (name, files) in [
-            ("guardrail", &self.files.guardrails),
-            ("tests", &self.files.tests),
-        ] {
-            if !files.is_empty() {
-                page.field(name, &format!("removed from {}", files.join(", ")));
-            }
-        }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

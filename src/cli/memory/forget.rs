@@ -1,0 +1,60 @@
+//! `memory forget`: the removal of one record.
+
+use clap::Args;
+
+use crate::cli::context::Context;
+use crate::cli::output::{Page, Report, Style};
+use crate::engine::{self, ForgetReport};
+use crate::error::UserError;
+use crate::model::{USER_STORE, abroad};
+
+/// Delete a record, and do not learn its content again
+///
+/// A rule takes its guardrail and its generated tests along, unless a person has edited them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
+)]
+pub(in crate::cli) struct ForgetArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Delete the record permanently: `memory undo` cannot restore it
+    #[arg(long)]
+    for_good: bool,
+}
+
+pub(in crate::cli) fn forget(
+    context: &Context,
+    args: &ForgetArgs,
+) -> Result<Box<dyn Report>, UserError> {
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    let mut report = engine::forget(&workspace, &id, args.for_good)?;
+    if id != args.id {
+        report.id = abroad(&report.id, USER_STORE);
+        context.note_change_of_user_store();
+    }
+    Ok(Box::new(report))
+}
+
+impl Report for ForgetReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
+        page.field(self.kind.name(), &self.summary);
+        for (name, files) in [
+            ("guardrail", &self.files.guardrails),
+            ("tests", &self.files.tests),
+        ] {
+            if !files.is_empty() {
+                page.field(name, &format!("removed from {}", files.join(", ")));
+            }
+        }
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}

@@ -1,0 +1,23 @@
+//! Words for records that several commands print.
+
+use crate::cli::output::plural;
+use crate::model::{Kind, mark};
+
+/// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
+/// of a kind, or a log.
+pub(in crate::cli) fn counted(name: &str, count: u64) -> String {
+    match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
+        Some(kind) if count == 1 => format!("1 {kind}"),
+        Some(_) => format!("{count} {name}"),
+        None if name == "skills" => plural(count, "skill"),
+        None => format!("{count} of {name}"),
+    }
+}
+
+/// Returns the text of a record for a table, after its status mark.
+pub(in crate::cli) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
+    match mark(status, source) {
+        Some(mark) => format!("{mark}: {text}"),
+        None => text.to_owned(),
+    }
+}
