@@ -1,37 +1,19 @@
 //! Context of every command: settings, workspace, clock and user.
 
-use std::io::Read as _;
-use std::num::NonZero;
 use std::path::Path;
-use std::time::Duration;
 
-use serde_json::value::RawValue;
-
-use crate::config::{Config, Environment, LONGEST, Places};
-use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
+use crate::config::{Config, Environment, Places};
 use crate::error::UserError;
-use crate::llm::{EmbeddingsProtocol, Secret};
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
-use crate::platform::{Directory, named, process};
+use crate::platform::process;
 use crate::remote;
 use crate::store::{AuditContext, Scoped};
-use crate::workspace::{Error, Providers};
 use crate::workspace::{Settings, Workspace};
 
 use super::global::Global;
 use super::off::Off;
 use super::output::Printer;
 use super::primary::primary;
-
-/// Maximum size of a text from standard input or a file: 16 MiB.
-const MAX_GIVEN: u64 = 16 << 20;
-
-/// Default base URLs of the embedding services.
-const OPENAI: &str = "https://api.openai.com/v1";
-const OLLAMA: &str = "http://127.0.0.1:11434";
-
-/// Maximum number of texts in one request: their vectors have to fit into one answer.
-const LARGEST_BATCH: usize = 512;
 
 pub(super) struct Context {
     pub(in crate::cli) environment: Environment,
@@ -228,155 +210,9 @@ impl Context {
         })
     }
 
-    fn providers(&self, config: &Config) -> Result<Providers, UserError> {
-        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
-        let url = |name: &str| config.text(name).map(str::to_owned);
-        Ok(Providers {
-            named: url("model"),
-            anthropic_key: key("ANTHROPIC_API_KEY"),
-            anthropic_url: url("anthropic.base_url"),
-            openai_key: key("OPENAI_API_KEY"),
-            openai_url: url("openai.base_url"),
-            openrouter_key: key("OPENROUTER_API_KEY"),
-            openrouter_url: url("openrouter.base_url"),
-            local_url: url("local.base_url").unwrap_or_default(),
-            local_key: key("MEMCTL_LOCAL_API_KEY"),
-            local_model: url("local.model"),
-            local_configured: config.is_set("local.base_url") || config.is_set("local.model"),
-            local_probe: config.parsed("local.probe")?,
-            search_path: self.environment.search_path(),
-            embedder: self.embedder(config)?,
-            kept: None,
-            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
-            max_retries: config.parsed("llm.retries")?,
-        })
-    }
-
-    /// Returns the embedder that the settings name.
-    pub(super) fn embedder(&self, config: &Config) -> Result<EmbedderConfig, UserError> {
-        let text = |name: &str| config.text(name).map(str::to_owned);
-        let protocol = match config.parsed("embedding.provider")? {
-            EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
-            EmbedderName::Folder => {
-                let Some(folder) = config.text("embedding.folder") else {
-                    let message =
-                        "`embedding.provider` is `folder`, but `embedding.folder` is not set";
-                    return Err(UserError::usage(message, "memctl config show"));
-                };
-                let project = self.places.memory.parent().unwrap_or(&self.places.memory);
-                return Ok(EmbedderConfig::Folder(project.join(folder)));
-            }
-            EmbedderName::Remote(protocol) => protocol,
-        };
-        let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));
-        let given = text("embedding.base_url");
-        let (home, model, key_of_home) = match protocol {
-            EmbeddingsProtocol::OpenAi => (
-                text("openai.base_url").unwrap_or_else(|| OPENAI.to_owned()),
-                "text-embedding-3-small",
-                key("OPENAI_API_KEY"),
-            ),
-            EmbeddingsProtocol::Ollama => (OLLAMA.to_owned(), "nomic-embed-text", None),
-        };
-        // The key of the default host goes to no other host.
-        let is_home = given.as_ref().is_none_or(|given| *given == home);
-        let dimensions = config.text("embedding.dimensions");
-        let dimensions: Option<NonZero<usize>> = dimensions
-            .map(|_| config.parsed("embedding.dimensions"))
-            .transpose()?;
-        let batch: NonZero<usize> = config.parsed("embedding.batch")?;
-        Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
-            protocol,
-            key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
-            base_url: given.unwrap_or(home),
-            model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
-            dimensions: dimensions.map(NonZero::get),
-            batch: batch.get().min(LARGEST_BATCH),
-            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
-            max_retries: config.parsed("llm.retries")?,
-        }))
-    }
-
-    /// Returns a prompt that replaces the built-in one: from the workspace if that is trusted, else
-    /// from the user's configuration.
-    fn prompt(&self, name: &str) -> Option<String> {
-        let prompts = Directory::at(&self.places.memory).below("prompts");
-        let of_workspace = prompts.read_text(name, LONGEST).ok().flatten();
-        if of_workspace.is_some() {
-            if self.environment.trusts_settings(&self.places.memory) {
-                return of_workspace;
-            }
-            self.printer.warn(&format!(
-                "`{}` is ignored until you run `memctl trust`",
-                self.places.memory.join("prompts").join(name).display()
-            ));
-        }
-        let of_user = self.environment.config_dir.as_deref()?;
-        named::read_text(&of_user.join("prompts").join(name), LONGEST).ok()
-    }
-
-    /// Lists the names of the prompts in the workspace, sorted.
-    pub(super) fn prompts_of_workspace(&self) -> Vec<String> {
-        let prompts = Directory::at(&self.places.memory).below("prompts");
-        let found = prompts.list().unwrap_or_default().into_iter();
-        let mut names: Vec<String> = found
-            .map(|found| found.name.to_string_lossy().into_owned())
-            .collect();
-        names.sort();
-        names
-    }
-
     /// Returns the session of a command: from the flag, else from the variable `MEMCTL_SESSION`.
     pub(super) fn session(&self, given: Option<String>) -> Option<String> {
         given.or_else(|| self.environment.var("MEMCTL_SESSION"))
-    }
-
-    /// Returns the given text, or standard input for `-`.
-    pub(super) fn text(&self, given: &str) -> Result<String, UserError> {
-        if given == "-" {
-            self.read(Path::new("-"))
-        } else {
-            Ok(given.to_owned())
-        }
-    }
-
-    /// Reads a JSON document from a file, or from standard input for `-`.
-    pub(super) fn json(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
-        let text = self.read(path)?;
-        let text = text.trim_start_matches('\u{feff}').trim();
-        serde_json::from_str(text).map_err(|source| {
-            let path = path.to_owned();
-            Error::NotJson { path, source }.into()
-        })
-    }
-
-    /// Reads the text of a file, or of standard input for `-`.
-    fn read(&self, path: &Path) -> Result<String, UserError> {
-        let unreadable = |source| Error::Unreadable {
-            path: path.to_owned(),
-            source,
-        };
-        let mut bytes = Vec::new();
-        let limit = MAX_GIVEN + 1;
-        if path == Path::new("-") {
-            std::io::stdin()
-                .lock()
-                .take(limit)
-                .read_to_end(&mut bytes)
-                .map_err(unreadable)?;
-        } else {
-            let file = named::open(&self.environment.absolute(path)).map_err(unreadable)?;
-            file.take(limit)
-                .read_to_end(&mut bytes)
-                .map_err(unreadable)?;
-        }
-        if bytes.len() as u64 > MAX_GIVEN {
-            return Err(unreadable(invalid("larger than 16 MiB")).into());
-        }
-        String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
-        })
     }
 
     /// Directory of the project: the one that holds the memory.
@@ -415,9 +251,4 @@ pub(super) fn audit_context(
 /// Returns a random UUID.
 pub(super) fn random() -> String {
     uuid::Uuid::new_v4().to_string()
-}
-
-/// Error about the content of a file that the user named.
-fn invalid(reason: &str) -> std::io::Error {
-    std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
 }

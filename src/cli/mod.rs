@@ -5,7 +5,8 @@
 //!
 //! - `start`, `skills`, `learning`, `review`, `insight`, `memory`, `session`, `share`, `admin`: commands, by
 //!   the groups of the help.
-//! - `context`: the workspace that a command works on. `output`: pages, tables and JSON.
+//! - `context`: the workspace that a command works on. `providers`: its models and prompts. `input`: what the
+//!   user gives. `output`: pages, tables and JSON. `usage_error`: messages of the parser.
 //! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
 
 mod admin;
@@ -18,6 +19,7 @@ mod follow;
 mod global;
 mod groups;
 mod help;
+mod input;
 mod insight;
 mod interrupt;
 mod learning;
@@ -29,6 +31,7 @@ mod output;
 mod price;
 mod primary;
 mod progress;
+mod providers;
 mod question;
 mod related;
 mod review;
@@ -37,12 +40,12 @@ mod share;
 mod skills;
 mod start;
 mod suggest;
+mod usage_error;
 mod version;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::config::Environment;
@@ -183,7 +186,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
         Err(_) if is_hook => return ExitCode::SUCCESS,
-        Err(error) => return refuse(&error, &arguments, plain),
+        Err(error) => return usage_error::refuse(&error, &arguments, plain),
     };
     let printer = Printer::new(
         cli.global.json,
@@ -361,74 +364,6 @@ fn is_typed(arguments: &[OsString]) -> bool {
     use std::io::IsTerminal as _;
     let asks = |a: &OsString| a == "--help" || a == "-h" || a == "--version" || a == "-V";
     arguments.iter().any(asks) || std::io::stdin().is_terminal()
-}
-
-/// Prints help and versions as results, and every other message of clap as wrong usage.
-fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {
-    let printer = Printer::new(arguments.iter().any(|a| a == "--json"), false, plain);
-    if !error.use_stderr() {
-        let text = error.render();
-        printer.write(&if plain {
-            text.to_string()
-        } else {
-            styled(&text)
-        });
-        return ExitCode::from(written(&printer).unwrap_or(0));
-    }
-    let text = error.render().to_string();
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        if !printer.is_json() {
-            printer.note(&text);
-        }
-        let usage = text.lines().find_map(|line| line.strip_prefix("Usage: "));
-        let hint = usage.map_or("memctl --help".to_owned(), |usage| {
-            format!("usage: {usage}")
-        });
-        printer.error(&UserError::usage("a command is required", hint));
-        return ExitCode::from(Kind::Usage.code());
-    }
-    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) {
-        printer.error(&unknown_command(typed));
-        return ExitCode::from(Kind::Usage.code());
-    }
-    let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
-    // The message keeps clap's suggestions; the hint only adds the usage.
-    let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
-    let usage = usage.split("\n\n").next().unwrap_or_default().trim();
-    let hint = if usage.is_empty() {
-        "memctl --help".to_owned()
-    } else {
-        format!("usage: {usage}")
-    };
-    printer.error(&UserError::usage(message.trim(), hint));
-    ExitCode::from(Kind::Usage.code())
-}
-
-/// Error for a command that does not exist, with those that may be meant.
-fn unknown_command(typed: &str) -> UserError {
-    let meant = suggest::meant(&Cli::command(), typed);
-    let hint = if meant.is_empty() {
-        "memctl help --all".to_owned()
-    } else {
-        format!(
-            "did you mean {}?",
-            meant
-                .iter()
-                .map(|path| format!("`{path}`"))
-                .collect::<Vec<_>>()
-                .join(" or ")
-        )
-    };
-    UserError::usage(format!("no command `{}`", typed.escape_debug()), hint)
-}
-
-fn styled(text: &clap::builder::StyledStr) -> String {
-    use std::io::IsTerminal as _;
-    if std::io::stdout().is_terminal() {
-        text.ansi().to_string()
-    } else {
-        text.to_string()
-    }
 }
 
 /// Sets the signal handlers. An interrupt ends the process at once with the exit code that shells
