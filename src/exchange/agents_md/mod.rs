@@ -14,29 +14,24 @@
 pub(crate) mod block;
 mod diff;
 mod line;
+mod report;
 mod said;
+mod targets;
 
-use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use serde::Serialize;
-
-use crate::exchange::notes;
 use crate::hints::Here;
 use crate::model::{CHAT, Record as _, Reflexion};
-use crate::platform::named;
 use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
 
 use block::{Block, Misplaced, with_lines};
+pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
 use said::Statements;
+use targets::{journaled, real, root_of, targets};
+pub(crate) use targets::{of_journal, read};
 
-/// Files that are kept in step if they exist.
-const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Maximum size of a file: 4 MiB.
-const LARGEST: u64 = 4 << 20;
-const OUTSIDE: &str = "it is outside of the workspace";
 /// Lines above the rules.
 const HEADING: [&str; 4] = [
     "## Rules from memctl",
@@ -44,93 +39,6 @@ const HEADING: [&str; 4] = [
     "People said or approved these rules. Change them with `memctl memory edit`, not here.",
     "",
 ];
-
-/// Target of the rules.
-#[derive(Debug)]
-pub struct AgentsMdOptions {
-    /// Directory of the workspace.
-    pub root: PathBuf,
-    /// File to write, created if missing; `None` for `AGENTS.md` and `CLAUDE.md` if they exist.
-    pub output: Option<PathBuf>,
-    /// Replaces a block that was edited by hand.
-    pub force: bool,
-    /// Writes nothing.
-    pub dry_run: bool,
-}
-
-/// Result of an export of the rules.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct AgentsMdReport {
-    /// `agents-md`.
-    pub format: &'static str,
-    /// The files, in the order of writing.
-    pub files: Vec<FileReport>,
-    /// Number of rules left out because they are of other projects.
-    pub other_projects: usize,
-    /// Number of candidates from chats that wait for approval.
-    pub candidates: usize,
-    /// `true` if nothing was written.
-    pub dry_run: bool,
-    /// Non-fatal problems.
-    pub warnings: Vec<String>,
-}
-
-/// Outcome for one file.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct FileReport {
-    /// Path relative to the workspace.
-    pub path: String,
-    /// Change of the file.
-    pub change: FileChange,
-    /// Number of rules in the block.
-    pub rules: usize,
-    /// Rules left out because the file says them itself.
-    pub said: Vec<SaidRule>,
-    /// Rules in the block that the file may say in other words.
-    pub near: Vec<NearRule>,
-    /// Changed lines; empty for no change.
-    pub diff: String,
-    #[serde(skip)]
-    before: Option<String>,
-    #[serde(skip)]
-    after: String,
-}
-
-/// Change of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum FileChange {
-    /// The file is new.
-    Created,
-    /// The file has a new block.
-    Added,
-    /// The block has other lines.
-    Updated,
-    /// Nothing changes.
-    Unchanged,
-}
-
-/// Rule that a file says itself, with the same words.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct SaidRule {
-    /// Id of the rule.
-    pub id: String,
-    /// Statement of the file.
-    pub statement: String,
-}
-
-/// Rule that a file may say in other words.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct NearRule {
-    /// Id of the rule.
-    pub id: String,
-    /// Text of the rule.
-    pub rule: String,
-    /// Statement of the file.
-    pub statement: String,
-    /// Cosine of both, from 0 to 1.
-    pub score: f64,
-}
 
 /// Brings the blocks in step with the rules.
 pub fn export(workspace: &Workspace, options: &AgentsMdOptions) -> Result<AgentsMdReport, Error> {
@@ -181,79 +89,6 @@ fn rules(
     report.other_projects = total - rules.len();
     rules.sort_by(|a, b| a.skill.cmp(&b.skill));
     Ok(rules)
-}
-
-/// Returns the files to write, with all links resolved.
-fn targets(
-    options: &AgentsMdOptions,
-    root: &Path,
-    report: &mut AgentsMdReport,
-) -> Result<Vec<PathBuf>, Error> {
-    if let Some(path) = &options.output {
-        return Ok(vec![inside(root, path)?]);
-    }
-    let mut found: Vec<PathBuf> = Vec::new();
-    for name in FILES {
-        let path = root.join(name);
-        if named::link_metadata(&path).is_err() {
-            continue;
-        }
-        let path = inside(root, &path)?;
-        let has_block = |text: &str| text.lines().any(block::begins);
-        let imports = |text: &str| {
-            let lines = text.lines().map(str::trim);
-            let names = lines.filter(|line| notes::is_import(line));
-            let path = |line: &str| {
-                line.trim_start_matches(['-', '*', '+', ' ', '@'])
-                    .to_owned()
-            };
-            names
-                .map(path)
-                .any(|line| line.trim_start_matches("./") == FILES[0])
-        };
-        // Agents that read both files would read the rules twice.
-        if !found.is_empty() && read(&path)?.is_some_and(|text| imports(&text) && !has_block(&text))
-        {
-            let notice = format!(
-                "`{name}` imports `{}`, and gets no rules of its own",
-                FILES[0]
-            );
-            report.warnings.push(notice);
-            continue;
-        }
-        found.push(path);
-    }
-    if found.is_empty() {
-        return Err(BlockError::NoFile.into());
-    }
-    Ok(found)
-}
-
-/// Resolves a path, which must lead to a file inside the workspace.
-fn inside(root: &Path, path: &Path) -> Result<PathBuf, Error> {
-    let refused = |reason| -> Error {
-        let path = path.to_owned();
-        BlockError::NotOfWorkspace { path, reason }.into()
-    };
-    let target = if named::link_metadata(path).is_ok() {
-        real(path)?
-    } else {
-        let name = path.file_name().ok_or_else(|| refused("it is no file"))?;
-        real(path.parent().unwrap_or(root))?.join(name)
-    };
-    let Ok(below) = target.strip_prefix(root) else {
-        return Err(refused(OUTSIDE));
-    };
-    let first = below.components().next();
-    let closed = [".git", crate::store::DIRECTORY];
-    if closed
-        .iter()
-        .any(|name| first == Some(Component::Normal(name.as_ref())))
-    {
-        return Err(refused("the directory belongs to another program"));
-    }
-    named::refuse_special(&target).map_err(crate::store::Error::io("write", &target))?;
-    Ok(target)
 }
 
 fn file_report(
@@ -373,51 +208,4 @@ fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Res
         report.warnings.push(notice.to_owned());
     }
     Ok(())
-}
-
-/// Returns the directory that holds the memory, with all links resolved.
-fn root_of(workspace: &Workspace) -> Option<PathBuf> {
-    named::real(workspace.store.directory().parent()?).ok()
-}
-
-/// Path of a file of the workspace in the undo journal. Files of skills have no `./`.
-fn journaled(path: &str) -> String {
-    format!("./{path}")
-}
-
-/// Resolves a path of the undo journal; `None` if it is a file of a skill. The journal may be
-/// forged, so the path is checked as one that a user names.
-pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<PathBuf, Error>> {
-    let path = path.strip_prefix("./")?;
-    let parts = Path::new(path).components();
-    let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
-    let found = match (parts.count(), root_of(workspace)) {
-        (0, Some(root)) => inside(&root, &root.join(path)),
-        _ => Err(BlockError::NotOfWorkspace {
-            path: path.into(),
-            reason: OUTSIDE,
-        }
-        .into()),
-    };
-    Some(found)
-}
-
-/// Reads a file; `None` if it does not exist.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match named::read_text(path, LARGEST) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(unreadable(path, source)),
-    }
-}
-
-fn real(path: &Path) -> Result<PathBuf, Error> {
-    named::real(path).map_err(|source| unreadable(path, source))
-}
-
-fn unreadable(path: &Path, source: io::Error) -> Error {
-    Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    }
 }
