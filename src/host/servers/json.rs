@@ -5,7 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::jsonc::{self, Node};
-use super::{Error, NAME, Start, is_blank, shape};
+use super::server_host::is_blank;
+use super::{Error, NAME, Start, shape};
 
 /// How an entry is written, as the agent host writes it itself.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,6 @@
 //! Tests with settings of many forms, with the server and after its removal.
 
+use super::server_host::Format;
 use super::*;
 
 fn start() -> Start {
