@@ -11,6 +11,7 @@ pub(crate) mod chat;
 pub(crate) mod consolidate;
 pub(crate) mod episodes;
 pub(crate) mod learn;
+mod learn_report;
 pub(crate) mod lessons;
 pub(crate) mod session_files;
 
@@ -20,4 +21,5 @@ pub use consolidate::{
     ConsolidateOptions, ConsolidatePlan, ConsolidateReport, Judged, Question, Undecided,
     consolidate, plan as plan_consolidation, tidy,
 };
-pub use learn::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TranscriptReport, learn};
+pub use learn::{LearnOptions, OnBytes, learn};
+pub use learn_report::{EpisodeReport, LearnReport, TranscriptReport};
