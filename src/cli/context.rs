@@ -55,7 +55,7 @@ impl Context {
     }
 
     /// Returns the context for another workspace, without scope or user.
-    pub(super) fn elsewhere(&self, places: Places) -> Self {
+    pub(super) fn for_workspace(&self, places: Places) -> Self {
         Self {
             off: Off::of(&self.environment, &places, None),
             places,
@@ -77,7 +77,7 @@ impl Context {
             given_scope: self.given_scope.clone(),
             scope: self.scope.clone(),
             user: self.user.clone(),
-            ..self.elsewhere(self.places.clone())
+            ..self.for_workspace(self.places.clone())
         }
     }
 
@@ -153,7 +153,7 @@ impl Context {
         let places = Places::of_user(&self.environment).ok_or_else(|| {
             UserError::usage("there is no data directory for a user store", "set HOME")
         })?;
-        Ok(self.elsewhere(places))
+        Ok(self.for_workspace(places))
     }
 
     /// Opens the workspace that holds the record of an id: this one, or the user store for

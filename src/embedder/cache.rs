@@ -26,7 +26,7 @@ pub struct EmbedderCache(Arc<Mutex<Option<Held>>>);
 
 struct Held {
     source: Source,
-    maker: Arc<Embedder>,
+    embedder: Arc<Embedder>,
 }
 
 impl std::fmt::Debug for EmbedderCache {
@@ -46,16 +46,16 @@ impl EmbedderCache {
         // A panic during a load leaves the cache valid.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(held) = kept.as_ref().filter(|held| held.source == source) {
-            return Ok(Arc::clone(&held.maker));
+            return Ok(Arc::clone(&held.embedder));
         }
         // Drop the old model first: two loaded models need twice the memory.
         *kept = None;
-        let maker = open()?;
+        let embedder = open()?;
         *kept = Some(Held {
             source,
-            maker: Arc::clone(&maker),
+            embedder: Arc::clone(&embedder),
         });
-        Ok(maker)
+        Ok(embedder)
     }
 }
 
@@ -85,11 +85,13 @@ mod tests {
         let kept = EmbedderCache::default();
         let mut last = None;
         let mut check = |embedder: &EmbedderConfig, loads: bool| {
-            let maker = kept.clone().open(embedder).unwrap();
-            let known = last.as_ref().is_some_and(|last| Arc::ptr_eq(last, &maker));
+            let embedder = kept.clone().open(embedder).unwrap();
+            let known = last
+                .as_ref()
+                .is_some_and(|last| Arc::ptr_eq(last, &embedder));
             assert_eq!(!known, loads, "{embedder:?}");
-            assert_eq!(Arc::strong_count(&maker), if known { 3 } else { 2 });
-            last = Some(maker);
+            assert_eq!(Arc::strong_count(&embedder), if known { 3 } else { 2 });
+            last = Some(embedder);
         };
         check(&EmbedderConfig::BuiltIn, true);
         check(&EmbedderConfig::BuiltIn, false);
@@ -115,7 +117,7 @@ mod tests {
                 .collect();
             asking.into_iter().map(|one| one.join().unwrap()).collect()
         });
-        assert!(all.iter().all(|maker| Arc::ptr_eq(maker, &all[0])));
+        assert!(all.iter().all(|embedder| Arc::ptr_eq(embedder, &all[0])));
         let dir = tempfile::tempdir().unwrap();
         let embedder = EmbedderConfig::Folder(dir.path().to_owned());
         assert!(kept.open(&embedder).is_err());

@@ -246,15 +246,15 @@ mod tests {
 
     #[test]
     fn the_built_in_stamp_is_the_one_of_all_its_vectors() {
-        let maker = EmbedderConfig::BuiltIn
+        let embedder = EmbedderConfig::BuiltIn
             .open(Patience::Search, true)
             .unwrap();
-        let embedding = maker.embedding().unwrap();
+        let embedding = embedder.embedding().unwrap();
         assert_eq!(
             (embedding.name.as_str(), embedding.dimensions),
             (EMBEDDER, DIMENSIONS)
         );
-        assert_eq!(maker.embed(&["x"]).unwrap()[0].len(), DIMENSIONS);
+        assert_eq!(embedder.embed(&["x"]).unwrap()[0].len(), DIMENSIONS);
     }
 
     #[test]

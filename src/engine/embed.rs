@@ -18,11 +18,11 @@ pub struct Embedded {
 
 /// Embeds texts. Reads and writes no records.
 pub fn embed(workspace: &Workspace, texts: &[&str]) -> Result<Embedded, Error> {
-    let maker = workspace.providers.maker(texts.len() > 1)?;
-    let vectors = maker.embed(texts)?;
+    let embedder = workspace.providers.open_embedder(texts.len() > 1)?;
+    let vectors = embedder.embed(texts)?;
     let size = vectors.first().map_or(0, Vec::len);
     Ok(Embedded {
-        model: maker.embedding_of(size).name,
+        model: embedder.embedding_of(size).name,
         vectors,
     })
 }

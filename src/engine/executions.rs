@@ -11,7 +11,7 @@ use crate::model::{Execution, Kind, Outcome, Record, Reflexion, SkillPath, Usage
 use crate::store::{self, Selection};
 
 use crate::rules::evidence;
-use crate::rules::evidence::{AGENT, Witness};
+use crate::rules::evidence::{AGENT, VerdictSource};
 use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
@@ -144,8 +144,8 @@ fn log_with_rules(
         evidence::count_verdict(
             &mut writer,
             &stored,
-            (&before, Witness::Person),
-            (&stored.outcome, Witness::Agent),
+            (&before, VerdictSource::Person),
+            (&stored.outcome, VerdictSource::Agent),
             &blamed,
         )
     });

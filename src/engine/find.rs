@@ -20,7 +20,7 @@ use crate::workspace::Error;
 use crate::workspace::error::chain;
 use crate::workspace::{Workspace, milliseconds};
 
-use query_embedding::Asking;
+use query_embedding::QueryEmbedding;
 pub use report::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 
 /// Maximum number of records to embed during a search. After an import no search waits long; the
@@ -71,7 +71,7 @@ pub fn find_near(
     let (updated, by_words, model) = thread::scope(|scope| {
         let providers = &workspace.providers;
         let many_texts = !index.has_all_vectors();
-        let ask = move || Asking::new(providers, text, vector, many_texts);
+        let ask = move || QueryEmbedding::new(providers, text, vector, many_texts);
         let model = by_meaning.then(|| scope.spawn(ask));
         let updated = index.update(by_meaning, progress);
         // Damage found here is found again, and repaired, after the threads have ended.
@@ -83,8 +83,8 @@ pub fn find_near(
     updated?;
     let mut troubles = Vec::new();
     // A failed embedder does not stop the keyword search.
-    let asking = match model.transpose().map_err(|_| Error::Index)? {
-        Some(Ok(asking)) => Some(asking),
+    let query = match model.transpose().map_err(|_| Error::Index)? {
+        Some(Ok(query)) => Some(query),
         Some(Err(error @ Error::BadVector { .. })) => return Err(error),
         Some(Err(error)) => {
             troubles.push(format!("searched by words alone: {}", chain(&error)));
@@ -92,20 +92,20 @@ pub fn find_near(
         }
         None => None,
     };
-    let embedding = asking.as_ref().map(Asking::embedding);
+    let embedding = query.as_ref().map(QueryEmbedding::embedding);
     index.ask_for(embedding.as_ref());
     let searched = search(
         &mut index,
         options,
         text,
         &filter,
-        asking.as_ref(),
+        query.as_ref(),
         by_words.as_ref(),
     );
     let answer = match searched {
         Err(Error::Index) => {
             index.renew(progress)?;
-            search(&mut index, options, text, &filter, asking.as_ref(), None)?
+            search(&mut index, options, text, &filter, query.as_ref(), None)?
         }
         searched => searched?,
     };
@@ -125,13 +125,13 @@ pub fn find_near(
     let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
     warnings.extend(unnoted);
     warnings.extend(troubles);
-    if asking.is_some() {
+    if query.is_some() {
         warnings.extend(lacking(&index, workspace.store.sees_all()));
     }
     Ok(FindReport {
         results: results.collect(),
         query: options.query.clone(),
-        rewritten: answer.with_kin.or(rewritten),
+        rewritten: answer.with_related_terms.or(rewritten),
         asked,
         took_ms: milliseconds(start.elapsed()),
         warnings,
@@ -161,7 +161,7 @@ struct Answer {
     found: Vec<Found>,
     asked: Option<Asked>,
     /// Expanded query, if term expansion added words.
-    with_kin: Option<String>,
+    with_related_terms: Option<String>,
     /// Reason why records without a vector did not get one.
     trouble: Option<String>,
 }
@@ -173,12 +173,12 @@ fn search(
     options: &FindOptions,
     text: &str,
     filter: &Filter,
-    asking: Option<&Asking>,
+    query: Option<&QueryEmbedding>,
     by_words: Option<&ByWords>,
 ) -> Result<Answer, Error> {
     let mut trouble = None;
-    if let Some(asking) = asking.filter(|_| index.without_vector() > 0) {
-        match index.fill_missing(text, filter, NEW_VECTORS, &asking.maker) {
+    if let Some(query) = query.filter(|_| index.without_vector() > 0) {
+        match index.fill_missing(text, filter, NEW_VECTORS, &query.embedder) {
             Err(Error::Index) => return Err(Error::Index),
             Err(error) => {
                 let why = chain(&error);
@@ -187,18 +187,18 @@ fn search(
             Ok(_) => {}
         }
     }
-    if asking.is_some() {
+    if query.is_some() {
         index.add_binary();
     }
     let ranker = index.ranker(filter)?;
-    let with_kin = match options.rewrite {
-        Rewrite::Offline => with_kin(&ranker, text)?,
+    let with_related_terms = match options.rewrite {
+        Rewrite::Offline => with_related_terms(&ranker, text)?,
         Rewrite::Not | Rewrite::To(_) => None,
     };
-    let text = with_kin.as_deref().unwrap_or(text);
+    let text = with_related_terms.as_deref().unwrap_or(text);
     let question = Question {
         text,
-        vector: asking.map(|asking| asking.vector.as_slice()),
+        vector: query.map(|query| query.vector.as_slice()),
         fusion: options.fusion,
         floor: options.floor,
         limit: options.limit,
@@ -206,7 +206,7 @@ fn search(
     };
     let asked = words(text);
     let mut found = Vec::new();
-    let hits = match by_words.filter(|_| with_kin.is_none()) {
+    let hits = match by_words.filter(|_| with_related_terms.is_none()) {
         Some(words) => ranker.rank_with(&question, words),
         None => ranker.rank(&question)?,
     };
@@ -231,7 +231,7 @@ fn search(
     Ok(Answer {
         found,
         asked: understood.transpose()?,
-        with_kin,
+        with_related_terms,
         trouble,
     })
 }
@@ -288,9 +288,9 @@ fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
 }
 
 /// Adds index words similar to unknown query words; `None` if there are none.
-pub(crate) fn with_kin(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
-    let kin = ranker.kin(text)?;
-    Ok((!kin.is_empty()).then(|| format!("{text} {}", kin.join(" "))))
+pub(crate) fn with_related_terms(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
+    let related = ranker.related_terms(text)?;
+    Ok((!related.is_empty()).then(|| format!("{text} {}", related.join(" "))))
 }
 
 fn understood(

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use crate::indexing::Index;
 use crate::model::{Correction, Execution, SkillPath};
-use crate::search::{Asked, Damaged, Flags, Inputs, Rank, RowOf, Similarity, Terms, hash};
+use crate::search::{Damaged, Flags, Inputs, QueryInput, Rank, RowOf, Similarity, Terms, hash};
 use crate::skill::Example;
 use crate::store::Scoped;
 use crate::workspace::Error;
@@ -228,7 +228,7 @@ impl<'a> Records<'a> {
     fn nearest(
         &self,
         inputs: &mut Inputs<'_>,
-        asked: &Asked,
+        asked: &QueryInput,
         floor: Similarity,
     ) -> Result<Option<Case>, Error> {
         let mut rows = inputs.nearest(asked, floor, |inputs, row| self.rank(inputs, row));

@@ -57,7 +57,10 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
         trust: OBSERVED.to_owned(),
         judgement: None,
     };
-    if let Some(removed) = writer.store().buried(Kind::Procedure, &new.content())? {
+    if let Some(removed) = writer
+        .store()
+        .tombstone_of(Kind::Procedure, &new.content())?
+    {
         return Err(Error::Forgotten {
             day: removed.at.split('T').next().unwrap_or_default().to_owned(),
             id: removed.id,

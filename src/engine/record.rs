@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::guard;
 use crate::hints::likeness::of_commands;
-use crate::hints::session_state::{Owed, Pending, SessionNotes};
+use crate::hints::session_state::{Pending, PendingOutcomes, SessionNotes};
 use crate::model::{Fix, Kind, Record as _};
 use crate::store::Writer;
 
@@ -106,12 +106,12 @@ impl HintService<'_> {
         let trials = known.trials.overcame(&keys, &helped);
         notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
         drop(notes);
-        self.settle(
+        self.store_outcomes(
             &success.session,
-            owed.and(Owed {
+            owed.and(PendingOutcomes {
                 credits,
                 trials,
-                ..Owed::default()
+                ..PendingOutcomes::default()
             }),
         )?;
         report.helped = helped;
@@ -150,7 +150,11 @@ impl HintService<'_> {
             success_output: cut(&success.output),
             ..Fix::default()
         };
-        if writer.store().buried(Kind::Fix, &fix.content())?.is_some() {
+        if writer
+            .store()
+            .tombstone_of(Kind::Fix, &fix.content())?
+            .is_some()
+        {
             return Ok(StoredFix::Forgotten);
         }
         Ok(StoredFix::New(writer.append(fix, self.now)?.fix_id))

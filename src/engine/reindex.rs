@@ -68,11 +68,11 @@ pub fn index(
     progress: &mut dyn FnMut(IndexStage<'_>) -> bool,
 ) -> Result<IndexReport, Error> {
     let start = Instant::now();
-    let embedder = &workspace.providers.embedder;
+    let config = &workspace.providers.embedder;
     // A keyword-only run needs no working embedder.
-    let maker = match embedder.open(Patience::Index, true) {
+    let embedder = match config.open(Patience::Index, true) {
         Err(_) if options.keyword => None,
-        maker => Some(maker?),
+        embedder => Some(embedder?),
     };
     let mut index = MultiIndex::open(&workspace.store)?;
     let mut words = |done, of| {
@@ -83,8 +83,8 @@ pub fn index(
     } else {
         index.update(true, &mut words)?;
     }
-    let known = |maker: &Embedder| maker.embedding().or_else(|| index.stamp_of(maker));
-    let embedding = maker.as_ref().and_then(known);
+    let known = |embedder: &Embedder| embedder.embedding().or_else(|| index.stamp_of(embedder));
+    let embedding = embedder.as_ref().and_then(known);
     index.ask_for(embedding.as_ref());
     let missing = index.without_vector();
     // Expired records are not sent to an embedder.
@@ -93,13 +93,16 @@ pub fn index(
         ..Filter::default()
     };
     let mut made = 0;
-    if let Some(maker) = maker.as_ref().filter(|_| missing > 0 && !options.keyword) {
-        let destination = embedder.destination()?;
+    if let Some(embedder) = embedder
+        .as_ref()
+        .filter(|_| missing > 0 && !options.keyword)
+    {
+        let destination = config.destination()?;
         let is_wanted = destination.is_none_or(|to| progress(IndexStage::Sends(missing, &to)));
         if is_wanted {
             index.drop_others();
             loop {
-                let batch = index.fill_missing("", &all, maker.batch(), maker)?;
+                let batch = index.fill_missing("", &all, embedder.batch(), embedder)?;
                 made += batch;
                 if batch == 0 {
                     break;
@@ -122,13 +125,13 @@ pub fn index(
                 .to_owned(),
         );
     }
-    let stamp = maker.as_ref().map_or("none", Embedder::stamp);
-    let embedder = index.asked_for().unwrap_or(stamp).to_owned();
+    let stamp = embedder.as_ref().map_or("none", Embedder::stamp);
+    let stamp = index.asked_for().unwrap_or(stamp).to_owned();
     Ok(IndexReport {
         documents,
         vectors,
         made,
-        embedder,
+        embedder: stamp,
         bytes: index.bytes(),
         took_ms: milliseconds(start.elapsed()),
         warnings,

@@ -85,10 +85,10 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
     }
     // Hints that this program showed the agent must not be learned again.
     let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
-    let buried = workspace
+    let tombstone = workspace
         .store
-        .buried(Kind::Memory, admitted.text.trim_end())?;
-    if let Some(removed) = buried {
+        .tombstone_of(Kind::Memory, admitted.text.trim_end())?;
+    if let Some(removed) = tombstone {
         return Err(Error::Forgotten {
             day: removed.at.split('T').next().unwrap_or_default().to_owned(),
             id: removed.id,

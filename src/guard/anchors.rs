@@ -7,7 +7,7 @@
 
 use std::sync::LazyLock;
 
-use super::patterns::{How, Pattern, patterns};
+use super::patterns::{Detector, Pattern, patterns};
 
 /// Anchor literal and its pattern.
 pub(super) struct Entry {
@@ -78,7 +78,7 @@ impl Table {
     fn add(&mut self, literal: &'static [u8], pattern: &'static Pattern) {
         match *literal {
             // Bot tokens share two known bytes, then one of a few: base64 of digits.
-            [a, b] if matches!(pattern.how, How::Discord) => {
+            [a, b] if matches!(pattern.how, Detector::Discord) => {
                 for third in *b"AEIMQUYcgk" {
                     let three = first_three(&[a, b, third]);
                     set(&mut self.bits, hash(three));
@@ -196,9 +196,9 @@ pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<
 }
 
 /// Returns true if this byte can follow a two-byte anchor. Fewer bytes mean fewer candidates.
-const fn third_fits(how: How, byte: u8) -> bool {
+const fn third_fits(how: Detector, byte: u8) -> bool {
     match how {
-        How::VaultOld | How::Telegram | How::Key(_) => byte.is_ascii_alphanumeric(),
+        Detector::VaultOld | Detector::Telegram | Detector::Key(_) => byte.is_ascii_alphanumeric(),
         _ => true,
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::body::over_breaks;
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::lines;
 use super::patterns::Flag;
 use super::randomness;
@@ -88,7 +88,8 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
         Flag::Glued(name) => arguments.iter().find_map(|argument| {
             let rest = bytes(argument).strip_prefix(name.as_bytes())?;
             let value = unquoted(text, argument.end - rest.len()..argument.end);
-            let secret = values::is_secret(&text[value.clone()], Class::Password, Stands::Tight);
+            let secret =
+                values::is_secret(&text[value.clone()], Class::Password, ValuePosition::Tight);
             given(value).filter(|_| secret)
         }),
         Flag::Behind("", mark) => arguments.iter().find_map(|argument| {
@@ -124,7 +125,7 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             let signs = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
             let path = value.contains(&b'/') || value.contains(&b':') || value.contains(&b'=');
             given(last.clone()).filter(|_| {
-                signs && !path && values::is_secret(value, Class::Password, Stands::Loose)
+                signs && !path && values::is_secret(value, Class::Password, ValuePosition::Loose)
             })
         }
         Flag::Last(before) => {
@@ -135,7 +136,7 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             let last = plain.last().filter(|_| plain.len() > before)?;
             let value = bytes(last);
             let secret = randomness::is_random(value)
-                || values::is_secret(value, Class::Password, Stands::Loose);
+                || values::is_secret(value, Class::Password, ValuePosition::Loose);
             let name = value.contains(&b'/')
                 || value.contains(&b'=')
                 || value.contains(&b'\\')

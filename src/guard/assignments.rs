@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::base64;
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::documents;
 use super::extent::{read, scheme};
 use super::secret_name::{Name, judge, skip};
@@ -113,7 +113,7 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
             return None;
         }
         from = skip(text, next + 1, |b| *b == b' ');
-        stands = Stands::Loose;
+        stands = ValuePosition::Loose;
     }
     None
 }
@@ -122,7 +122,7 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
 fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usize>> {
     let quote = skip(text, old.end, |b| matches!(b, b'"' | b'\\' | b' '));
     let from = text[quote..].starts_with(b"-> ").then_some(quote + 3)?;
-    let (range, how) = read(text, from, Stands::Loose, name)?;
+    let (range, how) = read(text, from, ValuePosition::Loose, name)?;
     judge(text, &range, name, how).then_some(range)
 }
 
@@ -147,5 +147,5 @@ pub(super) fn of_field(name: &str, value: &str) -> Option<&'static str> {
     let (kind, class) = values::named(name.trim_start_matches('-'))?;
     let secret = value.as_bytes();
     let secret = &secret[scheme(secret)..];
-    values::is_secret(secret, class, Stands::Quoted).then_some(kind)
+    values::is_secret(secret, class, ValuePosition::Quoted).then_some(kind)
 }

@@ -17,7 +17,7 @@ pub(super) enum Class {
 
 /// Position of a value in its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
+pub(super) enum ValuePosition {
     /// In quotes.
     Quoted,
     /// Directly after `=`, as in an environment or a query.

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::lines;
 use super::placeholders;
 use super::randomness;
@@ -27,7 +27,7 @@ pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
 
 /// Value after white space on the same line: `set NAME value`, `password value` in a settings file,
 /// two columns of a listing, `PASSWORD 'value'`.
-pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, Stands)> {
+pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, ValuePosition)> {
     let line = lines::line_at(text, name.start);
     let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
     let before = &text[own.max(name.start.saturating_sub(300))..name.start];
@@ -42,7 +42,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     if memchr::memmem::find(near, b"login ").is_some()
         && memchr::memmem::find(near, b"machine ").is_some()
     {
-        return Some((spaced, Stands::Loose));
+        return Some((spaced, ValuePosition::Loose));
     }
     // `WITH PASSWORD '…'`
     let quoted = matches!(rest.first(), Some(b'\'' | b'"'));
@@ -50,13 +50,16 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         .iter()
         .all(|b| b.is_ascii_uppercase() || *b == b'_');
     if quoted && (loud || name.class != Class::Password) {
-        return Some((spaced, Stands::Loose));
+        return Some((spaced, ValuePosition::Loose));
     }
     // `| password | … |`
     if matches!(rest.first(), Some(b'|')) && !has(&[b"|", b","]) || rest.starts_with("│".as_bytes())
     {
         let bar = if rest[0] == b'|' { 1 } else { 3 };
-        return Some((skip(text, spaced + bar, |b| *b == b' '), Stands::Loose));
+        return Some((
+            skip(text, spaced + bar, |b| *b == b' '),
+            ValuePosition::Loose,
+        ));
     }
     let sets = has(&[
         b"set ",
@@ -71,7 +74,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         b"SetEnvironmentVariable",
     ]);
     if sets && !has(&[b". ", b"? "]) {
-        return Some((spaced, Stands::Loose));
+        return Some((spaced, ValuePosition::Loose));
     }
     // The name begins its line, and a single value ends it.
     let alone =
@@ -83,7 +86,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     // Column of a tab-separated file.
     let tabbed = text[name.stop] == b'\t' && before.contains(&b'\t');
     if (alone || tabbed) && single && (wide || value.len() >= 8) {
-        return Some((spaced, Stands::Loose));
+        return Some((spaced, ValuePosition::Loose));
     }
     // "with password …": only a value that cannot be a word.
     let word = &rest[..rest
@@ -94,7 +97,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         && word.len() >= 10
         && randomness::is_random(word)
         && is_made(word);
-    (firm && !word.contains(&b'_')).then_some((spaced, Stands::Loose))
+    (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
 }
 
 /// Start of the text in an element that this name opens or labels: `<password>…`,
@@ -200,7 +203,7 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
         let firm = folded
             || randomness::is_random(value)
             || (name.class == Class::Password && is_made(value));
-        if firm && judge(text, &body, name, Stands::Quoted) {
+        if firm && judge(text, &body, name, ValuePosition::Quoted) {
             found.push(body);
         }
         if !folded {

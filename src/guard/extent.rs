@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::body::{changes, over_breaks};
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::secret_name::{Name, skip};
 
 /// Longest value that is read, in bytes.
@@ -29,9 +29,9 @@ pub(super) fn scheme(value: &[u8]) -> usize {
 pub(super) fn read(
     text: &[u8],
     mut from: usize,
-    stands: Stands,
+    stands: ValuePosition,
     name: &Name,
-) -> Option<(Range<usize>, Stands)> {
+) -> Option<(Range<usize>, ValuePosition)> {
     // `b"…"`, `f'…'`
     if matches!(
         text.get(from),
@@ -56,7 +56,7 @@ pub(super) fn read(
         }
         let end = quoted_end(text, start, quote, slashes);
         start += scheme(&text[start..end]);
-        return (start < end).then_some((start..end, Stands::Quoted));
+        return (start < end).then_some((start..end, ValuePosition::Quoted));
     }
     if slashes > 0 && over_breaks(text, from) == from {
         return None;
@@ -71,9 +71,9 @@ pub(super) fn read(
             .take_while(|b| words(b))
             .count();
         let length = text[from..from + length].trim_ascii_end().len();
-        return (length > 0).then_some((from..from + length, Stands::Quoted));
+        return (length > 0).then_some((from..from + length, ValuePosition::Quoted));
     }
-    if stands == Stands::Quoted {
+    if stands == ValuePosition::Quoted {
         let length = text[from..]
             .iter()
             .take(LONGEST)
@@ -85,7 +85,7 @@ pub(super) fn read(
                 .iter()
                 .take_while(|b| b.is_ascii_whitespace())
                 .count();
-        return (!value.is_empty()).then_some((start..start + value.len(), Stands::Quoted));
+        return (!value.is_empty()).then_some((start..start + value.len(), ValuePosition::Quoted));
     }
     from += scheme(text.get(from..)?);
     let plain = |text: &[u8]| plain_length(text, name.class, stands);
@@ -110,7 +110,7 @@ pub(super) fn read(
     }
     while end > from
         && matches!(text[end - 1], b'.' | b':' | b'!' | b'?')
-        && stands != Stands::Tight
+        && stands != ValuePosition::Tight
         && !ends_line(text, from, end)
     {
         end -= 1;
@@ -148,7 +148,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
             // A line end inside quotes: either a wrapped key, which continues directly, or a quote
             // that opens nothing.
             let next = over_breaks(text, at);
-            let run = plain_length(&text[next..], Class::Token, Stands::Loose);
+            let run = plain_length(&text[next..], Class::Token, ValuePosition::Loose);
             let goes_on = run >= 4 && text.get(next + run) == Some(&quote);
             if before == 0 && !goes_on {
                 return at;
@@ -168,7 +168,7 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
     end
 }
 
-fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
+fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
     let ends = |b: &u8| {
         b.is_ascii_whitespace()
             || !b.is_ascii()
@@ -191,7 +191,7 @@ fn plain_length(text: &[u8], class: Class, stands: Stands) -> usize {
                     | 0x1B
             )
             // In form data, `%22` is a quote and `%26` begins the next field.
-            || (*b == b'%' && class == Class::Password && stands == Stands::Tight && is_escaped_end(text))
+            || (*b == b'%' && class == Class::Password && stands == ValuePosition::Tight && is_escaped_end(text))
     };
     // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::base64;
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::extent::read;
 use super::lines;
 use super::secret_name::{Name, judge, skip};
@@ -38,15 +38,15 @@ pub(super) fn second_argument(text: &[u8], at: usize) -> Option<Range<usize>> {
         is_bare: false,
     };
     let from = skip(text, at, u8::is_ascii_whitespace);
-    let (first, how) = read(text, from, Stands::Loose, &name)?;
-    let behind = first.end + usize::from(how == Stands::Quoted);
+    let (first, how) = read(text, from, ValuePosition::Loose, &name)?;
+    let behind = first.end + usize::from(how == ValuePosition::Quoted);
     let comma = skip(text, behind, |b| matches!(b, b' ' | b'\\'));
     if text.get(comma) != Some(&b',') {
         return None;
     }
     let from = skip(text, comma + 1, u8::is_ascii_whitespace);
-    let (second, how) = read(text, from, Stands::Loose, &name)?;
-    (how == Stands::Quoted && judge(text, &second, &name, how)).then_some(second)
+    let (second, how) = read(text, from, ValuePosition::Loose, &name)?;
+    (how == ValuePosition::Quoted && judge(text, &second, &name, how)).then_some(second)
 }
 
 /// `IDENTIFIED BY '…'`, `IDENTIFIED WITH method BY '…'`. `at` is the position after the words.
@@ -66,9 +66,9 @@ pub(super) fn sql(text: &[u8], at: usize) -> Option<Range<usize>> {
         class: Class::Password,
         is_bare: false,
     };
-    let (range, how) = read(text, from, Stands::Tight, &name)?;
+    let (range, how) = read(text, from, ValuePosition::Tight, &name)?;
     let value = &text[range.clone()];
-    let quoted = how == Stands::Quoted && matches!(text[range.start - 1], b'\'' | b'"');
+    let quoted = how == ValuePosition::Quoted && matches!(text[range.start - 1], b'\'' | b'"');
     let firm = quoted || value.iter().any(u8::is_ascii_digit);
     (firm && values::is_given(value)).then_some(range)
 }
@@ -95,8 +95,8 @@ pub(super) fn pgpass(text: &[u8], at: usize) -> Option<Range<usize>> {
     };
     let fits = fields[..skip].iter().all(plain) && !user.iter().all(u8::is_ascii_digit);
     let start = line.end.max(at + 1) - fields[skip].len();
-    let given =
-        values::is_given(password) && values::is_secret(password, Class::Password, Stands::Loose);
+    let given = values::is_given(password)
+        && values::is_secret(password, Class::Password, ValuePosition::Loose);
     (fits && given).then_some(start..start + password.len())
 }
 

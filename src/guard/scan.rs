@@ -15,7 +15,7 @@ use super::class::Class;
 use super::kubernetes;
 use super::lines;
 use super::logins;
-use super::patterns::How;
+use super::patterns::Detector;
 use super::placeholders;
 use super::shapes::{Part, Set};
 use super::structures;
@@ -129,12 +129,15 @@ fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look
     for entry in table.at(text, at) {
         let kind = entry.pattern.kind;
         match entry.pattern.how {
-            How::Marker => {
+            Detector::Marker => {
                 let end = memchr::memchr(b']', &text[at..text.len().min(at + 60)]);
                 return end.map_or(Look::Nothing, |end| Look::Skip(at + end + 1));
             }
             // The pattern of the access key itself finds the key.
-            How::BehindKey | How::SecretData | How::Command(..) | How::Piped => {
+            Detector::BehindKey
+            | Detector::SecretData
+            | Detector::Command(..)
+            | Detector::Piped => {
                 let found = several(entry, text, at).into_iter();
                 aside.extend(found.map(|at| Finding { kind, at }));
             }
@@ -156,13 +159,13 @@ fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look
 fn several(entry: &Entry, text: &[u8], at: usize) -> Vec<Range<usize>> {
     let end = at + entry.literal.len();
     match entry.pattern.how {
-        How::Name(class) => assignments::value(text, at, end, entry.pattern.kind, class),
-        How::KeyBlock => blocks::key_block(text, at),
-        How::KeyBlockTail => blocks::key_block_tail(text, at),
-        How::LinesBelow => blocks::lines_below(text, at),
-        How::SecretData => kubernetes::secret_data(text, at, end),
-        How::Command(words, flags) => arguments::of_command(text, at, end, words, flags),
-        How::Camel if at > 0 && text[at - 1].is_ascii_lowercase() => {
+        Detector::Name(class) => assignments::value(text, at, end, entry.pattern.kind, class),
+        Detector::KeyBlock => blocks::key_block(text, at),
+        Detector::KeyBlockTail => blocks::key_block_tail(text, at),
+        Detector::LinesBelow => blocks::lines_below(text, at),
+        Detector::SecretData => kubernetes::secret_data(text, at, end),
+        Detector::Command(words, flags) => arguments::of_command(text, at, end, words, flags),
+        Detector::Camel if at > 0 && text[at - 1].is_ascii_lowercase() => {
             assignments::value(text, at, end, entry.pattern.kind, Class::Key)
         }
         _ => resolve(entry, text, at, end).into_iter().collect(),
@@ -171,37 +174,37 @@ fn several(entry: &Entry, text: &[u8], at: usize) -> Vec<Range<usize>> {
 
 fn resolve(entry: &Entry, text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     match entry.pattern.how {
-        How::Key(body) => key(body, text, at, end),
-        How::Around(set, least, most, parts) => {
+        Detector::Key(body) => key(body, text, at, end),
+        Detector::Around(set, least, most, parts) => {
             structures::around(text, at, end, (set, least, most), parts)
         }
-        How::Private => structures::private(text, at),
-        How::WebToken => structures::web_token(text, at),
-        How::Encoded => structures::encoded(text, at),
-        How::KeyMember => structures::key_member(text, at, end),
-        How::Address => structures::address(text, at),
-        How::Bearer => structures::credentials(text, end),
-        How::Basic => structures::basic(text, end),
-        How::Cookie => structures::cookie(text, end),
-        How::Telegram => structures::telegram(text, at),
-        How::Discord => structures::discord(text, at),
-        How::AzureClient => structures::azure_client(text, at),
-        How::VaultOld => structures::vault_old(text, at),
-        How::Auth => logins::auth(text, at, end),
-        How::PgPass => logins::pgpass(text, at),
-        How::Sql => logins::sql(text, end),
-        How::SecondArgument => logins::second_argument(text, end),
-        How::BehindKey => structures::behind_key(text, at),
-        How::Piped => arguments::piped(text, end),
-        How::Expect => logins::expect(text, at, end),
-        How::Name(_)
-        | How::Camel
-        | How::Marker
-        | How::KeyBlock
-        | How::KeyBlockTail
-        | How::LinesBelow
-        | How::SecretData
-        | How::Command(..) => None,
+        Detector::Private => structures::private(text, at),
+        Detector::WebToken => structures::web_token(text, at),
+        Detector::Encoded => structures::encoded(text, at),
+        Detector::KeyMember => structures::key_member(text, at, end),
+        Detector::Address => structures::address(text, at),
+        Detector::Bearer => structures::credentials(text, end),
+        Detector::Basic => structures::basic(text, end),
+        Detector::Cookie => structures::cookie(text, end),
+        Detector::Telegram => structures::telegram(text, at),
+        Detector::Discord => structures::discord(text, at),
+        Detector::AzureClient => structures::azure_client(text, at),
+        Detector::VaultOld => structures::vault_old(text, at),
+        Detector::Auth => logins::auth(text, at, end),
+        Detector::PgPass => logins::pgpass(text, at),
+        Detector::Sql => logins::sql(text, end),
+        Detector::SecondArgument => logins::second_argument(text, end),
+        Detector::BehindKey => structures::behind_key(text, at),
+        Detector::Piped => arguments::piped(text, end),
+        Detector::Expect => logins::expect(text, at, end),
+        Detector::Name(_)
+        | Detector::Camel
+        | Detector::Marker
+        | Detector::KeyBlock
+        | Detector::KeyBlockTail
+        | Detector::LinesBelow
+        | Detector::SecretData
+        | Detector::Command(..) => None,
     }
 }
 
@@ -350,21 +353,21 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
             let in_two = |entry: &Entry| {
                 let of_keys = matches!(
                     entry.pattern.how,
-                    How::Key(_)
-                        | How::Around(..)
-                        | How::WebToken
-                        | How::Discord
-                        | How::Telegram
-                        | How::AzureClient
-                        | How::KeyBlock
-                        | How::KeyBlockTail
-                        | How::Address
-                        | How::Bearer
-                        | How::Private
+                    Detector::Key(_)
+                        | Detector::Around(..)
+                        | Detector::WebToken
+                        | Detector::Discord
+                        | Detector::Telegram
+                        | Detector::AzureClient
+                        | Detector::KeyBlock
+                        | Detector::KeyBlockTail
+                        | Detector::Address
+                        | Detector::Bearer
+                        | Detector::Private
                 );
                 of_keys
                     && (begin + entry.literal.len() > tail
-                        || matches!(entry.pattern.how, How::Discord))
+                        || matches!(entry.pattern.how, Detector::Discord))
             };
             let is_cut = table.at(&window, begin).any(in_two);
             if !is_cut {

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::base64;
 use super::body::over_breaks;
-use super::class::{Class, Stands};
+use super::class::{Class, ValuePosition};
 use super::lines;
 use super::placeholders;
 use super::randomness;
@@ -22,17 +22,18 @@ pub(super) struct Name {
 }
 
 /// Returns `true` if the value at `range` beside a name is a secret.
-pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: Stands) -> bool {
+pub(super) fn judge(text: &[u8], range: &Range<usize>, name: &Name, stands: ValuePosition) -> bool {
     let joined = without_breaks(&text[range.clone()]);
     if name.kind == "authorization" {
         return (randomness::is_random(&joined) || base64::is_login(&joined))
             && !placeholders::is_placeholder(&joined);
     }
     // A value that is called or indexed is code.
-    let is_called = stands != Stands::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));
+    let is_called =
+        stands != ValuePosition::Quoted && matches!(text.get(range.end), Some(b'(' | b'['));
     // A value with a truncation mark may have lost the digits that identify it as a password.
     let is_left = name.class == Class::Password
-        && stands != Stands::Prose
+        && stands != ValuePosition::Prose
         && joined.len() >= 6
         && joined.iter().all(u8::is_ascii_alphabetic)
         && lines::is_marked(text, range.end)

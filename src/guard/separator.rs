@@ -1,7 +1,7 @@
 //! What lies between the name of a secret and its value: signs, words, other fields.
 
 use super::body::over_breaks;
-use super::class::Stands;
+use super::class::ValuePosition;
 use super::documents;
 use super::lines;
 use super::secret_name::{Name, skip};
@@ -14,7 +14,7 @@ pub(super) fn separator(
     stop: usize,
     start: usize,
     name: &Name,
-) -> Option<(usize, Stands)> {
+) -> Option<(usize, ValuePosition)> {
     let closed = skip(text, stop, |b| {
         matches!(b, b'\\' | b'"' | b'\'' | b'`' | b']' | b'*')
     });
@@ -47,43 +47,57 @@ pub(super) fn separator(
         let behind = spaced + length;
         let from = skip(text, behind, |b| matches!(b, b' ' | b'\t' | b'*'));
         let tight = rest[0] != b':' && length != 2 && spaced == closed && from == behind;
-        return Some((from, if tight { Stands::Tight } else { Stands::Loose }));
+        return Some((
+            from,
+            if tight {
+                ValuePosition::Tight
+            } else {
+                ValuePosition::Loose
+            },
+        ));
     }
     if let Some(from) = over_word(text, spaced).filter(|_| spaced > stop) {
-        return Some((from, Stands::Loose));
+        return Some((from, ValuePosition::Loose));
     }
     // `[None]: `, `(again): `, ` 1: `
     if let Some(from) = over_remark(text, spaced) {
-        return Some((from, Stands::Loose));
+        return Some((from, ValuePosition::Loose));
     }
     let flag = flag(text, start, stop);
     if let Some(from) = after_comma(text, closed, spaced, stop, flag) {
-        return Some((from, if flag { Stands::Tight } else { Stands::Loose }));
+        return Some((
+            from,
+            if flag {
+                ValuePosition::Tight
+            } else {
+                ValuePosition::Loose
+            },
+        ));
     }
     if let Some(from) = documents::in_element(text, start, stop, closed) {
-        return Some((from, Stands::Quoted));
+        return Some((from, ValuePosition::Quoted));
     }
     if name.is_bare {
         // `: PSK "…"`
         let quoted = text[start].is_ascii_uppercase() && matches!(rest.first(), Some(b'"'));
-        return (quoted && spaced > stop).then_some((spaced, Stands::Loose));
+        return (quoted && spaced > stop).then_some((spaced, ValuePosition::Loose));
     }
     if closed > stop || matches!(rest.first(), Some(b'\n' | b'\r')) || rest.starts_with(b"--") {
         let found = beside(text, closed).or_else(|| documents::default_of(text, closed));
-        return found.map(|from| (from, Stands::Loose));
+        return found.map(|from| (from, ValuePosition::Loose));
     }
     if spaced == stop {
         return None;
     }
     if flag {
-        return Some((spaced, Stands::Tight));
+        return Some((spaced, ValuePosition::Tight));
     }
     let said = [&b"is "[..], b"was ", b"to ", b"as "]
         .into_iter()
         .find(|word| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word));
     if let Some(word) = said {
         let from = skip(text, spaced + word.len(), |b| matches!(b, b' ' | b':'));
-        return Some((from, Stands::Prose));
+        return Some((from, ValuePosition::Prose));
     }
     documents::on_line(text, name, spaced)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::class::Stands;
+use super::class::ValuePosition;
 use super::lines;
 use super::secret_name::{Name, judge, skip};
 
@@ -100,7 +100,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
                 && cell.len() > 1,
         );
         cell = cell.start + quotes..cell.end - quotes;
-        if judge(text, &cell, name, Stands::Loose) && !text[cell.clone()].contains(&b' ') {
+        if judge(text, &cell, name, ValuePosition::Loose) && !text[cell.clone()].contains(&b' ') {
             found.push(cell);
         }
     }

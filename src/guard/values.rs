@@ -7,8 +7,8 @@
 use std::sync::LazyLock;
 
 use super::body::changes;
-use super::class::{Class, Stands};
-use super::patterns::{How, patterns};
+use super::class::{Class, ValuePosition};
+use super::patterns::{Detector, patterns};
 use super::placeholders;
 use super::randomness;
 use super::shapes::Set;
@@ -86,7 +86,7 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
 static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
     patterns()
         .filter_map(|pattern| match pattern.how {
-            How::Name(class) => Some((pattern, class)),
+            Detector::Name(class) => Some((pattern, class)),
             _ => None,
         })
         .flat_map(|(pattern, class)| {
@@ -129,7 +129,7 @@ fn ends_in(part: &str, word: &str) -> bool {
 }
 
 /// Returns true if a value of this class, in this position, is a secret.
-pub(super) fn is_secret(value: &[u8], class: Class, stands: Stands) -> bool {
+pub(super) fn is_secret(value: &[u8], class: Class, stands: ValuePosition) -> bool {
     if placeholders::is_placeholder(value) || is_code(value, stands) {
         return false;
     }
@@ -141,9 +141,9 @@ pub(super) fn is_secret(value: &[u8], class: Class, stands: Stands) -> bool {
     }
 }
 
-fn is_password(value: &[u8], stands: Stands) -> bool {
+fn is_password(value: &[u8], stands: ValuePosition) -> bool {
     if value.len() < 4 || value.len() > 256 || value.iter().any(u8::is_ascii_whitespace) {
-        return stands == Stands::Quoted && is_sentence_of_signs(value);
+        return stands == ValuePosition::Quoted && is_sentence_of_signs(value);
     }
     if is_number(value) {
         return false;
@@ -155,14 +155,14 @@ fn is_password(value: &[u8], stands: Stands) -> bool {
         |b: &u8| b.is_ascii_punctuation() && !matches!(b, b'_' | b'-' | b'.' | b'/' | b',');
     let symbols = value[..value.len() - 1].iter().any(symbol);
     match stands {
-        Stands::Prose => {
+        ValuePosition::Prose => {
             value.len() >= 6 && letters && digits && !ALGORITHMS.iter().any(|a| same(value, a))
         }
-        _ if !letters => digits && value.len() >= 6 && stands != Stands::Loose,
+        _ if !letters => digits && value.len() >= 6 && stands != ValuePosition::Loose,
         _ if digits || symbols => !ALGORITHMS.iter().any(|a| same(value, a)),
-        Stands::Loose => changes(value) >= 4 && value.len() >= 8,
+        ValuePosition::Loose => changes(value) >= 4 && value.len() >= 8,
         // Word such as `letmein` in a configuration, but neither a label nor an identifier.
-        Stands::Quoted | Stands::Tight => {
+        ValuePosition::Quoted | ValuePosition::Tight => {
             let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
             let plain = value.iter().all(u8::is_ascii_alphabetic);
             let parts = value.split(|b| matches!(b, b'-' | b'_' | b'.')).count();
@@ -210,10 +210,10 @@ fn is_sentence_of_signs(value: &[u8]) -> bool {
 }
 
 /// One long run that looks random and is neither a path nor an id.
-fn is_key(value: &[u8], class: Class, stands: Stands) -> bool {
+fn is_key(value: &[u8], class: Class, stands: ValuePosition) -> bool {
     let least = if class == Class::Provider { 15 } else { 20 };
-    let firm = stands != Stands::Prose
-        && (class == Class::Key || stands != Stands::Loose || value.len() >= 24);
+    let firm = stands != ValuePosition::Prose
+        && (class == Class::Key || stands != ValuePosition::Loose || value.len() >= 24);
     let fits = |b: &u8| {
         b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=' | b'_' | b'-' | b':' | b'.')
     };
@@ -252,7 +252,7 @@ fn is_phrase(value: &[u8]) -> bool {
     (12..=24).contains(&count) && count % 3 == 0 && words.clone().all(short)
 }
 
-fn is_token(value: &[u8], stands: Stands) -> bool {
+fn is_token(value: &[u8], stands: ValuePosition) -> bool {
     if value.len() < 8 || value.len() > 4096 {
         return false;
     }
@@ -262,7 +262,7 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
         // Salt generators use all printable characters.
         let signs = value.iter().filter(|b| b.is_ascii_punctuation()).count();
         let graphic = value.iter().all(u8::is_ascii_graphic);
-        return stands == Stands::Quoted
+        return stands == ValuePosition::Quoted
             && value.len() >= 32
             && graphic
             && signs >= 4
@@ -277,7 +277,7 @@ fn is_token(value: &[u8], stands: Stands) -> bool {
     if memchr::memmem::find(value, b"://").is_some() {
         return false;
     }
-    let firm = matches!(stands, Stands::Quoted | Stands::Tight);
+    let firm = matches!(stands, ValuePosition::Quoted | ValuePosition::Tight);
     randomness::is_random(value) || (firm && (has_symbols(value) || is_made_up(value)))
 }
 
@@ -340,8 +340,8 @@ pub(super) fn is_given(value: &[u8]) -> bool {
 }
 
 /// Returns true if an unquoted value is source code.
-fn is_code(value: &[u8], stands: Stands) -> bool {
-    if stands == Stands::Quoted {
+fn is_code(value: &[u8], stands: ValuePosition) -> bool {
+    if stands == ValuePosition::Quoted {
         return value.starts_with(b"process.env") || value.starts_with(b"os.environ");
     }
     let Ok(text) = std::str::from_utf8(value) else {

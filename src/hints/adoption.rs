@@ -3,8 +3,8 @@
 //! The rest of the call may be worded in any way: another file, another order, more flags. Names of
 //! the case that the fix was learned from (paths, numbers, the error's own names) do not count.
 
-use crate::learn::cure::INSTALLS;
-use crate::learn::cure::difference::{Difference, tokens, words};
+use crate::learn::fix::INSTALLS;
+use crate::learn::fix::difference::{Difference, tokens, words};
 
 use super::shown::Shown;
 

@@ -1,15 +1,15 @@
 //! Decides if a fix applies to a failure, beyond the similarity of the errors.
 //!
-//! An error of the same class with another subject needs another cure. A fix with subjects applies
+//! An error of the same class with another subject needs another fix. A fix with subjects applies
 //! where one of them occurs. A fix that acts on the program that failed applies where the error is
 //! about the program that was called. A call that already does what the fix says is not helped by
 //! it, and knowledge of one project is of no use in another.
 //!
 //! Fixes of the first form have no error line. They apply by their key alone.
 
-use crate::learn::cure::difference::{Difference, words};
-use crate::learn::cure::hazard::new_hazards;
-use crate::learn::cure::subject::{names, subjects};
+use crate::learn::fix::difference::{Difference, words};
+use crate::learn::fix::hazard::new_hazards;
+use crate::learn::fix::subject::{names, subjects};
 use crate::model::{Fix, PROJECT_SCOPE, Record as _, Trust};
 
 use super::failure::{ErrorLine, Failure};

@@ -35,12 +35,12 @@ pub struct BeforeCall<'a> {
     /// Session of the call.
     pub session: &'a str,
     /// Rules to consider.
-    pub which: Which,
+    pub filter: RuleFilter,
 }
 
 /// Rules to consider, by their action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Which {
+pub enum RuleFilter {
     /// All rules.
     All,
     /// Rules that ask or refuse.
@@ -49,7 +49,7 @@ pub enum Which {
     Notes,
 }
 
-impl Which {
+impl RuleFilter {
     fn has(self, rule: &Reflexion) -> bool {
         let is_note = rule
             .check
@@ -76,7 +76,7 @@ impl HintService<'_> {
     /// Returns the rules that act on a call, and records them in the session.
     pub fn before(&self, call: &BeforeCall<'_>) -> Result<Warning, Error> {
         let mut rules = checks::acting(self.store, &Call::of(call.step, &self.project_dir()))?;
-        rules.retain(|rule| call.which.has(rule));
+        rules.retain(|rule| call.filter.has(rule));
         if rules.is_empty() {
             return Ok(Warning::default());
         }

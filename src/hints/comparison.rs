@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::learn::cure::difference::words as code_words;
-use crate::learn::cure::subject::names;
 use crate::learn::error_key::normalised;
+use crate::learn::fix::difference::words as code_words;
+use crate::learn::fix::subject::names;
 use crate::model::Fix;
 use crate::search::words;
 

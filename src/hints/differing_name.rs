@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::cure::subject::names;
+use crate::learn::fix::subject::names;
 
 /// Maximum number of names to tell.
 const MOST: usize = 3;

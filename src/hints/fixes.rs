@@ -19,8 +19,8 @@ use crate::hints::ranking::{Candidate, is_sunk, is_told_before, select_hints};
 use crate::hints::search_terms::{
     SCHEME, abstract_term, approved_term, call_term, exact_term, subject_term, terms,
 };
-use crate::learn::cure::subject::subjects;
 use crate::learn::error_key::{error_key, normalised};
+use crate::learn::fix::subject::subjects;
 use crate::model::{Fix, Kind, Record as _, Trust};
 use crate::store::{Entry, Scoped, Terms, Writer};
 

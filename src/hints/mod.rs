@@ -49,7 +49,7 @@ mod standing;
 pub(crate) mod trace;
 pub(crate) mod trial;
 
-pub use before::{BeforeCall, Warning, Which};
+pub use before::{BeforeCall, RuleFilter, Warning};
 pub use briefing::Briefing;
 pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};

@@ -4,7 +4,7 @@ mod classes;
 
 use serde::{Deserialize, Serialize};
 
-use classes::{CLASSES, Class, SANDBOX_TOOL, Where};
+use classes::{CLASSES, Class, RunsIn, SANDBOX_TOOL};
 
 /// Maximum number of rules shown.
 pub(crate) const MAX_RULES: usize = 8;
@@ -22,8 +22,8 @@ pub struct Pitfall {
 /// the sandbox of an agent that records its own failures.
 pub(crate) fn of_error(text: &str, tool: Option<&str>) -> Option<Pitfall> {
     let place = match tool {
-        None | Some(SANDBOX_TOOL) => Where::Sandbox,
-        Some(_) => Where::Shell,
+        None | Some(SANDBOX_TOOL) => RunsIn::Sandbox,
+        Some(_) => RunsIn::Shell,
     };
     let fits = |class: &&Class| class.2.iter().all(|part| text.contains(part));
     let own = CLASSES.iter().filter(|class| class.0 == place).find(fits);
@@ -31,7 +31,7 @@ pub(crate) fn of_error(text: &str, tool: Option<&str>) -> Option<Pitfall> {
     let found = own.or_else(|| {
         CLASSES
             .iter()
-            .filter(|class| class.0 == Where::Shell)
+            .filter(|class| class.0 == RunsIn::Shell)
             .find(fits)
     })?;
     Some(Pitfall {

@@ -3,7 +3,7 @@
 use crate::hints::failure::Failure;
 use crate::hints::hint::Hint;
 use crate::hints::ranking::truncate;
-use crate::model::abroad;
+use crate::model::with_origin;
 use crate::store::{Pulled, Scoped};
 use crate::workspace::Error;
 
@@ -29,7 +29,7 @@ pub(crate) fn hints(
             continue;
         };
         for hint in fixes::known(&terms, failure, &[], max_hints) {
-            let id = abroad(&hint.id, &origin);
+            let id = with_origin(&hint.id, &origin);
             let is_new = !hints
                 .iter()
                 .any(|other| other.working_code == hint.working_code);

@@ -15,7 +15,7 @@ use crate::guard;
 use crate::hints::failure::Failure;
 use crate::hints::hint::Hint;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
-use crate::hints::session_state::{Credit, Owed, SessionNotes};
+use crate::hints::session_state::{Credit, PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::learn::distil::Lesson;
 use crate::model::{Kind, Trial};
@@ -138,10 +138,10 @@ impl HintService<'_> {
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
-            owed = owed.and(Owed {
+            owed = owed.and(PendingOutcomes {
                 credits,
                 trials,
-                ..Owed::default()
+                ..PendingOutcomes::default()
             });
             if withheld {
                 report.withheld = ids;
@@ -153,7 +153,7 @@ impl HintService<'_> {
         if let Some(notes) = notes {
             notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
             drop(notes);
-            let is_free = self.settle(session, owed)?;
+            let is_free = self.store_outcomes(session, owed)?;
             if is_free && !report.hints.is_empty() {
                 // A failed log write does not hold back a hint.
                 drop(self.note_shown(session, tool, &report));
@@ -191,7 +191,7 @@ impl HintService<'_> {
                 .filter(|c| c.outcome != Some(Outcome::Needless));
             let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
             lessons = known.trace.succeeded(tool, &code, &output);
-            Owed {
+            PendingOutcomes {
                 trials: known.trials.succeeded(tool, &code, &helped),
                 credits,
                 checks: known.ran(tool, &code, true),
@@ -213,10 +213,10 @@ impl HintService<'_> {
         let mut fired = Vec::new();
         self.note(session, |known| {
             fired = known.unlogged();
-            Owed {
+            PendingOutcomes {
                 credits: known.ended(),
                 trials: known.trials.ended(),
-                ..Owed::default()
+                ..PendingOutcomes::default()
             }
         })?;
         if !fired.is_empty() {
@@ -261,7 +261,7 @@ impl HintService<'_> {
     fn note(
         &self,
         session: &str,
-        change: impl FnOnce(&mut SessionNotes) -> Owed,
+        change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
     ) -> Result<Vec<Credit>, Error> {
         let notes = self.store.notes(session)?;
         let mut known = SessionNotes::read(&notes.read());
@@ -270,7 +270,7 @@ impl HintService<'_> {
         notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
         drop(notes);
         let credits = own.credits.clone();
-        self.settle(session, owed.and(own))?;
+        self.store_outcomes(session, owed.and(own))?;
         Ok(credits)
     }
 

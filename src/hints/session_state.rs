@@ -43,13 +43,13 @@ pub(crate) struct SessionNotes {
     pub trace: Trace,
     /// Fixes that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub witnessed: Vec<Witnessed>,
+    pub witnessed: Vec<FixEvidence>,
     /// Rules that acted on calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fired: Vec<Fired>,
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
-    #[serde(skip_serializing_if = "Owed::is_empty")]
-    pub owed: Owed,
+    #[serde(skip_serializing_if = "PendingOutcomes::is_empty")]
+    pub owed: PendingOutcomes,
     /// Number of rules that the agent got at the start of the session.
     #[serde(skip_serializing_if = "is_zero")]
     pub told: usize,
@@ -66,7 +66,7 @@ const fn is_zero(number: &usize) -> bool {
 /// Evidence of one session about a fix.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Witnessed {
+pub(crate) struct FixEvidence {
     /// Id of the fix.
     pub id: String,
     /// The session counted for the fix.
@@ -81,7 +81,7 @@ pub(crate) struct Witnessed {
 /// Outcomes to store.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct Owed {
+pub(crate) struct PendingOutcomes {
     /// Evidence for fixes.
     pub credits: Vec<Credit>,
     /// Entries for the hint log.
@@ -91,7 +91,7 @@ pub(crate) struct Owed {
     pub checks: Vec<CheckCredit>,
 }
 
-impl Owed {
+impl PendingOutcomes {
     /// Returns true if there is nothing to store.
     pub(crate) fn is_empty(&self) -> bool {
         self.credits.is_empty() && self.trials.is_empty() && self.checks.is_empty()
@@ -261,14 +261,14 @@ impl SessionNotes {
 }
 
 /// Evidence entry of a fix; `None` if the session already has too many.
-fn witness<'w>(witnessed: &'w mut Vec<Witnessed>, id: &str) -> Option<&'w mut Witnessed> {
+fn witness<'w>(witnessed: &'w mut Vec<FixEvidence>, id: &str) -> Option<&'w mut FixEvidence> {
     let known = witnessed.iter().position(|said| said.id == id);
     let at = match known {
         Some(at) => at,
         None if witnessed.len() < WITNESSED => {
-            witnessed.push(Witnessed {
+            witnessed.push(FixEvidence {
                 id: id.to_owned(),
-                ..Witnessed::default()
+                ..FixEvidence::default()
             });
             witnessed.len() - 1
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::hints::ranking::is_sunk;
-use crate::hints::session_state::{Owed, SessionNotes};
+use crate::hints::session_state::{PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trust};
 use crate::store::{self, Scoped, Writer};
@@ -89,8 +89,12 @@ impl HintService<'_> {
     /// that failed too often is retired: it stays in its file and is never shown again. An approved
     /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
     /// is held for too long; the next event of the session writes instead.
-    pub(crate) fn settle(&self, session: &str, owed: Owed) -> Result<bool, Error> {
-        let Owed {
+    pub(crate) fn store_outcomes(
+        &self,
+        session: &str,
+        owed: PendingOutcomes,
+    ) -> Result<bool, Error> {
+        let PendingOutcomes {
             credits,
             trials,
             checks,

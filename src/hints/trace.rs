@@ -1,7 +1,7 @@
 //! Steps of a running session since its first failure without a recovery.
 //!
 //! At a success, the same analysis as for a session file decides whether it recovered a failure,
-//! and what cured it. The trace is short: most failures are never recovered from, and each step
+//! and what fixed it. The trace is short: most failures are never recovered from, and each step
 //! costs a write.
 
 use serde::{Deserialize, Serialize};

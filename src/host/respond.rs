@@ -7,7 +7,7 @@ use crate::hints::budget::within;
 use crate::hints::failure::project_of;
 use crate::hints::hint::{Hint, MAX_HINTS};
 use crate::hints::rendering::{STATEMENT_BEFORE, render_blocks, statement};
-use crate::hints::{BeforeCall, Here, HintOptions, HintService, Warning, Which};
+use crate::hints::{BeforeCall, Here, HintOptions, HintService, RuleFilter, Warning};
 use crate::learning::at_once::learn_at_once;
 use crate::model::{CheckAction, Kind, Step, Trust};
 use crate::workspace::Error;
@@ -28,7 +28,7 @@ pub fn respond(
     }
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
     let noted = if !host.takes_notes_before() && is_after {
-        note(&warning(&session, event, adviser, Which::Notes)?.rules)
+        note(&warning(&session, event, adviser, RuleFilter::Notes)?.rules)
     } else {
         String::new()
     };
@@ -85,12 +85,12 @@ fn before_tool(
     session: &str,
     adviser: &HintService<'_>,
 ) -> Result<Option<String>, Error> {
-    let which = if host.takes_notes_before() {
-        Which::All
+    let filter = if host.takes_notes_before() {
+        RuleFilter::All
     } else {
-        Which::Decisions
+        RuleFilter::Decisions
     };
-    let Warning { action, rules } = warning(session, event, adviser, which)?;
+    let Warning { action, rules } = warning(session, event, adviser, filter)?;
     let is_decided = !rules.is_empty() && action != CheckAction::Note;
     if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
@@ -114,7 +114,7 @@ fn warning(
     session: &str,
     event: &Event,
     adviser: &HintService<'_>,
-    which: Which,
+    filter: RuleFilter,
 ) -> Result<Warning, Error> {
     let step = Step {
         tool: event.tool.clone().unwrap_or_default(),
@@ -126,7 +126,7 @@ fn warning(
         step: &step,
         code: &|| event.clean_input(),
         session,
-        which,
+        filter,
     })
 }
 

@@ -6,7 +6,7 @@ use std::thread;
 use crate::search::{Attributes, Builder};
 use crate::store::Positions;
 
-use super::held::Held;
+use super::held::IndexedSegment;
 use super::{Error, NewEntry, Progress, readable};
 
 /// Number of records per worker between two progress reports.
@@ -20,7 +20,7 @@ pub(crate) fn analyse(
     files: &[Positions],
     new_entries: &[NewEntry],
     progress: Progress<'_>,
-) -> Result<Vec<Held>, Error> {
+) -> Result<Vec<IndexedSegment>, Error> {
     let share = new_entries
         .len()
         .div_ceil(workers(new_entries.len()))
@@ -67,7 +67,7 @@ pub(super) fn workers(records: usize) -> usize {
 /// Result of one thread so far.
 #[derive(Debug, Default)]
 struct Work {
-    done: Vec<Held>,
+    done: Vec<IndexedSegment>,
     builder: Builder,
     places: Vec<u32>,
 }
@@ -92,11 +92,12 @@ impl Work {
         let builder = std::mem::take(&mut self.builder);
         let places = std::mem::take(&mut self.places);
         if !builder.is_empty() {
-            self.done.push(Held::new(builder.segment(), places));
+            self.done
+                .push(IndexedSegment::new(builder.segment(), places));
         }
     }
 
-    fn finish(mut self) -> Vec<Held> {
+    fn finish(mut self) -> Vec<IndexedSegment> {
         self.close();
         self.done
     }

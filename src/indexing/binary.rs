@@ -4,7 +4,7 @@ use crate::platform::parallel::each;
 use crate::search::{BinaryVectors, binary_vectors};
 
 use super::Index;
-use super::held::{Bytes, Held, Meaning};
+use super::held::{Bytes, IndexedSegment, SegmentVectors};
 use super::manifest::binary_name;
 
 /// Minimum number of vectors of an index, and of a segment: below, comparing all is as fast.
@@ -19,11 +19,11 @@ impl Index {
     }
 
     fn add_binary_from(&mut self, many: usize, large: usize) {
-        let vectors = |held: &Held| held.filled(self.embedding.as_ref());
+        let vectors = |held: &IndexedSegment| held.filled(self.embedding.as_ref());
         if self.segments.iter().map(vectors).sum::<usize>() < many {
             return;
         }
-        let lacks = |held: &Held| held.lacks_binary(large);
+        let lacks = |held: &IndexedSegment| held.lacks_binary(large);
         let lacks: Vec<bool> = self.segments.iter().map(lacks).collect();
         if !lacks.contains(&true) {
             return;
@@ -62,10 +62,10 @@ impl Index {
     }
 }
 
-impl Held {
+impl IndexedSegment {
     /// Returns true for a large saved segment in which every document has a vector.
     fn lacks_binary(&self, large: usize) -> bool {
-        let of_file = |meaning: &&Meaning| {
+        let of_file = |meaning: &&SegmentVectors| {
             matches!(meaning.slots, Bytes::File(_)) && meaning.filled >= self.places.len()
         };
         let vectors = self.vectors.as_ref().filter(of_file);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::model::Kind;
 
-use super::held::Held;
+use super::held::IndexedSegment;
 use super::places::GONE;
 use super::{Error, Index, NewEntry};
 
@@ -41,7 +41,11 @@ impl Index {
 
 /// Finds the documents of a kind by their keys: each gets the place of its record, or none. Returns
 /// the places without a document.
-fn recognise(segments: &mut [Held], kind: usize, keys: &[(u32, u64)]) -> Result<Vec<u32>, Error> {
+fn recognise(
+    segments: &mut [IndexedSegment],
+    kind: usize,
+    keys: &[(u32, u64)],
+) -> Result<Vec<u32>, Error> {
     let mut by_key: HashMap<u64, u32> = HashMap::with_capacity(keys.len());
     // Of equal entries all but one stay unknown, and get documents of their own.
     by_key.extend(keys.iter().map(|(place, key)| (*key, *place)));

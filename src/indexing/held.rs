@@ -47,7 +47,7 @@ impl SlotSource for Bytes {
 
 /// Vectors of one embedder for the documents of a segment; some may be missing.
 #[derive(Debug)]
-pub(crate) struct Meaning {
+pub(crate) struct SegmentVectors {
     pub(crate) slots: Bytes,
     /// Embedder of the vectors.
     pub(crate) embedding: Embedding,
@@ -59,10 +59,10 @@ pub(crate) struct Meaning {
 
 /// Segment with the places of its records and with its vectors.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct IndexedSegment {
     pub(crate) words: Bytes,
     pub(crate) places: Places,
-    pub(crate) vectors: Option<Meaning>,
+    pub(crate) vectors: Option<SegmentVectors>,
     /// Table of the inputs; made on first use.
     pub(crate) inputs: Option<Bytes>,
     /// Files of the segment; `None` if it was never saved.
@@ -75,7 +75,7 @@ pub(crate) struct Held {
     windows: OnceLock<SlotLayout>,
 }
 
-impl Held {
+impl IndexedSegment {
     /// Creates a segment that is in no file yet.
     pub(crate) fn new(words: Vec<u8>, places: Vec<u32>) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Held {
             return None;
         }
         let vectors = files.vectors.as_ref().and_then(|vectors| {
-            Some(Meaning {
+            Some(SegmentVectors {
                 slots: Bytes::File(derived.map(&vectors.name())?),
                 embedding: vectors.embedding()?,
                 filled: vectors.filled,
@@ -134,13 +134,13 @@ impl Held {
     }
 
     /// Vectors of a file with one for each document, from before windows: those of short documents.
-    fn widened(&self) -> Option<Meaning> {
+    fn widened(&self) -> Option<SegmentVectors> {
         let vectors = self.vectors.as_ref()?;
         let embedding = &vectors.embedding;
         let name = &embedding.name;
         let old = Slots::open(&vectors.slots, name, embedding.dimensions, &self.singles)?;
         let (slots, filled) = widened(old, self.layout(embedding), embedding);
-        Some(Meaning {
+        Some(SegmentVectors {
             slots: Bytes::Own(slots),
             embedding: embedding.clone(),
             filled,

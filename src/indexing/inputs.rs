@@ -8,7 +8,7 @@ use crate::search::{Flags, InputRow, InputTable, InputTableBuilder, Inputs, Term
 use crate::store::{Entry, Positions};
 
 use super::analyse::workers;
-use super::held::{Bytes, Held};
+use super::held::{Bytes, IndexedSegment};
 use super::manifest::inputs_name;
 use super::places::GONE;
 use super::{Error, Index};
@@ -25,13 +25,13 @@ impl Index {
     }
 
     /// Makes the tables of some segments in memory, in parallel.
-    pub(super) fn make_inputs(&mut self, of: fn(&Held) -> bool) -> Result<(), Error> {
+    pub(super) fn make_inputs(&mut self, of: fn(&IndexedSegment) -> bool) -> Result<(), Error> {
         let files = &self.files;
         let segments = self.segments.iter_mut();
-        let mut missing: Vec<&mut Held> = segments.filter(|held| of(held)).collect();
+        let mut missing: Vec<&mut IndexedSegment> = segments.filter(|held| of(held)).collect();
         let documents = missing.iter().map(|held| held.places.len()).sum();
         let share = missing.len().div_ceil(workers(documents)).max(1);
-        let make = |some: &mut [&mut Held]| -> Result<(), Error> {
+        let make = |some: &mut [&mut IndexedSegment]| -> Result<(), Error> {
             for held in some {
                 held.inputs = Some(Bytes::Own(table(held, files)?));
             }
@@ -49,7 +49,7 @@ impl Index {
 
     /// Saves the new tables of saved segments.
     fn save_inputs(&mut self) {
-        let is_new = |held: &Held| {
+        let is_new = |held: &IndexedSegment| {
             let own = matches!(held.inputs, Some(Bytes::Own(_)));
             own && !held.has_gone() && held.files.is_some()
         };
@@ -84,7 +84,11 @@ impl Index {
         examples: &[Vec<(Term, u32)>],
     ) -> Result<Inputs<'_>, Damaged> {
         // The tables have the same numbers as the segments.
-        let tables: Option<Vec<_>> = self.segments.iter().map(Held::input_table).collect();
+        let tables: Option<Vec<_>> = self
+            .segments
+            .iter()
+            .map(IndexedSegment::input_table)
+            .collect();
         Inputs::new(tables.ok_or(Damaged)?, skill, examples)
     }
 
@@ -103,7 +107,7 @@ impl Index {
     }
 }
 
-impl Held {
+impl IndexedSegment {
     fn input_table(&self) -> Option<InputTable<'_>> {
         InputTable::open(self.inputs.as_ref()?)
     }
@@ -123,7 +127,7 @@ impl Held {
 }
 
 /// Makes the table of a segment.
-fn table(held: &Held, files: &[Positions]) -> Result<Vec<u8>, Error> {
+fn table(held: &IndexedSegment, files: &[Positions]) -> Result<Vec<u8>, Error> {
     let segment = held.segment()?;
     segment.verify()?;
     let mut builder = InputTableBuilder::default();

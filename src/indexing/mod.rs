@@ -46,7 +46,7 @@ use crate::store::{Derived, Entry, Positions, Scoped, Standing};
 use crate::workspace::Error;
 use crate::workspace::document::{document, is_episode};
 
-use held::Held;
+use held::IndexedSegment;
 use manifest::List;
 
 pub(crate) use multi_index::MultiIndex;
@@ -68,7 +68,7 @@ pub(crate) struct Index {
     embedding: Option<Embedding>,
     /// Entries by kind, in the order of [`Kind::ALL`].
     files: Vec<Positions>,
-    segments: Vec<Held>,
+    segments: Vec<IndexedSegment>,
     /// List as saved.
     list: List,
 }
@@ -88,7 +88,7 @@ impl Index {
                 break;
             };
             let held = each(&list.segments, list.segments.len() >= MANY, |files| {
-                Held::open(&derived, files)
+                IndexedSegment::open(&derived, files)
             });
             if let Some(segments) = held.into_iter().collect::<Option<Vec<_>>>() {
                 loaded = Some((list, segments));
@@ -152,7 +152,7 @@ impl Index {
 
     /// Returns true if every saved document has a vector of any embedder: then few are missing.
     pub(crate) fn has_all_vectors(&self) -> bool {
-        let full = |held: &Held| held.filled(held.embedding()) >= held.places.len();
+        let full = |held: &IndexedSegment| held.filled(held.embedding()) >= held.places.len();
         !self.segments.is_empty() && self.segments.iter().all(full)
     }
 
@@ -180,13 +180,14 @@ impl Index {
 
     /// Number of documents without a vector of the current embedder.
     pub(crate) fn without_vector(&self) -> usize {
-        let missing = |held: &Held| held.places.len() - held.filled(self.embedding.as_ref());
+        let missing =
+            |held: &IndexedSegment| held.places.len() - held.filled(self.embedding.as_ref());
         self.segments.iter().map(missing).sum()
     }
 
     /// Returns true if all changes are in files.
     pub(crate) fn is_saved(&self) -> bool {
-        let saved = |held: &Held| {
+        let saved = |held: &IndexedSegment| {
             let vectors = held.vectors.as_ref().map(|vectors| &vectors.slots);
             let own = matches!(vectors, Some(held::Bytes::Own(_)));
             held.files.as_ref().is_some_and(|files| {
@@ -198,7 +199,7 @@ impl Index {
 
     /// Size in bytes.
     pub(crate) fn bytes(&self) -> u64 {
-        let size = |held: &Held| {
+        let size = |held: &IndexedSegment| {
             let vectors = held.vectors.as_ref();
             let vectors = vectors.map_or(0, |vectors| {
                 vectors.slots.len() + vectors.binary.as_ref().map_or(0, |bytes| bytes.len())
@@ -213,11 +214,11 @@ impl Index {
     fn parts(
         &self,
         filter: &Filter,
-        some: impl Fn(&Held) -> bool + Sync,
+        some: impl Fn(&IndexedSegment) -> bool + Sync,
     ) -> Result<Vec<Part<'_>>, Damaged> {
         let embedding = self.embedding.as_ref();
         let part = |held| -> Result<Part<'_>, Damaged> {
-            let held: &Held = held;
+            let held: &IndexedSegment = held;
             let segment = held.segment()?;
             segment.verify_for_ranking()?;
             let admitted = if !some(held) {

@@ -16,11 +16,11 @@ use crate::model::Kind;
 /// Indexes, this memory's own first.
 #[derive(Debug)]
 pub(crate) struct MultiIndex {
-    shelves: Vec<Shelf>,
+    by_origin: Vec<OriginIndex>,
 }
 
 #[derive(Debug)]
-struct Shelf {
+struct OriginIndex {
     /// Origin of the remote records; `None` for this workspace.
     origin: Option<String>,
     index: Index,
@@ -29,25 +29,25 @@ struct Shelf {
 impl MultiIndex {
     /// Opens all indexes as saved. They must be updated before use.
     pub(crate) fn open(store: &Scoped) -> Result<Self, Error> {
-        let mut shelves = vec![Shelf {
+        let mut by_origin = vec![OriginIndex {
             origin: None,
             index: Index::open(store)?,
         }];
         for pulled in store.others() {
-            shelves.push(Shelf {
+            by_origin.push(OriginIndex {
                 index: Index::open(&pulled.store)?,
                 origin: Some(pulled.origin),
             });
         }
-        Ok(Self { shelves })
+        Ok(Self { by_origin })
     }
 
     fn indexes(&self) -> impl Iterator<Item = &Index> {
-        self.shelves.iter().map(|shelf| &shelf.index)
+        self.by_origin.iter().map(|one| &one.index)
     }
 
     fn indexes_mut(&mut self) -> impl Iterator<Item = &mut Index> {
-        self.shelves.iter_mut().map(|shelf| &mut shelf.index)
+        self.by_origin.iter_mut().map(|one| &mut one.index)
     }
 
     /// Brings all of them up to date; see [`Index::update`].
@@ -122,8 +122,8 @@ impl MultiIndex {
     }
 
     /// Stamp of existing vectors from this embedder, of any size.
-    pub(crate) fn stamp_of(&self, maker: &Embedder) -> Option<Embedding> {
-        self.indexes().find_map(|index| index.stamp_of(maker))
+    pub(crate) fn stamp_of(&self, embedder: &Embedder) -> Option<Embedding> {
+        self.indexes().find_map(|index| index.stamp_of(embedder))
     }
 
     /// Drops the vectors of other embedders.
@@ -138,12 +138,12 @@ impl MultiIndex {
         query: &str,
         filter: &Filter,
         limit: usize,
-        maker: &Embedder,
+        embedder: &Embedder,
     ) -> Result<usize, Error> {
         let mut made = 0;
         for index in self.indexes_mut() {
             if made < limit && index.without_vector() > 0 {
-                made += index.fill_missing(query, filter, limit - made, maker)?;
+                made += index.fill_missing(query, filter, limit - made, embedder)?;
             }
         }
         Ok(made)
@@ -171,11 +171,11 @@ impl MultiIndex {
         place: usize,
     ) -> Result<Option<(Option<&str>, Document)>, Error> {
         let mut part = part;
-        for shelf in &self.shelves {
-            let held = shelf.index.segments.len();
+        for one in &self.by_origin {
+            let held = one.index.segments.len();
             if part < held {
-                let document = shelf.index.record(part, place)?;
-                return Ok(document.map(|document| (shelf.origin.as_deref(), document)));
+                let document = one.index.record(part, place)?;
+                return Ok(document.map(|document| (one.origin.as_deref(), document)));
             }
             part -= held;
         }

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use crate::search::{Damaged, merge, slot_width, slots_header};
 use crate::store::DerivedWriter;
 
-use super::held::{Bytes, Held, Meaning};
+use super::held::{Bytes, IndexedSegment, SegmentVectors};
 use super::manifest::{Covered, Files, List, Vectors, inputs_name, places_name, words_name};
 use super::places::GONE;
 use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
@@ -141,7 +141,7 @@ impl Index {
                         None => bytes.resize(bytes.len() + length(document), 0),
                     }
                 }
-                held.vectors = Some(Meaning {
+                held.vectors = Some(SegmentVectors {
                     slots: Bytes::Own(bytes),
                     embedding: embedding.clone(),
                     filled,
@@ -155,7 +155,7 @@ impl Index {
     /// Merges small segments, newest first, and drops the documents of deleted records.
     fn merge_small(&mut self) -> Result<(), Damaged> {
         let mut segments = std::mem::take(&mut self.segments);
-        let mut merged: Vec<Held> = Vec::new();
+        let mut merged: Vec<IndexedSegment> = Vec::new();
         while let Some(last) = segments.pop() {
             let mut size = last.places.len();
             let mut embedding = last.embedding().cloned();
@@ -171,7 +171,7 @@ impl Index {
                 group.extend(segments.pop());
             }
             group.reverse();
-            if group.len() > 1 || group.iter().any(Held::has_gone) {
+            if group.len() > 1 || group.iter().any(IndexedSegment::has_gone) {
                 let one = Self::one_of(&group)?;
                 merged.extend((one.places.len() > 0).then_some(one));
             } else {
@@ -183,9 +183,9 @@ impl Index {
         Ok(())
     }
 
-    fn one_of(group: &[Held]) -> Result<Held, Damaged> {
-        let kept: Vec<Vec<bool>> = group.iter().map(Held::kept).collect();
-        let segments: Result<Vec<_>, _> = group.iter().map(Held::segment).collect();
+    fn one_of(group: &[IndexedSegment]) -> Result<IndexedSegment, Damaged> {
+        let kept: Vec<Vec<bool>> = group.iter().map(IndexedSegment::kept).collect();
+        let segments: Result<Vec<_>, _> = group.iter().map(IndexedSegment::segment).collect();
         let parts: Vec<_> = segments?
             .into_iter()
             .zip(kept.iter().map(Vec::as_slice))
@@ -193,9 +193,9 @@ impl Index {
         let words = merge(&parts)?;
         let places = group.iter().flat_map(|held| held.places.iter());
         let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
-        let mut one = Held::new(words, places);
-        one.inputs = Held::merged_inputs(group);
-        if let Some(embedding) = group.iter().find_map(Held::embedding) {
+        let mut one = IndexedSegment::new(words, places);
+        one.inputs = IndexedSegment::merged_inputs(group);
+        if let Some(embedding) = group.iter().find_map(IndexedSegment::embedding) {
             let mut bytes = header(embedding, one.layout(embedding).slots()).to_vec();
             let mut all = 0;
             for held in group {
@@ -203,7 +203,7 @@ impl Index {
                 bytes.extend(slots);
                 all += filled;
             }
-            one.vectors = (all > 0).then(|| Meaning {
+            one.vectors = (all > 0).then(|| SegmentVectors {
                 slots: Bytes::Own(bytes),
                 embedding: embedding.clone(),
                 filled: all,
@@ -214,7 +214,7 @@ impl Index {
     }
 }
 
-impl Held {
+impl IndexedSegment {
     /// Writes the parts that are not saved yet or have changed; `None` on failure.
     fn save(&mut self, writer: &DerivedWriter, list: &mut List) -> Option<Files> {
         let mut files = if let Some(files) = self.files.take() {

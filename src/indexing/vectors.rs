@@ -2,7 +2,7 @@
 
 use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width, texts_of};
 
-use super::held::{Bytes, Held, Meaning};
+use super::held::{Bytes, IndexedSegment, SegmentVectors};
 use super::manifest::{List, Vectors};
 use super::{Error, Index};
 use crate::embedder::Embedder;
@@ -22,9 +22,9 @@ impl Index {
     }
 
     /// Stamp of existing vectors from this embedder, of any size.
-    pub(crate) fn stamp_of(&self, maker: &Embedder) -> Option<Embedding> {
-        let mut stamps = self.segments.iter().filter_map(Held::embedding);
-        let own = stamps.find(|stamp| **stamp == maker.embedding_of(stamp.dimensions));
+    pub(crate) fn stamp_of(&self, embedder: &Embedder) -> Option<Embedding> {
+        let mut stamps = self.segments.iter().filter_map(IndexedSegment::embedding);
+        let own = stamps.find(|stamp| **stamp == embedder.embedding_of(stamp.dimensions));
         own.cloned()
     }
 
@@ -61,16 +61,16 @@ impl Index {
         query: &str,
         filter: &Filter,
         limit: usize,
-        maker: &Embedder,
+        embedder: &Embedder,
     ) -> Result<usize, Error> {
         let asked = self.embedding.as_ref();
-        let own = |held: &Held| !held.is_of_another(asked);
+        let own = |held: &IndexedSegment| !held.is_of_another(asked);
         let missing = Ranker::new(self.parts(filter, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         let (mut counts, mut total) = (Vec::new(), 0);
         for document in &missing {
             let (part, place) = self.place(*document).ok_or(Error::Index)?;
-            let count = self.vectors_of(part, place, maker)?;
+            let count = self.vectors_of(part, place, embedder)?;
             // The windows of long texts count too, but one document always gets its vectors.
             if total > 0 && total + count > limit {
                 break;
@@ -86,14 +86,14 @@ impl Index {
             .zip(&counts)
             .flat_map(|(text, count)| texts_of(text, *count))
             .collect();
-        let mut vectors = maker.embed(&texts)?.into_iter();
+        let mut vectors = embedder.embed(&texts)?.into_iter();
         let Some(found) = vectors.as_slice().first().map(Vec::len) else {
             return Ok(0);
         };
         let embedding = self.embedding.clone();
-        let embedding = embedding.unwrap_or_else(|| maker.embedding_of(found));
+        let embedding = embedding.unwrap_or_else(|| embedder.embedding_of(found));
         if found != embedding.dimensions {
-            return Err(maker.other_size(found, embedding.dimensions).into());
+            return Err(embedder.other_size(found, embedding.dimensions).into());
         }
         let of_document = |count| vectors.by_ref().take(count).collect();
         let vectors = counts.into_iter().map(of_document);
@@ -104,10 +104,10 @@ impl Index {
     }
 
     /// Number of vectors that an embedder makes of a document.
-    fn vectors_of(&self, part: usize, place: usize, maker: &Embedder) -> Result<usize, Error> {
+    fn vectors_of(&self, part: usize, place: usize, embedder: &Embedder) -> Result<usize, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
         // The number of dimensions does not matter.
-        let layout = held.layout(&maker.embedding_of(0));
+        let layout = held.layout(&embedder.embedding_of(0));
         Ok(layout.of_document(place).len().max(1))
     }
 
@@ -161,7 +161,7 @@ impl Index {
             });
             let filled = before + slots.len();
             if let Some((vectors, map)) = saved {
-                held.vectors = Some(Meaning {
+                held.vectors = Some(SegmentVectors {
                     slots: Bytes::File(map),
                     embedding: embedding.clone(),
                     filled,
@@ -197,7 +197,7 @@ impl Index {
 fn reserve(
     writer: &crate::store::DerivedWriter,
     list: &mut List,
-    held: &Held,
+    held: &IndexedSegment,
     embedding: &Embedding,
 ) -> Option<Vectors> {
     let vectors = Vectors {
@@ -217,7 +217,7 @@ fn reserve(
         .then_some(vectors)
 }
 
-impl Held {
+impl IndexedSegment {
     /// Sets slots in memory only.
     fn fill_own(&mut self, slots: &[(usize, Vec<u8>)], embedding: &Embedding, filled: usize) {
         let width = slot_width(embedding.dimensions);
@@ -235,7 +235,7 @@ impl Held {
                 room.copy_from_slice(slot);
             }
         }
-        self.vectors = Some(Meaning {
+        self.vectors = Some(SegmentVectors {
             slots: Bytes::Own(bytes),
             embedding: embedding.clone(),
             filled,

@@ -16,7 +16,7 @@ use crate::search::{
 use crate::embedder::Embedder;
 use crate::embedder::Embedding;
 use crate::embedder::config::{EmbedderConfig, Patience};
-use crate::engine::find::with_kin;
+use crate::engine::find::with_related_terms;
 use crate::learn::rewrite::Rewrite;
 use crate::workspace::Error;
 
@@ -126,12 +126,12 @@ pub fn evaluate(
         let vector = model.as_ref().map(|model| model.embed(&[text]));
         let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
         let ranker = indexed.get(&name).map(Index::ranker);
-        let kin = match (&ranker, rewrite) {
-            (Some(ranker), Rewrite::Offline) => with_kin(ranker, text)?,
+        let related = match (&ranker, rewrite) {
+            (Some(ranker), Rewrite::Offline) => with_related_terms(ranker, text)?,
             _ => None,
         };
         let asked = Asked {
-            text: kin.as_deref().unwrap_or(text),
+            text: related.as_deref().unwrap_or(text),
             vector: vector.as_deref(),
             fusion,
             floor: None,

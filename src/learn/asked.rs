@@ -10,7 +10,7 @@ use regex_lite::Regex;
 use crate::guard::{self, Clean};
 use crate::model::{Remark, Speaker};
 
-use super::cure::people::without_people;
+use super::fix::people::without_people;
 
 /// Maximum length in bytes.
 const LONGEST: usize = 200;

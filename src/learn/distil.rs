@@ -9,10 +9,10 @@ use crate::guard::Clean;
 use crate::model::Step;
 
 use super::asked;
-use super::cure::{self, NoCure, NoHint};
+use super::fix::{self, NoFix, NoHint};
 use super::goal::Goal;
 pub use super::procedure_words::ProcedureData;
-use super::procedure_words::{Told, plural};
+use super::procedure_words::{EpisodeTexts, plural};
 use super::recover::Episode;
 
 /// Maximum length of code in a fix, in bytes.
@@ -58,7 +58,7 @@ pub struct Recovery {
 pub struct NoLesson {
     /// Reason.
     pub reason: NoHint,
-    /// Recovery to keep for people; `None` if nothing was cured.
+    /// Recovery to keep for people; `None` if nothing was fixed.
     pub recovery: Option<Box<Recovery>>,
 }
 
@@ -104,19 +104,19 @@ pub fn distil(
     if episode.error_key.is_empty() {
         return Err(NoHint::NoError.into());
     }
-    let (cure, reason) = match cure::find(episode, steps, &code) {
-        Ok(cure) => (cure, None),
-        Err(NoCure { reason, cure }) => {
-            let cure = cure.ok_or(reason)?;
-            (cure, Some(reason))
+    let (found, reason) = match fix::find(episode, steps, &code) {
+        Ok(found) => (found, None),
+        Err(NoFix { reason, fix }) => {
+            let found = fix.ok_or(reason)?;
+            (found, Some(reason))
         }
     };
     let goal = keep(&episode.goal).into_string();
-    let error = keep(&cure::people::without_people(&episode.error_line)).into_string();
+    let error = keep(&fix::people::without_people(&episode.error_line)).into_string();
     let error_key = keep(&episode.error_key).into_string();
-    let failing = keep(&cure.failing);
-    let call = keep(&cure.working);
-    let changes: Vec<(bool, Clean<'_>)> = cure
+    let failing = keep(&found.failing);
+    let call = keep(&found.working);
+    let changes: Vec<(bool, Clean<'_>)> = found
         .changes
         .iter()
         .filter_map(|c| at(*c).ok())
@@ -131,8 +131,8 @@ pub fn distil(
     let recovery = Recovery {
         error_key: error_key.clone(),
         error_line: error.clone(),
-        subject: cure.subject,
-        is_local: cure.is_local,
+        subject: found.subject,
+        is_local: found.is_local,
         tool: goal.clone(),
         fix: FixText {
             failing_code: failing.cut(MAX_CODE),
@@ -146,7 +146,7 @@ pub fn distil(
             recovery: Some(Box::new(recovery)),
         });
     }
-    let told = Told {
+    let told = EpisodeTexts {
         goal: &goal,
         error: &error,
         error_key: &error_key,
@@ -170,7 +170,7 @@ fn prints_content(step: &Step) -> bool {
 /// Call as a person would write it, without the names of home directories and the addresses of
 /// people.
 pub(crate) fn code(step: &Step) -> String {
-    cure::people::without_people(&call(step))
+    fix::people::without_people(&call(step))
 }
 
 fn call(step: &Step) -> String {

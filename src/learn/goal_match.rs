@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::cure::subject::names;
+use super::fix::subject::names;
 use super::goal::{Goal, Kind};
 use super::shell::basename;
 use super::shell_command::Run;

@@ -1,7 +1,7 @@
 //! The eight fields of a procedure, in words of the trace.
 //!
 //! Every word comes from the calls, the error and the user, or says how they differ
-//! (`cure/change`). Nothing guesses what an error means: the root cause is what the failing call
+//! (`fix/change`). Nothing guesses what an error means: the root cause is what the failing call
 //! lacked, and the error message.
 
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::guard::Clean;
 use crate::model::Step;
 
-use super::cure::change::Change;
+use super::fix::change::Change;
 use super::recover::Episode;
 
 /// Maximum length of a step, in bytes.
@@ -34,7 +34,7 @@ pub struct ProcedureData {
 
 /// Redacted texts of an episode.
 #[derive(Debug)]
-pub(super) struct Told<'a> {
+pub(super) struct EpisodeTexts<'a> {
     /// Name of the goal: `cargo test`.
     pub(super) goal: &'a str,
     pub(super) error: &'a str,
@@ -49,7 +49,7 @@ pub(super) struct Told<'a> {
     pub(super) call: &'a Clean<'a>,
 }
 
-impl Told<'_> {
+impl EpisodeTexts<'_> {
     /// Returns the fields of the procedure.
     pub(super) fn procedure(&self, episode: &Episode, failed: &Step) -> ProcedureData {
         let (goal, error_key) = (self.goal, self.error_key);

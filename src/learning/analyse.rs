@@ -10,7 +10,7 @@ use crate::llm::{Llm, OnProgress, Request};
 use crate::model::{Fix, Kind, Procedure};
 use crate::store::Selection;
 
-use super::learn::kept;
+use super::learn::redacted;
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::providers::Chosen;
@@ -112,7 +112,7 @@ pub async fn analyse(
             }
         };
         cost = cost.zip(reply.cost_usd).map(|(a, b)| a + b);
-        match analyse::accept(procedure.data.get(), &reply.text, &kept) {
+        match analyse::accept(procedure.data.get(), &reply.text, &redacted) {
             Ok(Some(data)) => {
                 let changes = [("data", raw(&data)?), ("distilled_by", raw(&reply.model)?)];
                 workspace.writer()?.update(Kind::Procedure, id, &changes)?;

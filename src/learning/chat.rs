@@ -15,7 +15,7 @@ use crate::rules::passed_on::UNUSED;
 use crate::store::{Selection, Writer};
 use crate::workspace::{Error, stamp};
 
-use super::learn::{clean, kept};
+use super::learn::{clean, redacted};
 
 /// Maximum length of the last call, in bytes.
 const AFTER: usize = 120;
@@ -55,7 +55,7 @@ impl Listener {
         if self.project.is_none() {
             let path = step.cwd.as_deref().unwrap_or_default();
             let name = path.trim_end_matches('/').rsplit('/').next();
-            self.project = name.filter(|name| !name.is_empty()).map(kept);
+            self.project = name.filter(|name| !name.is_empty()).map(redacted);
         }
     }
 
@@ -107,7 +107,7 @@ pub(crate) fn hear(message: &str, project: &str) -> Option<Heard> {
         proposal,
         turn: RUNNING,
         after: String::new(),
-        workspace: kept(project),
+        workspace: redacted(project),
     })
 }
 
@@ -150,13 +150,13 @@ pub(super) fn store_heard(
     for heard in heard {
         let proposal = heard.proposal;
         let said = Said {
-            quote: kept(&proposal.quote),
-            session: kept(session),
+            quote: redacted(&proposal.quote),
+            session: redacted(session),
             workspace: heard.workspace,
             turn: heard.turn,
             after: heard.after,
         };
-        let text = kept(&proposal.rule);
+        let text = redacted(&proposal.rule);
         let key = words(&text);
         let known = rules.iter_mut().find(|rule| words(&rule.rule) == key);
         let rule = match (known, writer.as_deref_mut()) {

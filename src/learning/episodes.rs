@@ -4,13 +4,13 @@
 //! It is never a hint before a person approves it. The newest [`MOST`] stay. An older one is removed
 //! for good; its tombstone keeps it from coming back when its session is read again.
 //!
-//! Deliberately absent: episodes without a cure (a retry, an error that stayed), and similarity.
+//! Deliberately absent: episodes without a fix (a retry, an error that stayed), and similarity.
 //! Two edits of one place that are alike are still two.
 
 use chrono::{DateTime, Utc};
 
-use crate::learn::cure::NoHint;
 use crate::learn::distil::Recovery;
+use crate::learn::fix::NoHint;
 use crate::model::{EPISODE, Fix, Kind, Origin, Record as _};
 use crate::store::Writer;
 use crate::workspace::{Error, stamp};
@@ -45,7 +45,7 @@ pub(crate) fn store_episode(
         no_hint: reason.name().to_owned(),
         ..fix_of(recovery, origin, &stamp(now))
     };
-    let is_gone = |content: &str| known.buried.has_content(Kind::Fix, content);
+    let is_gone = |content: &str| known.forgotten.has_content(Kind::Fix, content);
     if is_gone(&fix.content()) || is_gone(&marked(&fix)) {
         return Ok(());
     }

@@ -55,7 +55,7 @@ pub(crate) fn clean(text: &str) -> Clean<'static> {
 }
 
 /// Redacts a session text, uncut.
-pub(crate) fn kept(text: &str) -> String {
+pub(crate) fn redacted(text: &str) -> String {
     clean(text).into_string()
 }
 
@@ -170,7 +170,7 @@ fn take(
         let mut stored = Stored::default();
         for found in &session.found {
             let origin = Origin {
-                session: kept(&session_id),
+                session: redacted(&session_id),
                 workspace: found.workspace.clone(),
                 step: found.episode.fail_step as u64,
                 live: false,
@@ -240,7 +240,7 @@ fn note_learned(
         format!(
             "{}/{}",
             format.map_or("session", Format::name),
-            kept(session)
+            redacted(session)
         )
     };
     let named = options

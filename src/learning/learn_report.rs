@@ -3,13 +3,13 @@
 use serde::Serialize;
 
 use super::chat::CandidateReport;
-use super::learn::kept;
+use super::learn::redacted;
 use super::session_files::Found;
 use crate::learn::distil::FixText;
 use crate::model::BrokenLine;
 use crate::transcript::Format;
 
-/// Outcome of [`learn()`].
+/// Outcome of [`learn()`](super::learn()).
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct LearnReport {
     /// Session files read, in path order; files that are unchanged since they were processed are
@@ -111,7 +111,7 @@ impl EpisodeReport {
             fail_native_id: found.fail_native_id,
             success_native_id: found.success_native_id,
             tool: found.tool,
-            error_key: kept(&found.episode.error_key),
+            error_key: redacted(&found.episode.error_key),
             root_cause,
             fix,
             no_fix: none.as_ref().map(|none| none.reason.name()),

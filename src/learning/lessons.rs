@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use crate::guard;
-use crate::learn::cure::difference::Difference;
 use crate::learn::distil::{self, Lesson, Recovery};
+use crate::learn::fix::difference::Difference;
 use crate::model::{Fix, Kind, Origin, PROJECT_SCOPE, Procedure, Record as _, Verdict};
 use crate::store::{ForgottenRecords, Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
@@ -46,7 +46,7 @@ pub(crate) fn store_lesson(
         return Ok(());
     }
     let mut fix = fix_of(&lesson.recovery, origin.clone(), &seen);
-    if known.buried.has_content(Kind::Fix, &fix.content()) {
+    if known.forgotten.has_content(Kind::Fix, &fix.content()) {
         stored.forgotten += 1;
         return Ok(());
     }
@@ -65,7 +65,7 @@ pub(crate) fn store_lesson(
     };
     // The procedure of a fix that stays may have been removed alone.
     if !known
-        .buried
+        .forgotten
         .has_content(Kind::Procedure, &procedure.content())
     {
         let id = match known.alone(writer, &procedure)? {
@@ -91,7 +91,7 @@ pub(crate) struct Known {
     of_error: HashMap<(String, String), Vec<(usize, String)>>,
     /// Fixes seen again in this session, and whether to count them up.
     seen: BTreeMap<usize, bool>,
-    pub(super) buried: ForgottenRecords,
+    pub(super) forgotten: ForgottenRecords,
     /// Procedures without a fix; read at the first new lesson.
     alone: Option<Vec<Procedure>>,
 }
@@ -102,7 +102,7 @@ impl Known {
             fixes: Vec::new(),
             of_error: HashMap::new(),
             seen: BTreeMap::new(),
-            buried: writer.store().all_forgotten()?,
+            forgotten: writer.store().all_forgotten()?,
             alone: None,
         };
         let all = writer.store().list::<Fix>(&Selection::default())?;

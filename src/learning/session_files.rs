@@ -9,8 +9,8 @@ use chrono::DateTime;
 
 use crate::guard::Clean;
 use crate::learn::asked::asked;
-use crate::learn::cure::NoHint;
 use crate::learn::distil::{self, Lesson, NoLesson, Recovery};
+use crate::learn::fix::NoHint;
 use crate::learn::recover::{self, Episode};
 use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;

@@ -146,7 +146,7 @@ fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
 fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
     let ids = |kind| -> Result<HashSet<String>, Error> {
         // References to deleted records are intended.
-        let mut ids = store.buried_ids(kind)?;
+        let mut ids = store.tombstone_ids(kind)?;
         store.each_entry(kind, &Selection::default(), &mut |entry| {
             ids.insert(entry.id);
         })?;

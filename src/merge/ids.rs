@@ -65,15 +65,15 @@ impl Ids {
         let (of_base, of_ours) = (births(base), births(ours));
         let mut taken = Taken::default();
         let mut here: HashSet<(Kind, &str)> = HashSet::new();
-        let (buried_base, buried) = (base.buried(), ours.buried());
+        let (removed_base, removed) = (base.removed_ids(), ours.removed_ids());
         for side in [base, ours, theirs] {
             for kind in Kind::ALL {
                 for record in side.records(kind) {
                     taken.take(kind, &record.id);
                 }
             }
-            for stone in side.stones() {
-                taken.take(stone.kind, &stone.id);
+            for tombstone in side.tombstones() {
+                taken.take(tombstone.kind, &tombstone.id);
             }
         }
         for kind in Kind::ALL {
@@ -91,7 +91,7 @@ impl Ids {
                     (same.id != record.id).then(|| same.id.clone())
                 } else {
                     let key = (kind, record.id.clone());
-                    let is_other = before.is_none() && buried.contains(&key);
+                    let is_other = before.is_none() && removed.contains(&key);
                     let clashes = here.contains(&(kind, record.id.as_str())) || is_other;
                     clashes.then(|| {
                         let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
@@ -133,26 +133,27 @@ impl Ids {
             known.extend(base.records(kind).iter().map(|r| (kind, r.id.clone())));
         }
         let shared: HashSet<(Kind, String, String)> = ours
-            .stones()
+            .tombstones()
             .into_iter()
-            .map(|stone| (stone.kind, stone.id, stone.at))
+            .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
             .collect();
-        for stone in theirs.stones() {
-            let key = (stone.kind, stone.id.clone());
-            if let Some(to) = ids.base.get(&stone.id).filter(|_| known.contains(&key)) {
+        for tombstone in theirs.tombstones() {
+            let key = (tombstone.kind, tombstone.id.clone());
+            if let Some(to) = ids.base.get(&tombstone.id).filter(|_| known.contains(&key)) {
                 let to = to.clone();
-                rename(&mut ids.theirs, stone.kind, &stone.id, &to);
+                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
                 continue;
             }
-            let is_shared = known.contains(&key) || buried_base.contains(&key);
-            let is_taken = here.contains(&(stone.kind, stone.id.as_str())) || buried.contains(&key);
+            let is_shared = known.contains(&key) || removed_base.contains(&key);
+            let is_taken =
+                here.contains(&(tombstone.kind, tombstone.id.as_str())) || removed.contains(&key);
             if is_taken
                 && !is_shared
-                && !ids.theirs.contains_key(&stone.id)
-                && !shared.contains(&(stone.kind, stone.id.clone(), stone.at.clone()))
+                && !ids.theirs.contains_key(&tombstone.id)
+                && !shared.contains(&(tombstone.kind, tombstone.id.clone(), tombstone.at.clone()))
             {
-                let to = taken.free(stone.kind, &stone.at, DateTime::UNIX_EPOCH);
-                rename(&mut ids.theirs, stone.kind, &stone.id, &to);
+                let to = taken.free(tombstone.kind, &tombstone.at, DateTime::UNIX_EPOCH);
+                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
             }
         }
         ids

@@ -30,7 +30,7 @@ pub use conflict::{Conflict, Unjoinable};
 use ids::Ids;
 pub use ids::NewId;
 pub(crate) use pending::unfinished;
-pub use pending::{Finished, Pending, finish, give_back, pending, remember_pending};
+pub use pending::{Finished, Pending, finish, pending, remember_pending, write_result};
 use records::{Union, Versions as RecordVersions};
 pub(crate) use resolve::{open_conflicts, open_fields};
 pub use side::Files;
@@ -83,7 +83,7 @@ pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
         .iter()
         .map(|id| (id.to.clone(), id.from.clone()))
         .collect();
-    let removed = [ours.buried(), theirs.buried()];
+    let removed = [ours.removed_ids(), theirs.removed_ids()];
     for kind in Kind::ALL {
         let union = RecordVersions {
             kind,

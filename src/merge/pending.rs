@@ -89,28 +89,28 @@ impl Pending {
     }
 
     /// Returns our files as they will be once the steps of earlier merges are done.
-    pub fn settle(&self, files: &Files) -> Files {
-        let mut settled = files.clone();
+    pub fn finish_earlier(&self, files: &Files) -> Files {
+        let mut finished = files.clone();
         let stands = Side::of(files).is_ok_and(|side| {
-            let buried = side.buried();
+            let removed = side.removed_ids();
             self.before.1.iter().all(|id| {
                 let mut records = side.records(id.kind).iter();
-                buried.contains(&(id.kind, id.to.clone()))
+                removed.contains(&(id.kind, id.to.clone()))
                     || records.any(|r| r.id == id.to && r.before.contains(&id.from))
             })
         });
         if !stands {
-            return settled;
+            return finished;
         }
         for step in &self.before.0 {
             if step.applies(files.get(&step.path).map(Vec::as_slice)) {
                 match &step.becomes {
-                    Some(text) => settled.insert(step.path.clone(), text.clone().into_bytes()),
-                    None => settled.remove(&step.path),
+                    Some(text) => finished.insert(step.path.clone(), text.clone().into_bytes()),
+                    None => finished.remove(&step.path),
                 };
             }
         }
-        settled
+        finished
     }
 
     /// Plans the steps for files that git takes from one side without a merge.
@@ -156,7 +156,7 @@ impl Pending {
 }
 
 /// Writes the merged content of a file to the path that git gave.
-pub fn give_back(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub fn write_result(path: &Path, content: &[u8]) -> Result<(), Error> {
     redacting_writer::write_output(path, content)
 }
 
@@ -273,10 +273,10 @@ fn stand(store: &Scoped, new_ids: &[NewId]) -> Result<bool, Error> {
         if wanted.is_empty() {
             continue;
         }
-        let buried = store.buried_ids(kind)?;
+        let removed = store.tombstone_ids(kind)?;
         let (entries, _) = foreign_entries(store.directory(), kind)?;
         let stands = |id: &&NewId| {
-            buried.contains(&id.to)
+            removed.contains(&id.to)
                 || entries.iter().any(|entry| {
                     let text = String::from_utf8_lossy(&entry.text);
                     entry.id == id.to && ids_before(&text).contains(&id.from)

@@ -130,7 +130,7 @@ impl Side {
         self.lines.get(name).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn stones(&self) -> Vec<Tombstone> {
+    pub(crate) fn tombstones(&self) -> Vec<Tombstone> {
         let name = logs().find(|(_, role)| *role == Role::Tombstones);
         let lines = name.map_or(&[][..], |(name, _)| self.lines(name));
         lines
@@ -140,17 +140,17 @@ impl Side {
     }
 
     /// Tombstones that have not been lifted.
-    pub(crate) fn buried(&self) -> HashSet<(Kind, String)> {
-        let mut buried = HashSet::new();
-        for stone in self.stones() {
-            let key = (stone.kind, stone.id);
-            if stone.lifted {
-                buried.remove(&key);
+    pub(crate) fn removed_ids(&self) -> HashSet<(Kind, String)> {
+        let mut removed = HashSet::new();
+        for tombstone in self.tombstones() {
+            let key = (tombstone.kind, tombstone.id);
+            if tombstone.lifted {
+                removed.remove(&key);
             } else {
-                buried.insert(key);
+                removed.insert(key);
             }
         }
-        buried
+        removed
     }
 
     /// Replaces ids in all records and lines.

@@ -29,7 +29,7 @@ fn story() -> impl Strategy<Value = Story> {
 struct World {
     corrections: Vec<Value>,
     rules: Vec<Value>,
-    stones: Vec<Value>,
+    tombstones: Vec<Value>,
 }
 
 impl World {
@@ -41,10 +41,14 @@ impl World {
             self.corrections.push(json!({
                 "correction_id": correction, "skill": "hr/x", "timestamp": birth, "user_correction": birth,
             }));
-            let highest = self.rules.iter().chain(&self.stones).filter_map(|rule| {
-                let id = rule.get("reflexion_id").or(rule.get("id"))?.as_str()?;
-                id.strip_prefix("REFL-")?.parse::<u64>().ok()
-            });
+            let highest = self
+                .rules
+                .iter()
+                .chain(&self.tombstones)
+                .filter_map(|rule| {
+                    let id = rule.get("reflexion_id").or(rule.get("id"))?.as_str()?;
+                    id.strip_prefix("REFL-")?.parse::<u64>().ok()
+                });
             let id = format!("REFL-{:03}", highest.max().unwrap_or(0) + 1);
             self.rules.push(json!({
                 "reflexion_id": id, "skill": "hr/x", "created_at": birth, "correction_id": correction,
@@ -66,7 +70,7 @@ impl World {
             if usize::from(*at) < self.rules.len() {
                 let gone = self.rules.remove(usize::from(*at));
                 if is_forgotten {
-                    self.stones.push(json!({
+                    self.tombstones.push(json!({
                         "id": gone["reflexion_id"], "kind": "reflexion", "at": "2026-01-02T00:00:00Z", "digest": "",
                     }));
                 }
@@ -76,7 +80,7 @@ impl World {
     }
 
     fn files(&self) -> Files {
-        let lines: Vec<String> = self.stones.iter().map(Value::to_string).collect();
+        let lines: Vec<String> = self.tombstones.iter().map(Value::to_string).collect();
         let lines = lines
             .iter()
             .flat_map(|line| [line.as_str(), "\n"])

@@ -30,7 +30,7 @@ impl Reflexion {
     /// Reverts one counted outcome; does nothing if the count is zero. Leaves the confidence
     /// unchanged if only the reference implementation has counted, because its counts do not move
     /// the confidence.
-    pub fn take_back_outcome(&mut self, helped: bool) {
+    pub fn revert_outcome(&mut self, helped: bool) {
         let counted = if helped {
             self.times_helped
         } else {
@@ -160,7 +160,7 @@ mod tests {
                 assert!(found.abs() < 5e-4, "{json}: {found}");
             }
             for helped in outcomes {
-                rule.take_back_outcome(*helped);
+                rule.revert_outcome(*helped);
             }
             let off = confidence(&rule) - before.confidence.unwrap_or(0.5);
             assert!(off.abs() < 5e-4, "{json}: {off}");
@@ -179,13 +179,13 @@ mod tests {
 
         let mut theirs = rule(r#""confidence": 0.9, "times_helped": 6"#);
         assert_eq!(theirs.promised(), Some(0.9));
-        theirs.take_back_outcome(true);
+        theirs.revert_outcome(true);
         assert_eq!(
             (theirs.confidence, theirs.times_helped),
             (Some(0.9), Some(5.0))
         );
         let mut none = rule(r#""confidence": 0.9"#);
-        none.take_back_outcome(false);
+        none.revert_outcome(false);
         assert_eq!((none.confidence, none.times_harmed), (Some(0.9), None));
     }
 

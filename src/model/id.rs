@@ -74,7 +74,7 @@ const ORIGIN_SHOWN: usize = 8;
 pub const USER_STORE: &str = "user";
 
 /// Formats the id of a remote record: `CORR-003@3f2a9c1b`.
-pub fn abroad(id: &str, origin: &str) -> String {
+pub fn with_origin(id: &str, origin: &str) -> String {
     let shown: String = origin.chars().take(ORIGIN_SHOWN).collect();
     format!("{id}@{shown}")
 }

@@ -42,7 +42,7 @@ pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later, utc};
 pub use fix::{EPISODE, Fix, Origin, PROJECT_SCOPE, Procedure};
-pub use id::{IdShape, USER_STORE, abroad, numbered, split_origin, timestamped};
+pub use id::{IdShape, USER_STORE, numbered, split_origin, timestamped, with_origin};
 pub use judgement::{Judgement, OFFLINE, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use memory::Memory;

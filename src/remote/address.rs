@@ -13,7 +13,7 @@ use url::Url;
 use crate::platform::sockets;
 
 use super::error::Error;
-use super::policy::{Circumstances, Encryption, Given, Policy};
+use super::policy::{Encryption, Given, Policy, Surroundings};
 
 /// Default time limit for connecting.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -90,7 +90,7 @@ impl Address {
         let hosts = config.get_hosts();
         let policy = Policy::decide(
             &given,
-            Circumstances {
+            Surroundings {
                 is_here: all_here(&config),
                 is_socket: hosts.iter().all(is_socket),
                 has_password: config.get_password().is_some(),
@@ -237,7 +237,7 @@ mod tests {
             let found = (policy.encryption, policy.trusted.clone(), address.is_here());
             assert_eq!(found, (encryption, trusted, is_here), "{url}");
         };
-        let any = || Trusted::Anybody;
+        let any = || Trusted::AnyCertificate;
         let system = || Trusted::System;
         check("postgres://u@localhost/db", IfOffered, any(), true);
         check("postgres://u@[::1]/db", IfOffered, any(), true);

@@ -276,7 +276,7 @@ async fn encrypt(
         .await
         .map_err(|e| Failed::Tls(e.to_string()))?;
     let security = match policy.trusted {
-        Trusted::Anybody => "encrypted",
+        Trusted::AnyCertificate => "encrypted",
         Trusted::System | Trusted::File(_) => "verified",
     };
     Ok((Socket::Tls(Box::new(stream)), security))

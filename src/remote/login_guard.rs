@@ -82,7 +82,7 @@ impl LoginGuard {
     }
 
     /// Checked bytes for the driver, at most `most`.
-    pub(super) fn hand_on(&mut self, most: usize) -> &[u8] {
+    pub(super) fn take_checked(&mut self, most: usize) -> &[u8] {
         let end = self.sound.min(self.taken.saturating_add(most));
         let start = std::mem::replace(&mut self.taken, end);
         self.bytes.get(start..end).unwrap_or_default()
@@ -196,7 +196,7 @@ mod tests {
                 let mut came = asked.chunks(step).map(|bytes| guard.receive(bytes));
                 let found = came.find(Result::is_err).unwrap_or(Ok(()));
                 assert_eq!(found, expected, "{asked:?}");
-                let handed = guard.hand_on(usize::MAX).len();
+                let handed = guard.take_checked(usize::MAX).len();
                 let whole = if expected.is_ok() { asked.len() } else { 0 };
                 assert_eq!(handed, whole, "{asked:?}");
             }
@@ -252,8 +252,8 @@ mod tests {
         all.extend(b"anything");
         guard.receive(&all).unwrap();
         assert!(!guard.is_over());
-        assert_eq!(guard.hand_on(3), &all[..3]);
-        assert_eq!(guard.hand_on(usize::MAX), &all[3..]);
+        assert_eq!(guard.take_checked(3), &all[..3]);
+        assert_eq!(guard.take_checked(usize::MAX), &all[3..]);
         assert!(guard.is_over());
     }
 }

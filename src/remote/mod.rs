@@ -57,8 +57,8 @@ pub use search::{RemoteHit, RemoteQuestion, search};
 pub use shrinking::Shrinking;
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows, Vectorise,
-    VectorsReport, Way, fill_vectors, sync,
+    Direction, Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows,
+    Vectorise, VectorsReport, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Trusted {
     /// Any certificate: the connection may be encrypted, but the server is not authenticated.
-    Anybody,
+    AnyCertificate,
     /// Root certificates of this system.
     System,
     /// Certificates in this file.
@@ -58,7 +58,7 @@ pub(super) struct Given {
 
 /// Properties of the server and the login that determine the defaults.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Circumstances {
+pub(super) struct Surroundings {
     /// All hosts are loopback addresses or local sockets.
     pub(super) is_here: bool,
     /// All hosts are local sockets.
@@ -83,7 +83,7 @@ impl Policy {
     /// # Errors
     ///
     /// The reason why the options conflict, without their values.
-    pub(super) fn decide(given: &Given, here: Circumstances) -> Result<Self, &'static str> {
+    pub(super) fn decide(given: &Given, here: Surroundings) -> Result<Self, &'static str> {
         let root = match given.root.as_deref() {
             None | Some("") => None,
             Some("system") => Some(Trusted::System),
@@ -91,10 +91,10 @@ impl Policy {
         };
         let mode = given.mode.as_deref();
         let (encryption, trusted) = match (mode, root) {
-            (Some("disable"), _) => (Encryption::Never, Trusted::Anybody),
-            (Some("prefer"), None) => (Encryption::IfOffered, Trusted::Anybody),
-            (None, None) if here.is_here => (Encryption::IfOffered, Trusted::Anybody),
-            (Some("require"), None) => (Encryption::Always, Trusted::Anybody),
+            (Some("disable"), _) => (Encryption::Never, Trusted::AnyCertificate),
+            (Some("prefer"), None) => (Encryption::IfOffered, Trusted::AnyCertificate),
+            (None, None) if here.is_here => (Encryption::IfOffered, Trusted::AnyCertificate),
+            (Some("require"), None) => (Encryption::Always, Trusted::AnyCertificate),
             (Some("verify-ca" | "verify-full") | None, None) => {
                 (Encryption::Always, Trusted::System)
             }
@@ -126,9 +126,9 @@ impl Policy {
         policy.consistent(here)
     }
 
-    fn consistent(mut self, here: Circumstances) -> Result<Self, &'static str> {
+    fn consistent(mut self, here: Surroundings) -> Result<Self, &'static str> {
         let is_unverified =
-            self.encryption == Encryption::Always && self.trusted == Trusted::Anybody;
+            self.encryption == Encryption::Always && self.trusted == Trusted::AnyCertificate;
         let gives_away = self.methods.md5 || self.methods.clear_text;
         if is_unverified {
             if self.is_binding_given && self.binding != Binding::Always {
@@ -166,7 +166,7 @@ impl Methods {
 }
 
 /// Parses `require_auth`, a list of libpq's method names.
-fn methods(given: Option<&str>, here: Circumstances) -> Result<Methods, &'static str> {
+fn methods(given: Option<&str>, here: Surroundings) -> Result<Methods, &'static str> {
     let Some(given) = given else {
         return Ok(Methods {
             scram: true,
@@ -197,18 +197,18 @@ fn methods(given: Option<&str>, here: Circumstances) -> Result<Methods, &'static
 mod tests {
     use super::*;
 
-    const FAR: Circumstances = Circumstances {
+    const FAR: Surroundings = Surroundings {
         is_here: false,
         is_socket: false,
         has_password: true,
     };
-    const HERE: Circumstances = Circumstances {
+    const HERE: Surroundings = Surroundings {
         is_here: true,
         ..FAR
     };
 
     /// Fields: `sslmode sslrootcert channel_binding require_auth`; `-` means not given.
-    fn decide(given: &str, here: Circumstances) -> Result<Policy, &'static str> {
+    fn decide(given: &str, here: Surroundings) -> Result<Policy, &'static str> {
         let mut words = given
             .split(' ')
             .map(|word| (word != "-").then(|| word.to_owned()));
@@ -234,13 +234,13 @@ mod tests {
         let file = || Trusted::File("ca.pem".into());
         let bound = Binding::Always;
         check("-", FAR, Always, Trusted::System, bound);
-        check("-", HERE, IfOffered, Trusted::Anybody, bound);
+        check("-", HERE, IfOffered, Trusted::AnyCertificate, bound);
         check("verify-ca", HERE, Always, Trusted::System, bound);
-        check("prefer", FAR, IfOffered, Trusted::Anybody, bound);
-        check("require", FAR, Always, Trusted::Anybody, bound);
+        check("prefer", FAR, IfOffered, Trusted::AnyCertificate, bound);
+        check("require", FAR, Always, Trusted::AnyCertificate, bound);
         check("require ca.pem", FAR, Always, file(), bound);
         check("- system", HERE, Always, Trusted::System, bound);
-        check("disable", FAR, Never, Trusted::Anybody, bound);
+        check("disable", FAR, Never, Trusted::AnyCertificate, bound);
         check(
             "- - prefer",
             FAR,
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn without_a_password_the_server_need_not_ask() {
-        let open = Circumstances {
+        let open = Surroundings {
             has_password: false,
             ..HERE
         };
@@ -281,7 +281,7 @@ mod tests {
         // A man in the middle could claim that no login is needed.
         let policy = decide(
             "require",
-            Circumstances {
+            Surroundings {
                 is_here: false,
                 ..open
             },

@@ -14,7 +14,7 @@ use crate::workspace::error::chain;
 /// Embedder for shared records.
 #[derive(Debug)]
 pub struct SharedEmbedder {
-    maker: Embedder,
+    embedder: Embedder,
     name: String,
 }
 
@@ -27,7 +27,7 @@ impl SharedEmbedder {
     /// Returns the vectors of texts in order, or the reason why there are none.
     pub fn vectors(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        self.maker.embed(&texts).map_err(|error| chain(&error))
+        self.embedder.embed(&texts).map_err(|error| chain(&error))
     }
 }
 
@@ -43,14 +43,14 @@ pub fn catch_up(store: &Scoped) -> Result<bool, Error> {
 
 /// Returns the configured embedder.
 pub fn shared_embedder(workspace: &Workspace) -> Result<SharedEmbedder, Error> {
-    let maker = workspace.providers.embedder.open(Patience::Index, true)?;
+    let embedder = workspace.providers.embedder.open(Patience::Index, true)?;
     // A model behind a URL may reveal the size of its vectors only by making one.
-    let known = maker.embedding().map(Ok);
-    let ask = || Ok::<_, Error>(maker.embed(&["size"])?.first().map_or(0, Vec::len));
-    let embedding = known.unwrap_or_else(|| ask().map(|size| maker.embedding_of(size)))?;
+    let known = embedder.embedding().map(Ok);
+    let ask = || Ok::<_, Error>(embedder.embed(&["size"])?.first().map_or(0, Vec::len));
+    let embedding = known.unwrap_or_else(|| ask().map(|size| embedder.embedding_of(size)))?;
     Ok(SharedEmbedder {
         name: embedding.name,
-        maker,
+        embedder,
     })
 }
 

@@ -62,7 +62,7 @@ impl AsyncRead for Guarded {
             if guard.is_over() {
                 return with_socket!(socket, s => Pin::new(s).poll_read(context, buffer));
             }
-            let sound = guard.hand_on(buffer.remaining());
+            let sound = guard.take_checked(buffer.remaining());
             if !sound.is_empty() {
                 buffer.put_slice(sound);
                 return Poll::Ready(Ok(()));

@@ -44,9 +44,9 @@ pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustls
             }
             builder.with_root_certificates(roots).with_no_client_auth()
         }
-        Trusted::Anybody => builder
+        Trusted::AnyCertificate => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody { provider }))
+            .with_custom_certificate_verifier(Arc::new(AcceptAny { provider }))
             .with_no_client_auth(),
     };
     if is_direct {
@@ -59,11 +59,11 @@ pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustls
 /// server holds its private key. The login is bound to the channel, which prevents a man in the
 /// middle.
 #[derive(Debug)]
-struct Anybody {
+struct AcceptAny {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AcceptAny {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -10,15 +10,15 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::learn::cure::NoHint;
-use crate::learn::cure::hazard::new_hazards;
+use crate::learn::fix::NoHint;
+use crate::learn::fix::hazard::new_hazards;
 use crate::model::{
     CANDIDATE, Correction, EPISODE, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
 };
 use crate::store::{Entry, Writer};
 
 use crate::hints::fixes::{QUARANTINED, prepare};
-use crate::rules::passed_on::{Lifted, follow_up, lift};
+use crate::rules::passed_on::{ActivationEffects, follow_up, lift};
 use crate::workspace::Error;
 use crate::workspace::document::level;
 use crate::workspace::locate::locate;
@@ -108,7 +108,8 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
     for rule in lifted {
         let of_it = |record: &&mut Approved| record.id == rule.reflexion_id;
         if let Some(record) = approved.iter_mut().find(of_it) {
-            let Lifted { guardrails, tests } = follow_up(workspace, &rule, &mut record.warnings);
+            let ActivationEffects { guardrails, tests } =
+                follow_up(workspace, &rule, &mut record.warnings);
             (record.guardrails, record.tests) = (guardrails, tests);
         }
     }

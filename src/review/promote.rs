@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::hints::fixes::{is_shown, prepare};
 use crate::learn::plain_words::plain_words;
-use crate::model::{Fix, Kind, Record, Reflexion, Trust, USER_STORE, abroad};
+use crate::model::{Fix, Kind, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;
 use crate::workspace::locate::locate;
 use crate::workspace::{Error, Workspace, repair_warnings};
@@ -111,7 +111,7 @@ fn copied<R: Record>(
     }
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     drop(writer);
-    let user_id = abroad(&own, USER_STORE);
+    let user_id = with_origin(&own, USER_STORE);
     let mut writer = workspace.writer()?;
     writer.update(R::KIND, &id, &[(TO, &user_id)])?;
     if R::KIND == Kind::Fix {

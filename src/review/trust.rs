@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::{Kind, Trust, abroad};
+use crate::model::{Kind, Trust, with_origin};
 use crate::store::{Entry, Scoped, Selection};
 
 use crate::workspace::Error;
@@ -89,7 +89,7 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
             };
             found.of_kind(kind).push(UntrustedRecord {
                 id: match &origin {
-                    Some(origin) => abroad(&document.id, origin),
+                    Some(origin) => with_origin(&document.id, origin),
                     None => document.id,
                 },
                 skill: document.skill,

@@ -8,7 +8,7 @@ use crate::model::{Execution, Kind, Outcome};
 
 use super::blame::{Blame, BlamedRule};
 use crate::rules::evidence;
-use crate::rules::evidence::Witness;
+use crate::rules::evidence::VerdictSource;
 use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Workspace, repair_warnings};
@@ -58,7 +58,7 @@ pub fn give_verdict(
     if execution.outcome != outcome {
         changes.push(("outcome", json!(outcome)));
     }
-    let before_by = Witness::of(&execution.judged_by);
+    let before_by = VerdictSource::of(&execution.judged_by);
     if !execution.judged_by.is_empty() {
         changes.push(("judged_by", json!("")));
     }
@@ -85,7 +85,7 @@ pub fn give_verdict(
         &mut writer,
         &execution,
         (&execution.outcome, before_by),
-        (&outcome, Witness::Person),
+        (&outcome, VerdictSource::Person),
         &blamed_ids,
     )?;
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();

@@ -37,14 +37,14 @@ pub(crate) const AGENT: &str = "agent";
 
 /// Source of a verdict on an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Witness {
+pub(crate) enum VerdictSource {
     /// Person, at the command line or in a user interface.
     Person,
     /// Program that reported the outcome, or agent that passed on a correction.
     Agent,
 }
 
-impl Witness {
+impl VerdictSource {
     /// Returns the witness that a field names; an empty field means a person.
     pub(crate) fn of(name: &str) -> Self {
         if name == AGENT {
@@ -73,8 +73,8 @@ pub(crate) fn concerned(writer: &Writer, execution: &Execution) -> Result<Vec<Re
 pub(crate) fn count_verdict(
     writer: &mut Writer,
     execution: &Execution,
-    (before, before_by): (&Outcome, Witness),
-    (now, now_by): (&Outcome, Witness),
+    (before, before_by): (&Outcome, VerdictSource),
+    (now, now_by): (&Outcome, VerdictSource),
     blamed: &[String],
 ) -> Result<(), Error> {
     let (before, now) = (helped(before), helped(now));
@@ -95,7 +95,7 @@ pub(crate) fn count_verdict(
             |helped: &bool| *helped || (now_by.may_blame(&rule) && blamed.contains(id));
         let (before, now) = (before.filter(counted), now.filter(is_counted));
         if let Some(helped) = before {
-            rule.take_back_outcome(helped);
+            rule.revert_outcome(helped);
         }
         if let Some(helped) = now {
             rule.count_outcome(helped);
@@ -110,7 +110,7 @@ pub(crate) fn count_correction(
     writer: &mut Writer,
     execution: &Execution,
     correction: &str,
-    by: Witness,
+    by: VerdictSource,
 ) -> Result<(), Error> {
     let rules = rules_of(writer, execution)?;
     let concerned = rules
@@ -162,9 +162,9 @@ pub(crate) fn without_shared_runs(
             continue;
         }
         match helped(&run.outcome) {
-            Some(true) => own.take_back_outcome(true),
+            Some(true) => own.revert_outcome(true),
             Some(false) if both.iter().all(|rule| was_blamed(&rule.reflexion_id)) => {
-                own.take_back_outcome(false);
+                own.revert_outcome(false);
             }
             _ => {}
         }

@@ -15,7 +15,7 @@ use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
 
 use super::contradictions::resolve_conflicts;
-use super::evidence::{Witness, count_correction, uncounted};
+use super::evidence::{VerdictSource, count_correction, uncounted};
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
@@ -27,7 +27,7 @@ const UNKNOWN: f64 = 0.5;
 
 /// Effects of activating a rule.
 #[derive(Debug, Default)]
-pub(crate) struct Lifted {
+pub(crate) struct ActivationEffects {
     /// Guardrail files that the rule was added to.
     pub(crate) guardrails: Vec<String>,
     /// Files that hold the test of the rule.
@@ -148,8 +148,8 @@ pub(crate) fn follow_up(
     workspace: &Workspace,
     rule: &Reflexion,
     warnings: &mut Vec<String>,
-) -> Lifted {
-    let mut lifted = Lifted::default();
+) -> ActivationEffects {
+    let mut lifted = ActivationEffects::default();
     let Ok(skill) = rule.skill.parse::<SkillPath>() else {
         return lifted;
     };
@@ -200,7 +200,7 @@ fn approve_correction(
     }
     let execution: Execution = writer.store().get(of)?;
     let said = &correction.user_correction;
-    let counted = count_correction(&mut writer, &execution, said, Witness::Person);
+    let counted = count_correction(&mut writer, &execution, said, VerdictSource::Person);
     warnings.extend(counted.err().map(|error| uncounted(&error)));
     Ok(Some((correction, execution)))
 }

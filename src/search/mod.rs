@@ -35,7 +35,7 @@ pub use inputs::features::{Term, Terms, hash};
 pub use inputs::input_table::{Flags, InputTable};
 pub use inputs::input_table_builder::{InputRow, InputTableBuilder};
 pub use inputs::nearest::{Nearest, Rank};
-pub use inputs::similarity::{Asked, Inputs, RowOf, Similarity};
+pub use inputs::similarity::{Inputs, QueryInput, RowOf, Similarity};
 pub use lexical::text::{snippet, words};
 pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};

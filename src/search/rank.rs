@@ -8,7 +8,7 @@
 use crate::model::Kind;
 
 use super::fusion::fuse::{Fusion, coverage, rrf};
-use super::fusion::top_k::{Best, Hit, Ladder};
+use super::fusion::top_k::{Best, Hit, RankCounter};
 use super::fusion::view::{FLOOR, Half, View};
 use super::lexical::keyword::{self, Scores};
 use super::part::Part;
@@ -24,14 +24,14 @@ use keywords::KindWeights;
 
 /// Minimum scores.
 #[derive(Debug, Clone, Copy)]
-struct Least {
+struct MinimumScores {
     /// Fused score of a document with a known cosine.
     fused: f64,
     /// Score with the weight of the kind.
     weighted: f64,
 }
 
-impl Least {
+impl MinimumScores {
     const NOTHING: Self = Self {
         fused: f64::NEG_INFINITY,
         weighted: f64::NEG_INFINITY,
@@ -158,7 +158,7 @@ impl<'a> Ranker<'a> {
         let cosines = cosines.map(|(vector, query)| self.cosines(vector, query, words, question));
         let cosines = cosines.unwrap_or_default();
         let views = self.views(&cosines, words, question);
-        let fused = self.fused(&views, words, question, Least::RESULT);
+        let fused = self.fused(&views, words, question, MinimumScores::RESULT);
         self.with_ranks(&views, &fused, query.as_ref())
     }
 
@@ -192,14 +192,14 @@ impl<'a> Ranker<'a> {
                 .score(half, place)
                 .map(|score| Hit { score, ..*hit })
         };
-        let by_words = |hit: &Hit| half(hit, Half::Words);
-        let by_meaning = |hit: &Hit| half(hit, Half::Meaning);
-        let words = Ladder::new(fused.iter().map(by_words));
-        let meaning = Ladder::new(fused.iter().map(by_meaning));
+        let by_words = |hit: &Hit| half(hit, Half::Keyword);
+        let by_meaning = |hit: &Hit| half(hit, Half::Semantic);
+        let words = RankCounter::new(fused.iter().map(by_words));
+        let meaning = RankCounter::new(fused.iter().map(by_meaning));
         let between = each(views, self.total >= MANY_SCORES, |view| {
             [
-                words.between(view.hits(Half::Words)),
-                meaning.between(view.hits(Half::Meaning)),
+                words.between(view.hits(Half::Keyword)),
+                meaning.between(view.hits(Half::Semantic)),
             ]
         });
         let sum = |half: usize| {
@@ -226,13 +226,13 @@ impl<'a> Ranker<'a> {
         fused.iter().map(ranked).collect()
     }
 
-    /// Best documents by their fused score, which must reach `least`.
+    /// Best documents by their fused score, which must reach `minimum`.
     fn fused(
         &self,
         views: &[View<'_>],
         words: &ByWords,
         question: &Question<'_>,
-        least: Least,
+        minimum: MinimumScores,
     ) -> Vec<Hit> {
         let weights = KindWeights::new(question);
         let weight = |part: usize, place: usize| weights.of(&self.parts[part], place);
@@ -245,7 +245,7 @@ impl<'a> Ranker<'a> {
                     }
                     best.sorted()
                 };
-                let mut fused = rrf(&half(Half::Words), &half(Half::Meaning), parameters);
+                let mut fused = rrf(&half(Half::Keyword), &half(Half::Semantic), parameters);
                 for hit in &mut fused {
                     let place = self.place(hit.document);
                     hit.score *= place.map_or(1.0, |(part, place)| weight(part, place));
@@ -260,7 +260,7 @@ impl<'a> Ranker<'a> {
                         let words = view.words(place).unwrap_or(0.0) / ceiling;
                         let meaning = view.meaning(place);
                         let score = coverage(words, meaning);
-                        (score >= least.fused || meaning.is_none()).then_some(score)
+                        (score >= minimum.fused || meaning.is_none()).then_some(score)
                     }
                     Fusion::Semantic if any_meaning => view.meaning(place),
                     _ => view.words(place),
@@ -269,7 +269,7 @@ impl<'a> Ranker<'a> {
                     views.iter().enumerate(),
                     self.total >= MANY_SCORES,
                     |(part, view)| {
-                        let mut best = Best::at_least(question.limit, least.weighted);
+                        let mut best = Best::at_least(question.limit, minimum.weighted);
                         for place in view.candidates() {
                             if let Some(score) = score(view, place) {
                                 best.push(view.start + place, score * weight(part, place));

@@ -185,7 +185,7 @@ pub enum ProblemKind {
 
 impl ProblemKind {
     /// Returns `true` if `doctor --repair` can repair the problem.
-    pub const fn is_mendable(self) -> bool {
+    pub const fn is_repairable(self) -> bool {
         matches!(self, Self::TornTail | Self::Damage | Self::File)
     }
 }

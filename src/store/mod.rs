@@ -79,7 +79,7 @@ pub use redaction::{Redacted, redact};
 pub use trust::{Approvals, Basis, Note, Standing};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
-pub use writer::addition::{Compared, Repeats, Unless};
+pub use writer::addition::{Compared, Repeats, SkipCondition};
 pub use writer::expire::Expired;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::moving::Moving;

@@ -33,9 +33,9 @@ impl<'a> Calls<'a> {
         text::cut_values(&mut step.input);
         self.waiting.push_back(step);
         if self.waiting.len() > MAX_WAITING {
-            self.hand_out();
+            self.emit_next();
         }
-        self.hand_out_answered();
+        self.emit_answered();
     }
 
     /// Returns `true` if a call with this id is queued.
@@ -57,7 +57,7 @@ impl<'a> Calls<'a> {
         if let Some(step) = self.find(id) {
             change(step);
             step.answered = true;
-            self.hand_out_answered();
+            self.emit_answered();
         }
     }
 
@@ -66,7 +66,7 @@ impl<'a> Calls<'a> {
         if let Some(step) = self.waiting.iter_mut().find(|step| !step.answered) {
             change(step);
             step.answered = true;
-            self.hand_out_answered();
+            self.emit_answered();
         }
     }
 
@@ -94,7 +94,7 @@ impl<'a> Calls<'a> {
     /// Emits all queued calls at the end of the session.
     pub(super) fn finish(&mut self) {
         while !self.waiting.is_empty() {
-            self.hand_out();
+            self.emit_next();
         }
     }
 
@@ -106,13 +106,13 @@ impl<'a> Calls<'a> {
             .find(|step| step.native_id.as_deref() == Some(id))
     }
 
-    fn hand_out_answered(&mut self) {
+    fn emit_answered(&mut self) {
         while self.waiting.front().is_some_and(|step| step.answered) {
-            self.hand_out();
+            self.emit_next();
         }
     }
 
-    fn hand_out(&mut self) {
+    fn emit_next(&mut self) {
         if let Some(step) = self.waiting.pop_front() {
             (self.sink)(Event::Step(Box::new(step)));
         }

@@ -16,7 +16,7 @@ mod steps;
 
 use serde::Serialize;
 
-use crate::model::{Kind, USER_STORE, abroad};
+use crate::model::{Kind, USER_STORE, with_origin};
 use crate::store::{ChangeLine, Scoped};
 
 use crate::hints::fixes::prepare;
@@ -159,7 +159,7 @@ pub fn revert_with_user_store(
             Vec::new()
         };
         let named = steps.into_iter().map(|step| Undone {
-            target: abroad(&step.target, USER_STORE),
+            target: with_origin(&step.target, USER_STORE),
             ..step
         });
         Ok(named.collect())

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::json;
-use crate::model::{Kind, OBSERVED, Procedure, Record as _, Trust, abroad};
+use crate::model::{Kind, OBSERVED, Procedure, Record as _, Trust, with_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
 use super::Error;
@@ -23,7 +23,7 @@ pub(crate) fn approved(
         problems.extend(trouble);
         for mut procedure in theirs {
             if said.insert(procedure.content()) {
-                procedure.procedure_id = abroad(&procedure.procedure_id, &origin);
+                procedure.procedure_id = with_origin(&procedure.procedure_id, &origin);
                 found.push(procedure);
             }
         }

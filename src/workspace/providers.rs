@@ -95,12 +95,12 @@ impl Providers {
     }
 
     /// Returns the embedder of a search, loaded for one text or for many.
-    pub(crate) fn maker(&self, many_texts: bool) -> Result<Arc<Embedder>, Error> {
+    pub(crate) fn open_embedder(&self, many_texts: bool) -> Result<Arc<Embedder>, Error> {
         if let Some(kept) = &self.kept {
             return Ok(kept.open(&self.embedder)?);
         }
-        let maker = self.embedder.open(Patience::Search, many_texts)?;
-        Ok(Arc::new(maker))
+        let embedder = self.embedder.open(Patience::Search, many_texts)?;
+        Ok(Arc::new(embedder))
     }
 
     /// Selects the model. `asked` is the model that the skill's author asks for.

@@ -10,7 +10,7 @@ use crate::guard;
 use crate::model::Record;
 use crate::platform::{Directory, named};
 use crate::skill::Skills;
-use crate::store::{self, Added, Unless, Writer, atomic};
+use crate::store::{self, Added, SkipCondition, Writer, atomic};
 
 use super::Error;
 use crate::workspace::Workspace;
@@ -153,7 +153,7 @@ impl Workspace {
     pub(crate) fn add<R: Record + Send + 'static>(
         &self,
         record: R,
-        unless: Option<Unless>,
+        unless: Option<SkipCondition>,
     ) -> Result<Added<R>, Error> {
         let group = &self.group_commit;
         Ok(group.add(&self.store, record, unless, self.now, self.random)?)

@@ -142,7 +142,7 @@ impl Leaving<'_> {
             let shown = self.shown(&path);
             match self.guardrail(&path, &old, new.as_ref()) {
                 Ok(is_left) if is_left => self.warnings.push(format!(
-                    "the guardrail of `{id}` in `{shown}` differs from the rule and stays as it was: mend it there"
+                    "the guardrail of `{id}` in `{shown}` differs from the rule and stays as it was: edit it there"
                 )),
                 Ok(_) => {}
                 Err(error) => self.warnings.push(format!(

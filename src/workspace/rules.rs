@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Reflexion, Trust, abroad};
+use crate::model::{Reflexion, Trust, with_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection};
 
 use super::Error;
@@ -36,7 +36,7 @@ pub(crate) fn rules(
         mark_observed(&store, &mut records);
         for mut rule in records {
             if said.insert((rule.skill.clone(), words(&rule))) {
-                rule.reflexion_id = abroad(&rule.reflexion_id, &origin);
+                rule.reflexion_id = with_origin(&rule.reflexion_id, &origin);
                 rules.push(rule);
             }
         }

@@ -159,10 +159,14 @@ fn ids_count_up_and_are_never_given_twice() {
     fs::remove_dir_all(dir.path().join(".index")).unwrap();
     assert_eq!(append("d"), "CORR-011");
     assert_eq!(
-        store.buried(Kind::Correction, "b").unwrap().unwrap().id,
+        store
+            .tombstone_of(Kind::Correction, "b")
+            .unwrap()
+            .unwrap()
+            .id,
         "CORR-009"
     );
-    assert_eq!(store.buried(Kind::Correction, "d").unwrap(), None);
+    assert_eq!(store.tombstone_of(Kind::Correction, "d").unwrap(), None);
     let tombstones = fs::read_to_string(dir.path().join("tombstones.jsonl")).unwrap();
     assert!(
         !tombstones.contains("\"b\""),

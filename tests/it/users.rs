@@ -135,7 +135,10 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
     let is_told = |viewer: Viewer| {
         let store = store(viewer);
         let by_id = store.tombstone(Kind::Memory, "MEM-006").unwrap().is_some();
-        assert_eq!(by_id, store.buried(Kind::Memory, "calm").unwrap().is_some());
+        assert_eq!(
+            by_id,
+            store.tombstone_of(Kind::Memory, "calm").unwrap().is_some()
+        );
         by_id
     };
     let viewers = [user("alice"), Viewer::Owner, user("bob"), Viewer::Nobody];

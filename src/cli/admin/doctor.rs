@@ -172,7 +172,7 @@ impl Report for DoctorReport {
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
         } else if !self.unfinished.is_empty()
             || !self.guardrails.is_empty()
-            || self.problems.iter().any(|p| p.kind.is_mendable())
+            || self.problems.iter().any(|p| p.kind.is_repairable())
         {
             // All other problems need a person.
             page.styled(&[

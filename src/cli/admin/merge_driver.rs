@@ -10,8 +10,8 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::start::merge_driver::{install, no_repository, project};
 use crate::config::Places;
 use crate::error::UserError;
-use crate::merge::git::{Asked, Repository};
-use crate::merge::{self, Finished, Joined, Versions, give_back, is_of_corrections, join};
+use crate::merge::git::{DriverInput, Repository};
+use crate::merge::{self, Finished, Joined, Versions, is_of_corrections, join, write_result};
 use crate::platform::{Directory, named};
 use crate::store::{DIRECTORY, PENDING, Role, role};
 
@@ -67,13 +67,13 @@ pub(in crate::cli) fn merge_driver(
         let (base, ours, theirs) = (here(base), here(ours), here(theirs));
         let repository = Repository::of(&context.environment.current_dir);
         let repository = repository.ok_or_else(no_repository)?;
-        let asked = Asked {
+        let input = DriverInput {
             path,
             versions: [&base, &ours, &theirs],
             labels: [args.base_label.as_deref(), args.their_label.as_deref()],
             heads: context.environment.names_after("GITHEAD_"),
         };
-        return driven(context, &repository, &asked);
+        return driven(context, &repository, &input);
     }
     if args.install {
         let repository = Repository::of(project(&context.places)).ok_or_else(no_repository)?;
@@ -112,18 +112,18 @@ fn takes_part(path: &str) -> bool {
 fn driven(
     context: &Context,
     repository: &Repository,
-    asked: &Asked<'_>,
+    input: &DriverInput<'_>,
 ) -> Result<Box<dyn Report>, UserError> {
-    let done = joined(context, repository, asked);
+    let done = joined(context, repository, input);
     let (reason, notes) = match done {
         Ok(Done {
             text: Some(text),
             conflicts,
             notes,
         }) => {
-            give_back(asked.versions[1], &text)?;
+            write_result(input.versions[1], &text)?;
             return Ok(Box::new(Driven {
-                path: asked.path.to_owned(),
+                path: input.path.to_owned(),
                 conflicts,
                 notes,
                 reason: None,
@@ -132,10 +132,10 @@ fn driven(
         Ok(done) => ("the merge would remove this file".to_owned(), done.notes),
         Err(reason) => (reason, Vec::new()),
     };
-    let [base, ours, theirs] = asked.versions;
+    let [base, ours, theirs] = input.versions;
     repository.merge_file(ours, base, theirs)?;
     Ok(Box::new(Driven {
-        path: asked.path.to_owned(),
+        path: input.path.to_owned(),
         conflicts: Vec::new(),
         notes,
         reason: Some(reason),
@@ -151,14 +151,18 @@ struct Done {
     notes: Vec<String>,
 }
 
-fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Result<Done, String> {
+fn joined(
+    context: &Context,
+    repository: &Repository,
+    input: &DriverInput<'_>,
+) -> Result<Done, String> {
     let message = |error: &dyn std::error::Error| {
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
     };
-    let prefix = workspace_of(repository, asked.path).ok_or("not in a workspace")?;
-    let path = &asked.path[prefix.len()..];
-    let sides = repository.sides(asked).map_err(|error| message(&error))?;
+    let prefix = workspace_of(repository, input.path).ok_or("not in a workspace")?;
+    let path = &input.path[prefix.len()..];
+    let sides = repository.sides(input).map_err(|error| message(&error))?;
     let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
     let wanted = |path: &str| path.strip_prefix(&*prefix).is_some_and(takes_part);
     let files = |commit: Option<&String>| {
@@ -181,7 +185,7 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         theirs: files(Some(&sides.theirs))?,
     };
     let root = repository.top().join(&prefix);
-    let context = context.elsewhere(Places {
+    let context = context.for_workspace(Places {
         memory: root.join(DIRECTORY),
         skills: root.join("skills"),
     });
@@ -191,7 +195,7 @@ fn joined(context: &Context, repository: &Repository, asked: &Asked<'_>) -> Resu
         .unwrap_or_default()
         .of_merge(merge);
     let as_git_has_it = versions.ours.clone();
-    versions.ours = pending.settle(&versions.ours);
+    versions.ours = pending.finish_earlier(&versions.ours);
     let joined =
         join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
     versions.ours = as_git_has_it;

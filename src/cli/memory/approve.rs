@@ -7,7 +7,7 @@ use super::check::proposal_line;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::model::{Kind, Trust, USER_STORE, abroad, split_origin};
+use crate::model::{Kind, Trust, USER_STORE, split_origin, with_origin};
 use crate::review::{self, Approved};
 
 /// Approve records that were learned from sessions or proposed by agents
@@ -52,7 +52,7 @@ pub(in crate::cli) fn approve(
         let store = context.of_user_store()?.workspace(None)?;
         let approved = review::approve(&store, &ids)?.into_iter();
         records.extend(approved.map(|record| Approved {
-            id: abroad(&record.id, USER_STORE),
+            id: with_origin(&record.id, USER_STORE),
             ..record
         }));
         context.note_change_of_user_store();

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::cli::question::{ask, editor};
 use crate::error::UserError;
-use crate::model::{USER_STORE, abroad};
+use crate::model::{USER_STORE, with_origin};
 use crate::review::{self, Draft, EditReport};
 use crate::workspace::Workspace;
 
@@ -46,7 +46,7 @@ pub(in crate::cli) fn edit(
         }
         let mut report = review::edit(&workspace, &id, &given)?;
         if id != args.id {
-            report.id = abroad(&report.id, USER_STORE);
+            report.id = with_origin(&report.id, USER_STORE);
             context.note_change_of_user_store();
         }
         return Ok(Box::new(report));

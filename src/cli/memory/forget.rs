@@ -6,7 +6,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::engine::{self, ForgetReport};
 use crate::error::UserError;
-use crate::model::{USER_STORE, abroad};
+use crate::model::{USER_STORE, with_origin};
 
 /// Delete a record, and do not learn its content again
 ///
@@ -30,7 +30,7 @@ pub(in crate::cli) fn forget(
     let (workspace, id) = context.workspace_of_id(&args.id)?;
     let mut report = engine::forget(&workspace, &id, args.for_good)?;
     if id != args.id {
-        report.id = abroad(&report.id, USER_STORE);
+        report.id = with_origin(&report.id, USER_STORE);
         context.note_change_of_user_store();
     }
     Ok(Box::new(report))

@@ -13,9 +13,10 @@ use crate::cli::output::{Align, Page, Report, Style, Table, change, end, plural,
 use crate::engine::{self, ListReport, Listed};
 use crate::error::UserError;
 use crate::hints::fixes::QUARANTINED;
-use crate::learn::cure::NoHint;
+use crate::learn::fix::NoHint;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE, abroad,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE,
+    with_origin,
 };
 use crate::workspace::{Error, Workspace};
 
@@ -153,7 +154,7 @@ fn with_user_store(
 /// Names the records of a list as those of the user store.
 fn of_user_store(mut report: ListReport) -> ListReport {
     for record in &mut report.records {
-        record.id = abroad(&record.id, USER_STORE);
+        record.id = with_origin(&record.id, USER_STORE);
     }
     report
 }

@@ -7,7 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, end, plural, when};
 use crate::error::UserError;
 use crate::insight::{self, Link, WhyReport};
-use crate::learn::cure::NoHint;
+use crate::learn::fix::NoHint;
 use crate::model::{EPISODE, mark};
 
 /// Minimum width of a summary; a shorter one is useless.

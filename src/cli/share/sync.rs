@@ -13,7 +13,7 @@ use crate::cli::progress::Bars;
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::remote::{
-    self, Address, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport, Way,
+    self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };
 use crate::workspace::Workspace;
 
@@ -60,9 +60,9 @@ pub(in crate::cli) fn sync(
     let workspace = context.workspace(None)?;
     let options = SyncOptions {
         way: match args.way {
-            None => Way::Both,
-            Some(OneWay::Push) => Way::Push,
-            Some(OneWay::Pull) => Way::Pull,
+            None => Direction::Both,
+            Some(OneWay::Push) => Direction::Push,
+            Some(OneWay::Pull) => Direction::Pull,
         },
         dry_run: args.dry_run,
         // A dry run changes nothing, so it needs no confirmation.
@@ -82,7 +82,7 @@ pub(in crate::cli) fn sync(
     }
     let mut report = done?;
     if !args.dry_run {
-        let (out, came) = report.told();
+        let (out, came) = report.summary();
         report
             .warnings
             .extend(remote::note_sync(&workspace.store, &out, &came)?);
@@ -100,7 +100,7 @@ fn carry_out(
     let mut bars = Bars::new(&context.printer);
     let on = &mut |stage| bars.on(stage);
     // Records in a primary are in the database already; only vectors are missing.
-    let has_sent = options.way != Way::Pull || workspace.store.primary_name()?.is_some();
+    let has_sent = options.way != Direction::Pull || workspace.store.primary_name()?.is_some();
     wait(async {
         let store = workspace.store.clone();
         let mut report = remote::sync(address, &store, options, &mut random, on).await?;

@@ -191,7 +191,7 @@ fn relations(store: &Scoped, related: &[Judged]) -> Result<Vec<RelationReport>, 
 
 /// Returns the reason if the rule was deleted on purpose and may not be learned again.
 fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
-    let tombstone = store.buried(Kind::Reflexion, &draft.rule)?;
+    let tombstone = store.tombstone_of(Kind::Reflexion, &draft.rule)?;
     Ok(tombstone.map(|tombstone| {
         let day = tombstone.at.split('T').next().unwrap_or_default();
         format!(

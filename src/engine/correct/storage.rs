@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use super::CorrectOptions;
 use crate::guard;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
-use crate::rules::evidence::{Witness, count_correction, uncounted};
+use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
 use crate::rules::passed_on::stand_for;
 use crate::rules::place::{own_rules, standing};
 use crate::store::{Selection, Writer};
@@ -111,7 +111,7 @@ pub(super) fn store(
         let correction = writer.append(correction, workspace.now)?;
         // A correction from an agent counts against no rule until a person approves it.
         if let Some(run) = execution.as_ref().filter(|_| !options.by_agent) {
-            let counted = count_correction(&mut writer, run, said, Witness::Person);
+            let counted = count_correction(&mut writer, run, said, VerdictSource::Person);
             warnings.extend(counted.err().map(|error| uncounted(&error)));
         }
         (correction, None)
@@ -140,7 +140,7 @@ fn repeat(
         stand_for(writer, &mut known, options.expected.clone())?;
         if let Some(run) = execution {
             let said = options.correction.trim();
-            let counted = count_correction(writer, run, said, Witness::Person);
+            let counted = count_correction(writer, run, said, VerdictSource::Person);
             warning = counted.err().map(|error| uncounted(&error));
         }
     } else if let Some(expected) = &options.expected

@@ -9,37 +9,37 @@ use crate::embedder::Embedding;
 use crate::workspace::{Error, Providers};
 
 /// Query vector, and the embedder for records that have no vector yet.
-pub(crate) struct Asking {
-    pub(crate) maker: Arc<Embedder>,
+pub(crate) struct QueryEmbedding {
+    pub(crate) embedder: Arc<Embedder>,
     pub(crate) vector: Vector,
 }
 
-impl Asking {
+impl QueryEmbedding {
     pub(crate) fn new(
         providers: &Providers,
         query: &str,
         given: Option<&[f32]>,
         many_texts: bool,
     ) -> Result<Self, Error> {
-        let maker = providers.maker(many_texts)?;
+        let embedder = providers.open_embedder(many_texts)?;
         if let Some(given) = given {
             let vector = fitted(
                 given,
-                maker.embedding().map(|embedding| embedding.dimensions),
+                embedder.embedding().map(|embedding| embedding.dimensions),
             )?;
-            return Ok(Self { maker, vector });
+            return Ok(Self { embedder, vector });
         }
-        let vector = maker.embed(&[query])?.pop().unwrap_or_default();
-        match maker.embedding() {
-            Some(embedding) if embedding.dimensions != vector.len() => {
-                Err(maker.other_size(vector.len(), embedding.dimensions).into())
-            }
-            _ => Ok(Self { maker, vector }),
+        let vector = embedder.embed(&[query])?.pop().unwrap_or_default();
+        match embedder.embedding() {
+            Some(embedding) if embedding.dimensions != vector.len() => Err(embedder
+                .other_size(vector.len(), embedding.dimensions)
+                .into()),
+            _ => Ok(Self { embedder, vector }),
         }
     }
 
     pub(crate) fn embedding(&self) -> Embedding {
-        self.maker.embedding_of(self.vector.len())
+        self.embedder.embedding_of(self.vector.len())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::model::{Kind, MemoryType, Trust, abroad};
+use crate::model::{Kind, MemoryType, Trust, with_origin};
 use crate::search::{Filter, Fusion};
 
 use crate::learn::rewrite::Rewrite;
@@ -106,7 +106,7 @@ impl Found {
     /// Id for `memory show`; for a remote record with its origin.
     pub fn name(&self) -> String {
         let origin = self.origin.as_deref().filter(|_| self.pulled);
-        origin.map_or_else(|| self.id.clone(), |origin| abroad(&self.id, origin))
+        origin.map_or_else(|| self.id.clone(), |origin| with_origin(&self.id, origin))
     }
 }
 

@@ -7,20 +7,23 @@ use chrono::{DateTime, Utc};
 use crate::guard;
 use crate::json::{compact, string_field};
 use crate::model::{Kind, Memory};
-use crate::store::{Scoped, Selection, Unless};
+use crate::store::{Scoped, Selection, SkipCondition};
 use crate::workspace::{Error, Workspace};
 
 use super::timestamp;
 
 /// Returns the condition on which a new memory is not added; `None` if there may be an equal one.
-pub(super) fn unless_known(workspace: &Workspace, new: &Memory) -> Result<Option<Unless>, Error> {
+pub(super) fn unless_known(
+    workspace: &Workspace,
+    new: &Memory,
+) -> Result<Option<SkipCondition>, Error> {
     let user = new.user_id.as_deref();
     let digest = digest(new.memory_type.name(), user, &redacted(new));
     let seen = &workspace.seen_memories;
     let (is_likely, compared) =
         seen.may_hold(&workspace.store, Kind::Memory, digest, &digest_of)?;
     let repeats = || Box::new(repeats(workspace.now, new));
-    Ok((!is_likely).then(|| Unless {
+    Ok((!is_likely).then(|| SkipCondition {
         compared,
         repeats: repeats(),
     }))
@@ -95,7 +98,7 @@ pub(super) fn same(
 
 /// Returns a warning if an equal memory was removed.
 pub(super) fn was_removed(store: &Scoped, new: &Memory) -> Result<Option<String>, Error> {
-    let removed = store.buried(Kind::Memory, &redacted(new))?;
+    let removed = store.tombstone_of(Kind::Memory, &redacted(new))?;
     Ok(removed.map(|removed| {
         let day = removed.at.split('T').next().unwrap_or_default();
         format!("the same was removed on {day}, as `{}`", removed.id)

@@ -36,7 +36,7 @@ pub(crate) fn import(
     };
     let store = &workspace.store;
     let Here {
-        buried,
+        forgotten,
         mut taken,
         mut origins,
         mut said,
@@ -85,7 +85,7 @@ pub(crate) fn import(
             report.known();
             continue;
         }
-        if buried.has_content(Kind::Memory, &text) && !options.restore {
+        if forgotten.has_content(Kind::Memory, &text) && !options.restore {
             let reason = "it was forgotten here on purpose; `--restore` takes it in";
             report.skip(Skipped::one(foreign.what, reason));
             continue;
@@ -118,7 +118,7 @@ pub(crate) fn import(
 
 /// Existing memories and tombstones.
 struct Here {
-    buried: ForgottenRecords,
+    forgotten: ForgottenRecords,
     taken: Taken,
     /// Sources of imported notes, with their content.
     origins: HashMap<(String, String), String>,
@@ -130,7 +130,7 @@ impl Here {
     fn read(workspace: &Workspace) -> Result<Self, Error> {
         let store = &workspace.store;
         let mut here = Self {
-            buried: store.all_forgotten()?,
+            forgotten: store.all_forgotten()?,
             taken: Taken::default(),
             origins: HashMap::new(),
             said: HashSet::new(),
@@ -149,7 +149,7 @@ impl Here {
             }
             here.said.insert((memory.user_id, memory.content));
         }
-        for id in here.buried.ids(Kind::Memory) {
+        for id in here.forgotten.ids(Kind::Memory) {
             here.taken.take(Kind::Memory, id);
         }
         Ok(here)

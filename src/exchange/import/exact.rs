@@ -277,7 +277,7 @@ impl Import<'_> {
     }
 
     fn was_forgotten(&self, entry: &Incoming) -> bool {
-        if self.is_ours && self.here.buried.has_id(entry.kind, &entry.id) {
+        if self.is_ours && self.here.forgotten.has_id(entry.kind, &entry.id) {
             return true;
         }
         let read = Entry {
@@ -288,7 +288,7 @@ impl Import<'_> {
         };
         document(&read).is_some_and(|document| {
             self.here
-                .buried
+                .forgotten
                 .has_content(entry.kind, remembered(&document))
         })
     }
@@ -376,8 +376,13 @@ impl Import<'_> {
                     "its hash is under the key of another workspace, and says nothing here",
                 );
             }
-            let stone: Tombstone = serde_json::from_str(text).map_err(|_| "it cannot be read")?;
-            if self.here.known.contains_key(&(stone.kind, stone.id)) {
+            let tombstone: Tombstone =
+                serde_json::from_str(text).map_err(|_| "it cannot be read")?;
+            if self
+                .here
+                .known
+                .contains_key(&(tombstone.kind, tombstone.id))
+            {
                 return Err("what was forgotten there is remembered here");
             }
             return Ok(Some(text.to_owned()));

@@ -29,7 +29,7 @@ pub(crate) struct Here {
     /// Current ids of renamed records, by origin.
     pub(crate) origins: HashMap<(Kind, Origin), String>,
     pub(crate) taken: Taken,
-    pub(crate) buried: ForgottenRecords,
+    pub(crate) forgotten: ForgottenRecords,
 }
 
 /// Origin of a record: workspace, id and creation time there.
@@ -43,7 +43,7 @@ impl Here {
             bare: HashSet::new(),
             origins: HashMap::new(),
             taken: Taken::default(),
-            buried: store.all_forgotten()?,
+            forgotten: store.all_forgotten()?,
         };
         for kind in Kind::ALL {
             // An id is taken even if the caller may not see its record.
@@ -66,7 +66,7 @@ impl Here {
                 };
                 here.known.insert((kind, entry.id), known);
             }
-            for id in here.buried.ids(kind) {
+            for id in here.forgotten.ids(kind) {
                 here.taken.take(kind, id);
             }
         }

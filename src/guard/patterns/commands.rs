@@ -1,7 +1,7 @@
 //! Command-line arguments that are passwords, keys or tokens.
 
+use super::Detector::Command;
 use super::Flag::{Alone, Behind, Glued, Last, Next, Prefix};
-use super::How::Command;
 use super::{Flag, Pattern, pattern};
 
 const fn command(

@@ -25,7 +25,7 @@ pub struct Pattern {
     pub finds: &'static str,
     /// Texts of two bytes or more; every such secret contains one of them.
     pub(super) anchors: &'static [&'static str],
-    pub(super) how: How,
+    pub(super) how: Detector,
     /// Templates of texts; the marked part must be redacted.
     pub yes: &'static [&'static str],
     /// Templates of texts that must stay unchanged.
@@ -34,7 +34,7 @@ pub struct Pattern {
 
 /// Detection method at an anchor.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum How {
+pub(super) enum Detector {
     /// Key that begins with the anchor, followed by these parts.
     Key(&'static [Part]),
     /// Key around the anchor: a run of a set with minimum and maximum length, the anchor, these
@@ -102,7 +102,7 @@ pub(super) enum Flag {
     Alone,
 }
 
-impl How {
+impl Detector {
     /// Returns true if the anchors match regardless of ASCII case.
     pub(super) const fn folds(self) -> bool {
         matches!(
@@ -138,14 +138,14 @@ const fn key(
     yes: &'static [&'static str],
     no: &'static [&'static str],
 ) -> Pattern {
-    pattern(kind, finds, anchors, How::Key(body), yes, no)
+    pattern(kind, finds, anchors, Detector::Key(body), yes, no)
 }
 
 const fn pattern(
     kind: &'static str,
     finds: &'static str,
     anchors: &'static [&'static str],
-    how: How,
+    how: Detector,
     yes: &'static [&'static str],
     no: &'static [&'static str],
 ) -> Pattern {
@@ -226,7 +226,7 @@ mod tests {
             assert!(!pattern.finds.is_empty(), "{name}");
             assert!(!pattern.anchors.is_empty(), "{name}");
             assert!(pattern.anchors.iter().all(|a| a.len() >= 2), "{name}");
-            let marks = matches!(pattern.how, How::Marker);
+            let marks = matches!(pattern.how, Detector::Marker);
             assert!(marks || !pattern.yes.is_empty(), "{name}: no secret");
             assert!(!pattern.no.is_empty(), "{name}: no look-alike");
         }

@@ -1,7 +1,7 @@
 //! Names that make the value beside them secret, and the strictness of the value check.
 
 use super::super::class::Class::{Key, Password, Phrase, Provider, Token};
-use super::How::{Camel, Name};
+use super::Detector::{Camel, Name};
 use super::{Pattern, pattern};
 
 /// A longer word precedes each shorter word that it begins with.

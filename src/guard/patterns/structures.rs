@@ -2,7 +2,7 @@
 
 use super::super::shapes::Part::Run;
 use super::super::shapes::Set::{Alnum, Digits, Hex, Word};
-use super::How::{
+use super::Detector::{
     Address, Around, Auth, AzureClient, Basic, Bearer, BehindKey, Cookie, Discord, Encoded, Expect,
     KeyBlock, KeyBlockTail, KeyMember, LinesBelow, Marker, PgPass, Piped, Private, SecondArgument,
     SecretData, Sql, Telegram, VaultOld, WebToken,

@@ -9,84 +9,84 @@ pub(super) const SANDBOX_TOOL: &str = "execute_code";
 
 /// Environment that a rule applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Where {
+pub(super) enum RunsIn {
     Sandbox,
     Shell,
 }
 
 /// Environment, class name, texts that must all occur in the error, and rule.
-pub(super) type Class = (Where, &'static str, &'static [&'static str], &'static str);
+pub(super) type Class = (RunsIn, &'static str, &'static [&'static str], &'static str);
 
 /// Classes in the order in which they are tried.
 pub(super) const CLASSES: &[Class] = &[
     (
-        Where::Sandbox,
+        RunsIn::Sandbox,
         "NameError",
         &["NameError", "not defined"],
         "Variables do NOT persist between execute_code calls. Always re-query data you need.",
     ),
     (
-        Where::Sandbox,
+        RunsIn::Sandbox,
         "globals()/locals()/eval() not available",
         &["()", "not available"],
         "Use collection methods (.filter, .search, .key_values, .fields) instead.",
     ),
     (
-        Where::Sandbox,
+        RunsIn::Sandbox,
         "Code rejected: import",
         &["Code rejected", "import"],
         "json, defaultdict, Counter, OrderedDict, and math are pre-loaded -- do not import.",
     ),
     (
-        Where::Sandbox,
+        RunsIn::Sandbox,
         "KeyError",
         &["KeyError"],
         "Check field names with aggregate() to verify exact names before accessing.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "ModuleNotFoundError",
         &["ModuleNotFoundError"],
         "The Python interpreter that ran has not got this package.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "command not found",
         &["command not found"],
         "A program was not installed here, or not on the PATH of this shell.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "No such file or directory",
         &["No such file or directory"],
         "A file or directory was not found, seen from the directory in which the command ran.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "Permission denied",
         &["ermission denied"],
         "This user lacks a right that the command needed: to read, write or execute a file, or to use a service.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "NameError",
         &["NameError", "not defined"],
         "A Python name was not defined: nothing persists from one `python3 -c` or script to the next.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "KeyError",
         &["KeyError"],
         "A key was missing: the data did not have the field that the code took for granted.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "address already in use",
         &["ddress already in use"],
         "Another process listens on this port.",
     ),
     (
-        Where::Shell,
+        RunsIn::Shell,
         "timed out",
         &["timed out"],
         "A time limit passed: that of the call, of the command or of a connection.",

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::hints::failure::{ErrorLine, Failure, project_of};
 use crate::learn::distil::Lesson;
-use crate::learning::learn::kept;
+use crate::learning::learn::redacted;
 use crate::learning::session_files::{SessionTrace, microseconds};
 use crate::model::Step;
 
@@ -135,7 +135,7 @@ impl Reader {
             episodes.push(Overcome {
                 fail_step: episode.fail_step,
                 success_step: episode.success_step,
-                error_key: kept(&episode.error_key),
+                error_key: redacted(&episode.error_key),
                 changes: episode.changes,
                 success_code: found.success_code,
                 workspace: found.workspace,

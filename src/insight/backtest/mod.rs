@@ -24,8 +24,8 @@ use crate::hints::adoption::is_adopted;
 use crate::hints::failure::Failure;
 use crate::hints::hint::{Hint, MAX_HINTS};
 use crate::hints::session_state::SessionNotes;
-use crate::learn::cure::people::without_people;
 use crate::learn::distil::{FixText, Lesson};
+use crate::learn::fix::people::without_people;
 use crate::model::Origin;
 use crate::transcript::Format;
 
@@ -33,7 +33,7 @@ use history::{Failed, History, Overcome, What};
 use memory::Memory;
 
 use crate::hints::fixes::known;
-use crate::learning::learn::{clean, kept, read};
+use crate::learning::learn::{clean, read, redacted};
 use crate::learning::lessons::same_way;
 use crate::learning::{OnBytes, session_files};
 use crate::workspace::Error;
@@ -271,7 +271,7 @@ impl<'a> Replay<'a> {
         self.report.shown.push(ShownReport {
             transcript: history.path.clone(),
             step: failed.step,
-            error_key: kept(key),
+            error_key: redacted(key),
             call: said(&failed.code),
             hints: hints.into_iter().map(ShownHint::of).collect(),
             worked: overcome.map(|overcome| said(&overcome.success_code)),
@@ -327,7 +327,7 @@ impl<'a> Replay<'a> {
         for overcome in &history.episodes {
             if let Some(lesson) = &overcome.lesson {
                 let origin = Origin {
-                    session: kept(&history.id),
+                    session: redacted(&history.id),
                     workspace: overcome.workspace.clone(),
                     step: overcome.fail_step as u64,
                     live: false,

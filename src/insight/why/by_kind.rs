@@ -1,13 +1,13 @@
 //! Links of a record of each kind: what it came from, and what came of it.
 
-use crate::learn::cure::NoHint;
+use crate::learn::fix::NoHint;
 use crate::model::{
     Correction, EPISODE, Evidence, Execution, Fix, Kind, Origin, Procedure, Reflexion, Said, Trust,
 };
 use crate::store::Entry;
 use crate::workspace::Error;
 
-use super::walk::{Step, Walk, Way, link};
+use super::walk::{Direction, Step, Walk, link};
 use super::{Link, Relation};
 
 /// Maximum number of executions of a rule, and of origins of a fix, in a chain: the newest.
@@ -24,7 +24,7 @@ impl Walk<'_> {
             return Ok(None);
         };
         self.chain[at].state = Some(execution.outcome.as_str().to_owned());
-        if from.way != Way::Both {
+        if from.way != Direction::Both {
             return Ok(None);
         }
         for rule in &execution.reflexions_injected {
@@ -33,18 +33,24 @@ impl Walk<'_> {
                 rule,
                 Relation::HadRule,
                 Some(from),
-                Way::Up,
+                Direction::Up,
             )?;
         }
         for procedure in &execution.procedures_injected {
             let relation = Relation::HadProcedure;
-            self.visit(Kind::Procedure, procedure, relation, Some(from), Way::End)?;
+            self.visit(
+                Kind::Procedure,
+                procedure,
+                relation,
+                Some(from),
+                Direction::End,
+            )?;
         }
         let case = execution.nearest_case.map(|case| case.source);
         if let Some(source) = case
             && let Some(kind) = Kind::of_id(&source)
         {
-            self.visit(kind, &source, Relation::Repeats, Some(from), Way::End)?;
+            self.visit(kind, &source, Relation::Repeats, Some(from), Direction::End)?;
         }
         let of_it = |correction: &Correction| correction.execution_id == from.id;
         for correction in self.naming(from.id, of_it)? {
@@ -54,7 +60,7 @@ impl Walk<'_> {
                 id,
                 Relation::CorrectedBy,
                 Some(from),
-                Way::Down,
+                Direction::Down,
             )?;
         }
         Ok(None)
@@ -75,7 +81,7 @@ impl Walk<'_> {
                 execution,
                 Relation::Corrects,
                 Some(from),
-                Way::End,
+                Direction::End,
             )?;
         }
         if !from.way.is_down() {
@@ -91,7 +97,7 @@ impl Walk<'_> {
                 Relation::Strengthened
             };
             let id = &rule.reflexion_id;
-            self.visit(Kind::Reflexion, id, relation, Some(from), Way::Down)?;
+            self.visit(Kind::Reflexion, id, relation, Some(from), Direction::Down)?;
         }
         Ok(None)
     }
@@ -116,11 +122,11 @@ impl Walk<'_> {
                 .map(|id| (Relation::StrengthenedBy, id));
             for (relation, id) in std::iter::once(first).chain(later) {
                 if !id.is_empty() {
-                    self.visit(Kind::Correction, id, relation, Some(from), Way::Up)?;
+                    self.visit(Kind::Correction, id, relation, Some(from), Direction::Up)?;
                 }
             }
         }
-        if from.way == Way::Both {
+        if from.way == Direction::Both {
             self.said(&rule.said, from);
             let replaced = |older: &Reflexion| older.superseded_by == from.id;
             for older in self.naming(from.id, replaced)? {
@@ -130,7 +136,7 @@ impl Walk<'_> {
                     id,
                     Relation::Supersedes,
                     Some(from),
-                    Way::End,
+                    Direction::End,
                 )?;
             }
         }
@@ -142,7 +148,7 @@ impl Walk<'_> {
                     newer,
                     Relation::SupersededBy,
                     Some(from),
-                    Way::End,
+                    Direction::End,
                 )?;
             }
             let tests = [
@@ -185,7 +191,7 @@ impl Walk<'_> {
                 id,
                 Relation::InjectedInto,
                 Some(from),
-                Way::End,
+                Direction::End,
             )?;
         }
         Ok(())
@@ -202,11 +208,17 @@ impl Walk<'_> {
         };
         let approved = self.standing.level(&procedure) == Trust::Approved;
         self.chain[at].state = approved.then(|| "approved".to_owned());
-        if from.way == Way::Both {
+        if from.way == Direction::Both {
             let of_it = |fix: &Fix| fix.procedure_id == from.id;
             for fix in self.naming(from.id, of_it)? {
                 let id = &fix.fix_id;
-                self.visit(Kind::Fix, id, Relation::Explains, Some(from), Way::End)?;
+                self.visit(
+                    Kind::Fix,
+                    id,
+                    Relation::Explains,
+                    Some(from),
+                    Direction::End,
+                )?;
             }
             self.injections(at, from)?;
             // Most procedures were in no prompt.
@@ -234,7 +246,7 @@ impl Walk<'_> {
         if fix.is_episode() {
             self.chain[at].no_hint = NoHint::from_name(&fix.no_hint).map(NoHint::name);
         }
-        if from.way == Way::Both {
+        if from.way == Direction::Both {
             let how = &fix.procedure_id;
             if !how.is_empty() {
                 self.visit(
@@ -242,7 +254,7 @@ impl Walk<'_> {
                     how,
                     Relation::ExplainedBy,
                     Some(from),
-                    Way::End,
+                    Direction::End,
                 )?;
             }
             self.origins(at, &fix.origins, from);

@@ -6,7 +6,7 @@ use crate::model::{Evidence, Fix, Kind, Session};
 use crate::store::Entry;
 
 use super::Relation;
-use super::walk::{Step, Walk, Way};
+use super::walk::{Direction, Step, Walk};
 use crate::workspace::Error;
 
 impl Walk<'_> {
@@ -17,7 +17,7 @@ impl Walk<'_> {
         from: Step<'_>,
     ) -> Result<Option<Evidence>, Error> {
         let native = entry.parse::<Session>().ok().and_then(|s| s.native_id());
-        if from.way == Way::Both
+        if from.way == Direction::Both
             && let Some(native) = native
         {
             // The record has the name of the host before the id that the session file has.
@@ -39,7 +39,7 @@ impl Walk<'_> {
             } else {
                 Relation::Taught
             };
-            self.visit(Kind::Fix, &fix.fix_id, relation, Some(from), Way::End)?;
+            self.visit(Kind::Fix, &fix.fix_id, relation, Some(from), Direction::End)?;
         }
         Ok(())
     }

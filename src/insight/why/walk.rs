@@ -26,7 +26,7 @@ pub(crate) struct Chain {
 /// Builds the chain of a record.
 pub(crate) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
     let mut walk = Walk::new(store);
-    walk.visit(kind, id, Relation::Asked, None, Way::Both)?;
+    walk.visit(kind, id, Relation::Asked, None, Direction::Both)?;
     Ok(walk.end())
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn transcript(store: &Scoped, name: &str) -> Result<Option<Chain>, Er
     let from = Step {
         id: name,
         depth: 0,
-        way: Way::Both,
+        way: Direction::Both,
     };
     walk.recoveries(name, from)?;
     Ok((walk.chain.len() > 1).then(|| walk.end()))
@@ -69,7 +69,7 @@ pub(super) fn link(id: &str, kind: Kind, relation: Relation, from: Option<Step<'
 
 /// Direction in which links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum Direction {
     /// Causes, then effects.
     Both,
     /// Causes only.
@@ -80,7 +80,7 @@ pub(super) enum Way {
     End,
 }
 
-impl Way {
+impl Direction {
     pub(super) const fn is_up(self) -> bool {
         matches!(self, Self::Both | Self::Up)
     }
@@ -95,7 +95,7 @@ impl Way {
 pub(super) struct Step<'a> {
     pub(super) id: &'a str,
     depth: usize,
-    pub(super) way: Way,
+    pub(super) way: Direction,
 }
 
 pub(super) struct Walk<'a> {
@@ -136,7 +136,7 @@ impl Walk<'_> {
         id: &str,
         relation: Relation,
         from: Option<Step<'_>>,
-        way: Way,
+        way: Direction,
     ) -> Result<(), Error> {
         let mut link = link(id, kind, relation, from);
         let depth = link.depth;
@@ -160,7 +160,7 @@ impl Walk<'_> {
         let from = Step {
             id,
             depth,
-            way: if is_new { way } else { Way::End },
+            way: if is_new { way } else { Direction::End },
         };
         let evidence = match kind {
             Kind::Execution => self.execution(at, &entry, from)?,

@@ -17,7 +17,7 @@ mod pair;
 use std::collections::{BTreeSet, HashMap};
 
 use super::claim::{Claim, Stance, Terms, claims, numbers};
-use pair::{common_thing, excluded, is_same, meets, opposed, similarity, told};
+use pair::{common_thing, excluded, is_same, meets, opposed, similarity, text_of};
 
 /// Minimum share of common words for a partial match, which also needs `SOUNDS_ALIKE`.
 const PERHAPS_ALIKE: f64 = 0.3;
@@ -167,7 +167,7 @@ pub fn relation(a: &Statement, b: &Statement, cosine: Option<f64>) -> Option<Fin
         if !numbers_differ {
             return found(
                 Relation::Duplicate,
-                format!("both are {} {}", side(x.stance), told(&x.whole())),
+                format!("both are {} {}", side(x.stance), text_of(&x.whole())),
             );
         }
         let reason = format!(
@@ -226,8 +226,8 @@ fn reversed(a: &Statement, b: &Statement) -> Option<String> {
     let (y, _) = of(Stance::Against)?;
     Some(format!(
         "one prefers {} to {}, the other the reverse",
-        told(&x.whole()),
-        told(&y.whole())
+        text_of(&x.whole()),
+        text_of(&y.whole())
     ))
 }
 

@@ -39,7 +39,7 @@ pub(super) fn opposed(x: &Claim, y: &Claim) -> Option<String> {
     }
     Some(format!(
         "one is for {}, the other against",
-        told(&common_thing(x, y)?)
+        text_of(&common_thing(x, y)?)
     ))
 }
 
@@ -101,7 +101,7 @@ pub(super) fn similarity(x: &Terms, y: &Terms) -> f64 {
 }
 
 /// Terms, formatted for a reason.
-pub(super) fn told(terms: &Terms) -> String {
+pub(super) fn text_of(terms: &Terms) -> String {
     let terms: Vec<&str> = terms.iter().map(String::as_str).collect();
     format!("`{}`", terms.join(" "))
 }

@@ -9,8 +9,8 @@ use std::sync::LazyLock;
 use regex_lite::Regex;
 
 use crate::guard;
-use crate::learn::cure::difference::{Difference, tokens};
-use crate::learn::cure::hazard::{hazards, new_hazards};
+use crate::learn::fix::difference::{Difference, tokens};
+use crate::learn::fix::hazard::{hazards, new_hazards};
 use crate::learn::reflect::{dropped, is_said};
 
 /// Maximum length of a sentence, in characters.

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::guard;
 use crate::hints::fixes::QUARANTINED;
-use crate::learn::cure::NoHint;
 use crate::learn::distil::LEARNED;
 use crate::learn::error_key::normalised;
+use crate::learn::fix::NoHint;
 use crate::learn::triage::Item;
 use crate::model::{Fix, Judgement, Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::{Scoped, Selection};

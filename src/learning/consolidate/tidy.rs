@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::hints::ranking::is_sunk;
 use crate::learn::conflict::{Relation, Statement, relation};
-use crate::learn::cure::difference::Difference;
-use crate::learn::cure::hazard::new_hazards;
 use crate::learn::error_key::normalised;
+use crate::learn::fix::difference::Difference;
+use crate::learn::fix::hazard::new_hazards;
 use crate::learn::triage::{Decision, Rewording};
 use crate::model::{Fix, Kind, OFFLINE, Procedure, Reflexion, Verdict};
 use crate::workspace::{Error, Workspace};

@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use crate::platform::named;
 
 #[cfg(not(fuzzing))]
-pub(crate) use sides::Asked;
+pub(crate) use sides::DriverInput;
 
 /// Error of a git command.
 #[derive(Debug, thiserror::Error)]

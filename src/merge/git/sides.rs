@@ -16,7 +16,7 @@ const LONGEST: u64 = 16 << 20;
 
 /// Input of the merge driver.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct DriverInput<'a> {
     /// Path of the file, relative to the top-level directory.
     pub path: &'a str,
     /// Files with the three versions: base, ours, theirs.
@@ -44,9 +44,9 @@ impl Repository {
     /// # Errors
     ///
     /// Fails if no commit has the given content.
-    pub(crate) fn sides(&self, asked: &Asked<'_>) -> Result<Sides, Error> {
-        let [base, ours, theirs] = asked.versions;
-        let has = |commit: &str, blob: &str| self.blob(commit, asked.path).as_deref() == Some(blob);
+    pub(crate) fn sides(&self, input: &DriverInput<'_>) -> Result<Sides, Error> {
+        let [base, ours, theirs] = input.versions;
+        let has = |commit: &str, blob: &str| self.blob(commit, input.path).as_deref() == Some(blob);
         let own = self.hash(ours)?;
         let ours = ["HEAD"]
             .into_iter()
@@ -55,13 +55,13 @@ impl Repository {
             .ok_or(Error::UnknownSide("ours"))?;
         let other = self.hash(theirs)?;
         let theirs = self
-            .candidates(asked, &other)
+            .candidates(input, &other)
             .into_iter()
             .filter_map(|name| self.commit(&name))
             .find(|commit| *commit != ours && has(commit, &other))
             .ok_or(Error::UnknownSide("theirs"))?;
         let before = self.hash(base)?;
-        let label = asked.labels[0].and_then(word).map(|(commit, is_parent)| {
+        let label = input.labels[0].and_then(word).map(|(commit, is_parent)| {
             if is_parent {
                 format!("{commit}^")
             } else {
@@ -79,7 +79,7 @@ impl Repository {
             .collect();
         let is_empty = named::metadata(base).is_ok_and(|m| m.len() == 0);
         let fits = |commit: &&String| {
-            has(commit, &before) || (is_empty && self.blob(commit, asked.path).is_none())
+            has(commit, &before) || (is_empty && self.blob(commit, input.path).is_none())
         };
         Ok(Sides {
             base: bases.iter().find(fits).or(bases.first()).cloned(),
@@ -89,9 +89,9 @@ impl Repository {
     }
 
     /// Names that can refer to their side.
-    fn candidates(&self, asked: &Asked<'_>, blob: &str) -> Vec<String> {
+    fn candidates(&self, input: &DriverInput<'_>, blob: &str) -> Vec<String> {
         let mut names = Vec::new();
-        if let Some(label) = asked.labels[1] {
+        if let Some(label) = input.labels[1] {
             names.push(label.to_owned());
             if let Some((commit, is_parent)) = word(label) {
                 names.push(if is_parent {
@@ -101,7 +101,7 @@ impl Repository {
                 });
             }
         }
-        names.extend(asked.heads.iter().cloned());
+        names.extend(input.heads.iter().cloned());
         for name in [
             "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD^", "refs/stash",
         ] {
@@ -119,7 +119,7 @@ impl Repository {
         // A cherry-pick in older git versions leaves no trace except the content.
         let find = format!("--find-object={blob}");
         let args = [
-            "log", "--all", "--reflog", "--format=%H", "-n", "8", &find, "--", asked.path,
+            "log", "--all", "--reflog", "--format=%H", "-n", "8", &find, "--", input.path,
         ];
         let found = self.ask(&args).unwrap_or_default();
         names.extend(found.lines().map(str::to_owned));

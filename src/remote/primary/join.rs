@@ -169,7 +169,7 @@ async fn begin(
     sync::push_all(connection, store, &mut sent, on).await?;
     report.sent = sent.pushed;
     report.warnings = sent.warnings;
-    graves(connection, store, name).await?;
+    send_tombstones(connection, store, name).await?;
     for user in disabled_users(store.directory())? {
         switch::put(connection, name, &user, true).await?;
     }
@@ -194,13 +194,21 @@ async fn begin(
 
 /// Sends the tombstones of the local store, so that other copies do not learn removed records again
 /// and no id is reused.
-async fn graves(connection: &Connection, store: &Scoped, origin: &str) -> Result<(), Error> {
-    let failed = connection.failed("what was removed cannot be told");
+async fn send_tombstones(
+    connection: &Connection,
+    store: &Scoped,
+    origin: &str,
+) -> Result<(), Error> {
+    let failed = connection.failed("the tombstones cannot be sent");
     for kind in Kind::ALL {
-        let stones = store.tombstone_lines(kind)?;
-        let statement = table(kind).grave();
-        for stones in stones.chunks(2_000) {
-            let fit = || stones.iter().filter(|(id, line)| sync::is_fit(id, line));
+        let tombstones = store.tombstone_lines(kind)?;
+        let statement = table(kind).insert_tombstones();
+        for tombstones in tombstones.chunks(2_000) {
+            let fit = || {
+                tombstones
+                    .iter()
+                    .filter(|(id, line)| sync::is_fit(id, line))
+            };
             let ids: Vec<&str> = fit().map(|(id, _)| id.as_str()).collect();
             let lines: Vec<&str> = fit().map(|(_, line)| line.as_str()).collect();
             let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
@@ -209,8 +217,8 @@ async fn graves(connection: &Connection, store: &Scoped, origin: &str) -> Result
                 (&lines, Type::TEXT_ARRAY),
             ];
             let client = &connection.client;
-            let told = client.execute_typed(&statement, &parameters).await;
-            told.map_err(&failed)?;
+            let sent = client.execute_typed(&statement, &parameters).await;
+            sent.map_err(&failed)?;
         }
     }
     Ok(())

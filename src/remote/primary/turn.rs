@@ -230,11 +230,14 @@ impl Sessions {
         gone: &[(String, String)],
     ) -> Result<Reached, Error> {
         let ids: Vec<&str> = gone.iter().map(|(id, _)| id.as_str()).collect();
-        let stones: Vec<&str> = gone.iter().map(|(_, stone)| stone.as_str()).collect();
+        let tombstones: Vec<&str> = gone
+            .iter()
+            .map(|(_, tombstone)| tombstone.as_str())
+            .collect();
         let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
             (&origin, Type::TEXT),
             (&ids, Type::TEXT_ARRAY),
-            (&stones, Type::TEXT_ARRAY),
+            (&tombstones, Type::TEXT_ARRAY),
         ];
         self.store(origin, after, &table(kind).bury(), &[&parameters])
             .await

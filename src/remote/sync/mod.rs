@@ -56,7 +56,7 @@ pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
 #[derive(Debug, Clone, Copy)]
 pub struct SyncOptions {
     /// Direction.
-    pub way: Way,
+    pub way: Direction,
     /// Change nothing on either side.
     pub dry_run: bool,
     /// Allow removals of more than a tenth of the records.
@@ -65,7 +65,7 @@ pub struct SyncOptions {
 
 /// Direction of a synchronisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// Send local records.
     Push,
     /// Fetch records of others.
@@ -136,7 +136,7 @@ impl SyncReport {
     }
 
     /// Sent and received numbers per kind, as text.
-    pub fn told(&self) -> (Vec<String>, Vec<String>) {
+    pub fn summary(&self) -> (Vec<String>, Vec<String>) {
         let told = |of: &dyn Fn(&Moved) -> u64| {
             let numbers = self.by_kind.iter().map(|(kind, moved)| (of(moved), kind));
             let told = numbers.filter(|(number, _)| *number > 0);
@@ -202,7 +202,7 @@ async fn brought_together(
     let is_copy = store.primary_name()?.is_some();
     if is_copy {
         // A copy of a primary store can be behind, and a push would remove what others have added.
-        options.way = Way::Pull;
+        options.way = Direction::Pull;
     }
     // Taken first, so that a second process cannot do the same work at once.
     let puller = store.pull()?;
@@ -220,17 +220,17 @@ async fn brought_together(
         origin: &report.origin.clone(),
     };
     // Both plans are made before either is executed, so that a refusal changes nothing.
-    let push_plan = if options.way == Way::Pull {
+    let push_plan = if options.way == Direction::Pull {
         None
     } else {
         Some(push::plan(&connection, store, RowUser::Login, &mut report, on).await?)
     };
-    let pull_plan = if options.way == Way::Push {
+    let pull_plan = if options.way == Direction::Push {
         None
     } else {
         Some(pull.plan(&connection).await?)
     };
-    let others_plan = if options.way == Way::Push {
+    let others_plan = if options.way == Direction::Push {
         None
     } else {
         Some(other_programs::plan(&connection, &puller).await?)
@@ -275,10 +275,10 @@ async fn brought_together(
         send_missing(&connection, store, &report.origin).await?;
     }
     if !options.dry_run {
-        if is_copy || options.way != Way::Pull {
+        if is_copy || options.way != Direction::Pull {
             report.lines = outcomes::push(&connection, store, &report.origin, is_copy).await?;
         }
-        if options.way != Way::Push {
+        if options.way != Direction::Push {
             report.lines.outcomes_pulled =
                 outcomes::pull(&connection, &puller, &report.origin).await?;
         }

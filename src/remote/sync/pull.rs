@@ -211,7 +211,7 @@ impl Pull<'_> {
         if state != plan.state {
             state.keep(self.puller)?;
         }
-        report.warnings.extend(refused.told());
+        report.warnings.extend(refused.messages());
         Ok(())
     }
 

@@ -19,10 +19,10 @@ pub(super) struct Refused {
 
 impl Refused {
     /// Warnings about the refused rows.
-    pub(super) fn told(&self) -> Vec<String> {
-        let mut told = Vec::new();
+    pub(super) fn messages(&self) -> Vec<String> {
+        let mut messages = Vec::new();
         if self.records > 0 {
-            told.push(format!(
+            messages.push(format!(
                 "{} rows of others are no records with the id that they claim, and were left there",
                 self.records
             ));
@@ -33,13 +33,13 @@ impl Refused {
                 let beginning: String = origin.chars().take(40).collect();
                 format!("`{}`", beginning.escape_debug())
             });
-            told.push(format!(
+            messages.push(format!(
                 "{rows} rows of {} origins whose name no workspace can have were left there: {}",
                 self.origins.len(),
                 shown.collect::<Vec<_>>().join(", ")
             ));
         }
-        told
+        messages
     }
 }
 

@@ -206,7 +206,7 @@ impl Table {
 
     /// SQL that inserts tombstones of records that never had a row. Parameters: origin, and arrays
     /// of ids and tombstones.
-    pub(crate) fn grave(self) -> String {
+    pub(crate) fn insert_tombstones(self) -> String {
         // Columns that may not be null.
         let (names, values) = match self.name {
             "agent_memory" => (", memory_type, content", ", 'task_memory', ''"),

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use crate::guard;
 use crate::hints::fixes::{QUARANTINED, doubts};
-use crate::learn::cure::hazard::new_hazards;
 use crate::learn::distil::LEARNED;
+use crate::learn::fix::hazard::new_hazards;
 use crate::model::{Fix, Kind, Memory, Origin, Procedure, Record as _, Trust};
 use crate::store::Standing;
 

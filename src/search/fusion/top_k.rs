@@ -77,37 +77,37 @@ impl Best {
     }
 }
 
-/// Documents whose ranks among all documents are computed.
+/// Computes the ranks of some hits among all.
 #[derive(Debug)]
-pub(crate) struct Ladder {
-    rungs: Vec<Hit>,
+pub(crate) struct RankCounter {
+    wanted: Vec<Hit>,
 }
 
-impl Ladder {
-    /// Ladder of the given hits; `None` values are skipped.
+impl RankCounter {
+    /// Counter for the given hits; `None` values are skipped.
     pub(crate) fn new(wanted: impl IntoIterator<Item = Option<Hit>>) -> Self {
-        let mut rungs: Vec<Hit> = wanted.into_iter().flatten().collect();
-        rungs.sort_unstable_by(Hit::order);
-        Self { rungs }
+        let mut wanted: Vec<Hit> = wanted.into_iter().flatten().collect();
+        wanted.sort_unstable_by(Hit::order);
+        Self { wanted }
     }
 
-    /// Number of hits between each rung and the one before it. Results for parts of the documents
+    /// Number of hits between each wanted hit and the one before it. Results for parts of the documents
     /// can be summed.
     pub(crate) fn between(&self, all: impl Iterator<Item = Hit>) -> Vec<usize> {
-        let mut between = vec![0; self.rungs.len()];
-        if let Some(worst) = self.rungs.last() {
+        let mut between = vec![0; self.wanted.len()];
+        if let Some(worst) = self.wanted.last() {
             let is_above = |hit: &Hit| hit.score >= worst.score && hit.order(worst).is_lt();
             for hit in all.filter(is_above) {
-                let above = |rung: &Hit| rung.order(&hit) != Ordering::Greater;
-                between[self.rungs.partition_point(above)] += 1;
+                let above = |wanted: &Hit| wanted.order(&hit) != Ordering::Greater;
+                between[self.wanted.partition_point(above)] += 1;
             }
         }
         between
     }
 
-    /// Rank of a rung, from 1; `None` if the hit is not a rung.
+    /// Rank of a hit, from 1; `None` if the hit is not wanted.
     pub(crate) fn rank(&self, hit: &Hit, between: &[usize]) -> Option<usize> {
-        let place = self.rungs.iter().position(|rung| rung == hit)?;
+        let place = self.wanted.iter().position(|wanted| wanted == hit)?;
         Some(between.iter().take(place + 1).sum::<usize>() + 1)
     }
 }
@@ -129,7 +129,7 @@ mod tests {
             }
             let best = best.sorted();
             prop_assert_eq!(&best[..], &sorted[..limit.min(sorted.len())]);
-            let ladder = Ladder::new(best.iter().copied().map(Some).rev().chain([None]));
+            let ladder = RankCounter::new(best.iter().copied().map(Some).rev().chain([None]));
             let (some, others) = scores.split_at(scores.len() / 2);
             let hits = |scores: &[u8], first| {
                 let hit = move |(document, s): (usize, u8)| Hit { document, score: f64::from(s) };

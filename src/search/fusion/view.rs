@@ -25,16 +25,16 @@ pub(crate) struct View<'v> {
 /// One of the two rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
-    Words,
-    Meaning,
+    Keyword,
+    Semantic,
 }
 
 impl View<'_> {
     /// Score in one ranking; `None` if the document does not take part in it.
     pub(crate) fn score(&self, half: Half, place: usize) -> Option<f64> {
         match half {
-            Half::Words => self.words(place),
-            Half::Meaning => self.meaning(place),
+            Half::Keyword => self.words(place),
+            Half::Semantic => self.meaning(place),
         }
     }
 
@@ -87,8 +87,8 @@ impl View<'_> {
     /// Hits in one of the rankings.
     pub(crate) fn hits(&self, half: Half) -> impl Iterator<Item = Hit> {
         let scored = match half {
-            Half::Words => self.words.len(),
-            Half::Meaning => self.cosines.len(),
+            Half::Keyword => self.words.len(),
+            Half::Semantic => self.cosines.len(),
         };
         let matching = (0..scored).filter(|place| self.matches(*place));
         matching.filter_map(move |place| {

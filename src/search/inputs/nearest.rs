@@ -7,7 +7,7 @@
 
 use std::collections::BinaryHeap;
 
-use super::similarity::{Asked, Feature, Inputs, RowOf, Similarity, frequency};
+use super::similarity::{Feature, Inputs, QueryInput, RowOf, Similarity, frequency};
 use crate::search::segment::Damaged;
 
 /// Floors that are searched before lower ones: most inputs that have a case at all have a very
@@ -25,7 +25,7 @@ impl<'a> Inputs<'a> {
     /// without a common feature are not among them.
     pub fn nearest<'i, R: Fn(&Self, RowOf) -> Result<Option<Rank>, Damaged>>(
         &'i mut self,
-        asked: &'i Asked,
+        asked: &'i QueryInput,
         floor: Similarity,
         rank: R,
     ) -> Nearest<'i, 'a, R> {
@@ -93,7 +93,7 @@ impl Common {
     /// `others` is the square of the features of the asked input that were not added.
     fn candidates(
         &self,
-        asked: &Asked,
+        asked: &QueryInput,
         floor: Similarity,
         others: f64,
     ) -> impl Iterator<Item = (u32, Similarity, f64)> {
@@ -115,7 +115,7 @@ type Queued = (Similarity, Rank, bool, RowOf, u64);
 #[derive(Debug)]
 pub struct Nearest<'i, 'a, R> {
     inputs: &'i mut Inputs<'a>,
-    asked: &'i Asked,
+    asked: &'i QueryInput,
     rank: R,
     /// Floors still to search, lowest first.
     floors: Vec<Similarity>,

@@ -62,7 +62,7 @@ pub(super) struct Feature {
 
 /// Input to compare with.
 #[derive(Debug)]
-pub struct Asked {
+pub struct QueryInput {
     /// Features, heaviest first.
     pub(super) features: Vec<Feature>,
     /// Ordinals of the features in each table with their weights, in the order of the ordinals.
@@ -168,7 +168,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Prepares an input for comparisons.
-    pub fn ask(&self, input: &[(Term, u32)]) -> Result<Asked, Damaged> {
+    pub fn ask(&self, input: &[(Term, u32)]) -> Result<QueryInput, Damaged> {
         let mut features = Vec::with_capacity(input.len());
         for (term, count) in input {
             let rarity = self.rarity(*term)?;
@@ -180,7 +180,7 @@ impl<'a> Inputs<'a> {
         }
         features.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.term.cmp(&b.term)));
         let ordinals = self.tables.iter().map(|table| ordinals(table, &features));
-        Ok(Asked {
+        Ok(QueryInput {
             ordinals: ordinals.collect::<Result<_, Damaged>>()?,
             square: features.iter().map(|feature| feature.weight.powi(2)).sum(),
             features,
@@ -188,7 +188,11 @@ impl<'a> Inputs<'a> {
     }
 
     /// Similarity to another input.
-    pub fn compare(&self, asked: &Asked, input: &[(Term, u32)]) -> Result<Similarity, Damaged> {
+    pub fn compare(
+        &self,
+        asked: &QueryInput,
+        input: &[(Term, u32)],
+    ) -> Result<Similarity, Damaged> {
         let (mut dot, mut square) = (0.0, 0.0);
         for (term, count) in input {
             let weight = self.rarity(*term)? * frequency(*count);
@@ -203,7 +207,7 @@ impl<'a> Inputs<'a> {
     /// bound of the dot product.
     pub(super) fn compare_row(
         &mut self,
-        asked: &Asked,
+        asked: &QueryInput,
         of: RowOf,
         (floor, most): (Similarity, f64),
     ) -> Result<Similarity, Damaged> {
@@ -266,7 +270,7 @@ fn ordinals(table: &InputTable<'_>, features: &[Feature]) -> Result<Vec<(u32, f6
     Ok(ordinals)
 }
 
-impl Asked {
+impl QueryInput {
     /// Similarity to an input by the dot product and the square of its length.
     fn cosine(&self, dot: f64, square: f64) -> Similarity {
         let product = square * self.square;

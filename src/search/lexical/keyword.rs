@@ -100,7 +100,7 @@ pub(crate) struct KeywordQuery<'a> {
     found: Vec<Vec<Option<Postings<'a>>>>,
     /// Number of admitted postings.
     postings: usize,
-    brakes: Brakes,
+    norms: LengthNorms,
 }
 
 impl<'a> KeywordQuery<'a> {
@@ -123,7 +123,7 @@ impl<'a> KeywordQuery<'a> {
                 .map(|part| part.into_iter().map(postings).collect())
                 .collect(),
             postings: counts.iter().sum(),
-            brakes: Brakes::new(average),
+            norms: LengthNorms::new(average),
         })
     }
 
@@ -150,7 +150,7 @@ impl<'a> KeywordQuery<'a> {
             scores.resize(part.segment.len(), 0.0);
             let postings = postings.clone();
             add(
-                &mut scores, &mut passages, part, postings, *weight, &self.brakes,
+                &mut scores, &mut passages, part, postings, *weight, &self.norms,
             );
         }
         passages.apply(&mut scores);
@@ -177,7 +177,7 @@ fn add(
     part: &Part<'_>,
     postings: Postings<'_>,
     weight: f64,
-    brakes: &Brakes,
+    norms: &LengthNorms,
 ) {
     let lengths = part.segment.lengths();
     let documents = lengths.len();
@@ -192,7 +192,7 @@ fn add(
         }
         let count = f64::from(posting.count);
         let length = u32::from_le_bytes(*length);
-        *score += weight * (count * (K1 + 1.0) / (count + brakes.of(length)));
+        *score += weight * (count * (K1 + 1.0) / (count + norms.of(length)));
         if posting.windows != 0 {
             passages.add(&posting, weight, length, documents);
         }
@@ -200,13 +200,13 @@ fn add(
 }
 
 /// Length normalization by document length.
-struct Brakes {
+struct LengthNorms {
     average: f64,
     /// Precomputed for lengths below 512, to avoid a division per posting.
     usual: Vec<f64>,
 }
 
-impl Brakes {
+impl LengthNorms {
     fn new(average: f64) -> Self {
         let usual = (0..512).map(|length| Self::at(length, average)).collect();
         Self { average, usual }

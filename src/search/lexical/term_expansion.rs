@@ -18,7 +18,7 @@ impl Ranker<'_> {
     /// # Errors
     ///
     /// Returns [`Damaged`] if a segment is damaged.
-    pub fn kin(&self, query: &str) -> Result<Vec<String>, Damaged> {
+    pub fn related_terms(&self, query: &str) -> Result<Vec<String>, Damaged> {
         let mut found = Vec::new();
         for word in keyword::asked(query) {
             let plain = word.chars().all(|c| c.is_ascii_lowercase());
@@ -80,7 +80,7 @@ mod tests {
         let check = |query: &str, admitted: Option<Vec<bool>>, expected: &[&str]| {
             let segment = Segment::open(&bytes).unwrap();
             let ranker = Ranker::new(vec![Part::new(segment, None, admitted)]);
-            assert_eq!(ranker.kin(query).unwrap(), expected, "{query}");
+            assert_eq!(ranker.related_terms(query).unwrap(), expected, "{query}");
         };
         check("certifcate", None, &["certif"]);
         check("install a program", None, &["programm"]);

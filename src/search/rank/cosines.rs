@@ -10,7 +10,7 @@ use super::super::fusion::top_k::Hit;
 use super::super::fusion::view::FLOOR;
 use super::super::vector::binary_vectors::BinaryQuery;
 use super::super::vector::quantized_vectors::QueryVector;
-use super::{ByWords, Least, MANY_VECTORS, POOL, Question, Ranker};
+use super::{ByWords, MANY_VECTORS, MinimumScores, POOL, Question, Ranker};
 use crate::model::Kind;
 use crate::platform::parallel::each;
 
@@ -64,11 +64,11 @@ impl Ranker<'_> {
         };
         let first = estimate(CANDIDATES.max(PER_RESULT.saturating_mul(results)));
         let views = self.views(&cosines, words, &first);
-        let candidates = self.fused(&views, words, &first, Least::NOTHING);
+        let candidates = self.fused(&views, words, &first, MinimumScores::NOTHING);
         self.compare(query, &mut cosines, &candidates, &estimated);
 
         let views = self.views(&cosines, words, &exact);
-        let best = self.fused(&views, words, &exact, Least::RESULT);
+        let best = self.fused(&views, words, &exact, MinimumScores::RESULT);
         if let Some(last) = results.checked_sub(1).and_then(|last| best.get(last)) {
             let weights = Kind::ALL.map(question.weight).into_iter();
             let weight = weights.fold(0.0, f64::max);
@@ -76,14 +76,14 @@ impl Ranker<'_> {
                 Fusion::Semantic => 1.0,
                 _ => MEANING_SHARE,
             };
-            let least = Least {
+            let minimum = MinimumScores {
                 weighted: last.score - f64::from(MARGIN) * share * weight,
-                ..Least::NOTHING
+                ..MinimumScores::NOTHING
             };
             let second = estimate(MOST);
             let exact = std::mem::replace(&mut cosines.exact, vec![None; self.parts.len()]);
             let views = self.views(&cosines, words, &second);
-            let candidates = self.fused(&views, words, &second, least);
+            let candidates = self.fused(&views, words, &second, minimum);
             cosines.exact = exact;
             self.compare(query, &mut cosines, &candidates, &estimated);
         }

@@ -4,7 +4,7 @@
 //! scores of one part at a time are in memory, and only the documents are kept that can be among the
 //! results, or come before one in the ranking without the weights of kinds.
 
-use super::super::fusion::top_k::{Best, Hit, Ladder};
+use super::super::fusion::top_k::{Best, Hit, RankCounter};
 use super::super::lexical::keyword::KeywordQuery;
 use super::super::part::Part;
 use super::super::segment::Damaged;
@@ -52,7 +52,7 @@ impl Ranker<'_> {
             let at = leading.partition_point(|leading| leading.document < hit.document);
             leading.get(at).copied()
         };
-        let ladder = Ladder::new(best.iter().map(unweighted));
+        let ladder = RankCounter::new(best.iter().map(unweighted));
         let between = ladder.between(leading.iter().copied());
         let ranked = best.iter().map(|hit| {
             let words = unweighted(hit);

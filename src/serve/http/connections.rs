@@ -47,14 +47,14 @@ struct Connection {
 }
 
 /// Permit for one connection, until it is dropped.
-pub(super) struct Seat {
+pub(super) struct ConnectionPermit {
     of: Connections,
     id: u64,
     end: Arc<Notify>,
 }
 
 /// Request that is being answered, until its answer is sent or abandoned.
-pub(super) struct Busy(Arc<Seat>);
+pub(super) struct Busy(Arc<ConnectionPermit>);
 
 impl Connections {
     pub(super) fn new(most: usize) -> Self {
@@ -65,18 +65,18 @@ impl Connections {
         }))
     }
 
-    /// Waits for a seat for a connection of this peer. Calls `on_eviction` when it closes another
+    /// Waits for a permit for a connection of this peer. Calls `on_eviction` when it closes another
     /// connection for it. Only one caller may wait at a time.
-    pub(super) async fn admit(&self, peer: IpAddr, on_eviction: impl Fn()) -> Seat {
+    pub(super) async fn admit(&self, peer: IpAddr, on_eviction: impl Fn()) -> ConnectionPermit {
         loop {
-            if let Some(seat) = self.take(peer, &on_eviction) {
-                return seat;
+            if let Some(permit) = self.take(peer, &on_eviction) {
+                return permit;
             }
             self.0.changed.notified().await;
         }
     }
 
-    fn take(&self, peer: IpAddr, on_eviction: &impl Fn()) -> Option<Seat> {
+    fn take(&self, peer: IpAddr, on_eviction: &impl Fn()) -> Option<ConnectionPermit> {
         let mut open = self.open();
         let ending = open.connections.values().filter(|one| one.ending).count();
         let is_full = open.connections.len() >= self.0.most;
@@ -100,7 +100,7 @@ impl Connections {
             end: Arc::clone(&end),
         };
         open.connections.insert(id, connection);
-        Some(Seat {
+        Some(ConnectionPermit {
             of: self.clone(),
             id,
             end,
@@ -144,7 +144,7 @@ fn network(peer: IpAddr) -> IpAddr {
     }
 }
 
-impl Seat {
+impl ConnectionPermit {
     /// Resolves when the connection has to close.
     pub(super) async fn ended(&self) {
         self.end.notified().await;
@@ -159,7 +159,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.of.open().connections.remove(&self.id);
         self.of.0.changed.notify_one();
@@ -221,8 +221,8 @@ mod tests {
         let on_eviction = || evictions.set(evictions.get() + 1);
         let take = |peer| all.take(peer, &on_eviction).map(Arc::new);
         let bob = take(BOB).unwrap();
-        let ann: Vec<Arc<Seat>> = (0..3).map(|_| take(ANN).unwrap()).collect();
-        let is_ending = |seat: &Seat| all.open().connections[&seat.id].ending;
+        let ann: Vec<Arc<ConnectionPermit>> = (0..3).map(|_| take(ANN).unwrap()).collect();
+        let is_ending = |permit: &ConnectionPermit| all.open().connections[&permit.id].ending;
         // Bob's connection is older, but Ann has more.
         assert!(take(BOB).is_none());
         assert!(is_ending(&ann[0]) && !is_ending(&bob));

@@ -23,7 +23,7 @@ const BUCKETS: [f64; 11] = [
 #[derive(Default)]
 pub(super) struct Metrics {
     requests: Mutex<BTreeMap<(String, String, u16), u64>>,
-    took: Mutex<BTreeMap<String, Took>>,
+    took: Mutex<BTreeMap<String, ResponseTimes>>,
     pub(super) in_flight: AtomicI64,
     /// Number of slow clients that were dropped from event streams.
     dropped: AtomicU64,
@@ -34,7 +34,7 @@ pub(super) struct Metrics {
 }
 
 #[derive(Default)]
-struct Took {
+struct ResponseTimes {
     buckets: [u64; BUCKETS.len()],
     count: u64,
     sum: f64,
@@ -105,7 +105,7 @@ impl Metrics {
                     "{name}_bucket{{route=\"{route}\",le=\"{end}\"}} {count}"
                 );
             }
-            let Took { count, sum, .. } = took;
+            let ResponseTimes { count, sum, .. } = took;
             let _ = writeln!(
                 text,
                 "{name}_bucket{{route=\"{route}\",le=\"+Inf\"}} {count}"

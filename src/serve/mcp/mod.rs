@@ -34,7 +34,7 @@ use crate::workspace::Workspace;
 use super::blocking;
 use super::operations::{Answer, Operation};
 
-use resources::Asked;
+use resources::ResourceUri;
 
 pub use http::{Access, service};
 pub use stdio::serve;
@@ -169,7 +169,7 @@ impl Server {
 
 impl Server {
     /// Reads a resource on a separate thread, because it blocks.
-    async fn read(&self, asked: Asked, extensions: Extensions) -> Result<String, UserError> {
+    async fn read(&self, asked: ResourceUri, extensions: Extensions) -> Result<String, UserError> {
         let open = Arc::clone(&self.open);
         let open = move || open(&extensions, Purpose::Resource);
         let done = blocking::call(open, async move |workspace| asked.read(workspace));
@@ -224,7 +224,7 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let uri = request.uri;
-        let asked = Asked::from_uri(&uri).ok_or_else(|| resources::unknown(&uri))?;
+        let asked = ResourceUri::from_uri(&uri).ok_or_else(|| resources::unknown(&uri))?;
         match self.read(asked, context.extensions).await {
             Ok(text) => {
                 let contents = resources::contents(&uri, text);

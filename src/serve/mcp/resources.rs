@@ -39,7 +39,7 @@ const LOG_LINES: usize = 100;
 
 /// What a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Asked {
+pub(super) enum ResourceUri {
     /// The newest memories.
     Memories,
     /// The newest sessions.
@@ -50,7 +50,7 @@ pub(super) enum Asked {
     Record(String),
 }
 
-impl Asked {
+impl ResourceUri {
     /// Returns what a URI names; `None` if it names nothing here.
     pub(super) fn from_uri(uri: &str) -> Option<Self> {
         let of = |prefix: &str| {
@@ -171,14 +171,14 @@ mod tests {
 
     #[test]
     fn uris_name_what_there_is() {
-        let check = |uri: &str, expected: Option<Asked>| {
-            assert_eq!(Asked::from_uri(uri), expected, "{uri}");
+        let check = |uri: &str, expected: Option<ResourceUri>| {
+            assert_eq!(ResourceUri::from_uri(uri), expected, "{uri}");
         };
-        check("memctl://memories", Some(Asked::Memories));
-        check("memctl://sessions", Some(Asked::Sessions));
-        let session = Asked::Session("claude-code/3f2a".to_owned());
+        check("memctl://memories", Some(ResourceUri::Memories));
+        check("memctl://sessions", Some(ResourceUri::Sessions));
+        let session = ResourceUri::Session("claude-code/3f2a".to_owned());
         check("memctl://sessions/claude-code/3f2a", Some(session));
-        let record = Asked::Record("REFL-001@user".to_owned());
+        let record = ResourceUri::Record("REFL-001@user".to_owned());
         check("memctl://records/REFL-001@user", Some(record));
         for uri in [
             "",

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::UserError;
 use crate::guard::fence;
 use crate::insight::{self, Link};
-use crate::learn::cure::NoHint;
+use crate::learn::fix::NoHint;
 use crate::model::{CANDIDATE, Evidence, Kind, mark};
 use crate::workspace::Workspace;
 

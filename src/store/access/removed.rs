@@ -13,7 +13,7 @@ use super::scoped::Scoped;
 
 impl Scoped {
     /// Returns the tombstone of a record of this kind with this content.
-    pub fn buried(&self, kind: Kind, content: &str) -> Result<Option<Tombstone>, Error> {
+    pub fn tombstone_of(&self, kind: Kind, content: &str) -> Result<Option<Tombstone>, Error> {
         tombstones::find(self.directory(), kind, content, &|t| self.is_own_removal(t))
     }
 
@@ -37,7 +37,7 @@ impl Scoped {
     }
 
     /// Returns the ids of all removed records of a kind, of any user.
-    pub fn buried_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
+    pub fn tombstone_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
         tombstones::ids(self.directory(), kind)
     }
 

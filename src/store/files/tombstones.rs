@@ -181,7 +181,7 @@ pub(crate) fn highest(directory: &Directory, kind: Kind) -> IdShape {
 #[derive(Debug, Default)]
 pub struct ForgottenRecords {
     key: String,
-    stones: Vec<Tombstone>,
+    tombstones: Vec<Tombstone>,
     ids: HashSet<(Kind, String)>,
     digests: HashSet<(Kind, String)>,
 }
@@ -193,21 +193,21 @@ impl ForgottenRecords {
         counts: &dyn Fn(&Tombstone) -> bool,
     ) -> Result<Self, Error> {
         let key = directory::identity(directory).map(|identity| identity.tombstone_key);
-        let stones = standing(directory)?;
+        let tombstones = standing(directory)?;
         // A removed id is taken for every caller; removed content is visible only to its user.
-        let said = stones
+        let said = tombstones
             .iter()
-            .filter(|stone| counts(stone) && !stone.digest.is_empty());
+            .filter(|tombstone| counts(tombstone) && !tombstone.digest.is_empty());
         Ok(Self {
             digests: said
-                .map(|stone| (stone.kind, stone.digest.clone()))
+                .map(|tombstone| (tombstone.kind, tombstone.digest.clone()))
                 .collect(),
-            ids: stones
+            ids: tombstones
                 .iter()
-                .map(|stone| (stone.kind, stone.id.clone()))
+                .map(|tombstone| (tombstone.kind, tombstone.id.clone()))
                 .collect(),
             key: key.unwrap_or_default(),
-            stones,
+            tombstones,
         })
     }
 
@@ -226,8 +226,11 @@ impl ForgottenRecords {
 
     /// Returns the removed ids of a kind.
     pub fn ids(&self, kind: Kind) -> impl Iterator<Item = &str> {
-        let of_kind = self.stones.iter().filter(move |stone| stone.kind == kind);
-        of_kind.map(|stone| stone.id.as_str())
+        let of_kind = self
+            .tombstones
+            .iter()
+            .filter(move |tombstone| tombstone.kind == kind);
+        of_kind.map(|tombstone| tombstone.id.as_str())
     }
 }
 

@@ -142,17 +142,17 @@ fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(),
         if changes.is_empty() {
             continue;
         }
-        let buried = tombstones::ids(lock.directory(), kind)?;
+        let removed = tombstones::ids(lock.directory(), kind)?;
         // Tombstones come first, as in every removal.
-        let mut stones = Vec::new();
-        for change in of_kind().filter(|c| c.text.is_none() && !buried.contains(&c.id)) {
-            stones.push(stone(kind, change)?);
+        let mut tombstones = Vec::new();
+        for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
+            tombstones.push(tombstone(kind, change)?);
         }
-        tombstones::append(lock, &stones)?;
+        tombstones::append(lock, &tombstones)?;
         place(store, lock, kind, &changes)?;
-        forget_traces(lock, &stones)?;
+        forget_traces(lock, &tombstones)?;
         let back: Vec<&str> = of_kind()
-            .filter(|change| change.text.is_some() && buried.contains(&change.id))
+            .filter(|change| change.text.is_some() && removed.contains(&change.id))
             .map(|change| change.id.as_str())
             .collect();
         tombstones::lift(lock, kind, &back, "")?;
@@ -179,12 +179,14 @@ fn place(store: &Scoped, lock: &Lock, kind: Kind, changes: &[PulledChange]) -> R
 /// Removes the lines of the journal and of the log of agents that name a record which is removed for
 /// good. A tombstone without a digest says so: no undo brings the record back, and no copy may keep
 /// its text.
-fn forget_traces(lock: &Lock, stones: &[String]) -> Result<(), Error> {
-    let stones = stones
+fn forget_traces(lock: &Lock, tombstones: &[String]) -> Result<(), Error> {
+    let tombstones = tombstones
         .iter()
         .filter_map(|line| serde_json::from_str::<Tombstone>(line).ok());
-    let gone = stones.filter(|stone| stone.digest.is_empty());
-    let names: Vec<String> = gone.map(|stone| format!("\"{}\"", stone.id)).collect();
+    let gone = tombstones.filter(|tombstone| tombstone.digest.is_empty());
+    let names: Vec<String> = gone
+        .map(|tombstone| format!("\"{}\"", tombstone.id))
+        .collect();
     if names.is_empty() {
         return Ok(());
     }
@@ -209,11 +211,13 @@ fn forget_traces(lock: &Lock, stones: &[String]) -> Result<(), Error> {
 }
 
 /// Returns the tombstone line of a removed record.
-fn stone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
+fn tombstone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
     let given = change.tombstone.as_deref();
     let given = given.filter(|line| {
-        let stone = serde_json::from_str::<Tombstone>(line);
-        stone.is_ok_and(|stone| stone.kind == kind && stone.id == change.id && !stone.lifted)
+        let tombstone = serde_json::from_str::<Tombstone>(line);
+        tombstone.is_ok_and(|tombstone| {
+            tombstone.kind == kind && tombstone.id == change.id && !tombstone.lifted
+        })
     });
     if let Some(line) = given {
         return Ok(json::compact(line));

@@ -73,7 +73,7 @@ impl Compared {
 pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
 
 /// Condition on which a record is not added.
-pub struct Unless {
+pub struct SkipCondition {
     /// State of the file in which no entry said the same.
     pub compared: Compared,
     /// Comparison with the record.
@@ -88,7 +88,7 @@ pub(crate) struct New<R> {
     pub(crate) left_out: Vec<&'static str>,
     file: DataFile,
     store: Scoped,
-    unless: Option<Unless>,
+    unless: Option<SkipCondition>,
     is_numbered: bool,
     now: DateTime<Utc>,
 }
@@ -99,7 +99,7 @@ impl<R: Record> New<R> {
         store: Scoped,
         mut record: R,
         now: DateTime<Utc>,
-        unless: Option<Unless>,
+        unless: Option<SkipCondition>,
     ) -> Result<Self, Error> {
         if !store.access().covers_skill(R::KIND, record.skill()) {
             let what = record.skill().unwrap_or(R::KIND.name()).to_owned();

@@ -20,7 +20,7 @@ use crate::store::access::scoped::Scoped;
 use crate::store::error::{Error, Problem};
 
 use super::Writer;
-use super::addition::{Addition, New, State, Unless};
+use super::addition::{Addition, New, SkipCondition, State};
 
 /// Maximum number of additions in one write.
 const LARGEST: usize = 256;
@@ -94,7 +94,7 @@ impl GroupCommit {
         &self,
         store: &Scoped,
         record: R,
-        unless: Option<Unless>,
+        unless: Option<SkipCondition>,
         now: DateTime<Utc>,
         random: fn() -> String,
     ) -> Result<Added<R>, Error> {

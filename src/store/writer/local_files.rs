@@ -268,13 +268,13 @@ impl Writer {
 
     /// Makes the ids of each kind unique across its files, unless that is known. Does nothing before
     /// a write to a kind with one file.
-    pub(super) fn settle(&mut self, kind: Kind) -> Result<(), Error> {
+    pub(super) fn make_ids_unique(&mut self, kind: Kind) -> Result<(), Error> {
         if self.is_settled || DataFile::of(kind).count() == 1 {
             return Ok(());
         }
         self.is_settled = true;
         for local in DataFile::ALL.into_iter().filter(|file| file.is_local) {
-            let settled = self.settle_file(local);
+            let settled = self.make_ids_of_file_unique(local);
             // Damage in the files of another kind keeps no record back.
             if local.kind == kind {
                 settled?;
@@ -283,7 +283,7 @@ impl Writer {
         Ok(())
     }
 
-    fn settle_file(&mut self, local: DataFile) -> Result<(), Error> {
+    fn make_ids_of_file_unique(&mut self, local: DataFile) -> Result<(), Error> {
         let kind = local.kind;
         let shared = self.prepare(DataFile::shared(kind))?;
         let own = self.prepare(local)?;

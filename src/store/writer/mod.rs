@@ -191,7 +191,7 @@ impl Writer {
         file: DataFile,
         mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.settle(file.kind)?;
+        self.make_ids_unique(file.kind)?;
         redone(|| {
             let mark = undo_journal::mark(&self.lock);
             let done = self

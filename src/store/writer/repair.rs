@@ -150,7 +150,7 @@ impl Scoped {
         let file = held.file(of);
         let snapshot = file.by_scan()?;
         let format = snapshot.table.header.format;
-        if !snapshot.problems.iter().any(|p| p.kind.is_mendable()) {
+        if !snapshot.problems.iter().any(|p| p.kind.is_repairable()) {
             return Ok(None);
         }
         let path = file.path();
@@ -172,7 +172,7 @@ impl Scoped {
                 salvaged: 0,
             }));
         }
-        mend(lock, file, &snapshot, now).map(Some)
+        repair_file(lock, file, &snapshot, now).map(Some)
     }
 
     /// Redacts the entries of a file; entries without secrets keep every byte. Copies the file aside
@@ -277,7 +277,7 @@ fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String
     found
 }
 
-fn mend(
+fn repair_file(
     lock: &Lock,
     file: JsonFile<'_>,
     snapshot: &Snapshot,

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 use crate::model::{Execution, ExecutionLog, Fix, Record as _, Reflexion, Trust, utc};
 
 /// Event.
-pub(super) enum Happening {
+pub(super) enum WatchEvent {
     Execution(Box<Execution>),
     Other(Box<Other>),
 }
@@ -67,7 +67,7 @@ pub(in crate::cli) struct NewRule {
     pub(super) is_candidate: bool,
 }
 
-impl Happening {
+impl WatchEvent {
     /// Id of the event, unique within its kind.
     pub(super) fn id(&self) -> &str {
         match self {
@@ -99,13 +99,13 @@ impl Other {
     }
 }
 
-impl From<Execution> for Happening {
+impl From<Execution> for WatchEvent {
     fn from(execution: Execution) -> Self {
         Self::Execution(Box::new(execution))
     }
 }
 
-impl From<Fix> for Happening {
+impl From<Fix> for WatchEvent {
     fn from(fix: Fix) -> Self {
         Self::Other(Box::new(Other::Fix(LearntFix {
             at: fix.created_at,
@@ -117,7 +117,7 @@ impl From<Fix> for Happening {
     }
 }
 
-impl From<Reflexion> for Happening {
+impl From<Reflexion> for WatchEvent {
     fn from(rule: Reflexion) -> Self {
         let is_candidate = rule.trust() == Trust::Observed;
         Self::Other(Box::new(Other::Rule(NewRule {
@@ -130,7 +130,7 @@ impl From<Reflexion> for Happening {
     }
 }
 
-impl From<ExecutionLog> for Happening {
+impl From<ExecutionLog> for WatchEvent {
     fn from(line: ExecutionLog) -> Self {
         let field = |data: &Option<Box<RawValue>>, name: &str| {
             let data = data.as_ref()?;
@@ -165,7 +165,7 @@ mod tests {
             id: "1".to_owned(),
             ..ExecutionLog::default()
         };
-        let Happening::Other(other) = Happening::from(line) else {
+        let WatchEvent::Other(other) = WatchEvent::from(line) else {
             panic!("no hint");
         };
         assert!(matches!(*other, Other::Hint(hint) if hint.hints.is_empty()));

@@ -11,7 +11,7 @@ use crate::model::{Execution, Fix, Kind, Record, Reflexion, SkillPath};
 use crate::store::{DataFile, Scoped, Selection};
 use crate::workspace::Workspace;
 
-use super::event::{Happening, Other};
+use super::event::{Other, WatchEvent};
 
 /// Step of the action log that tells of shown hints.
 const HINT_STEP: &str = "hint";
@@ -61,7 +61,7 @@ pub(super) struct Feed<'a> {
 
 /// Events of one kind, oldest first.
 struct Read {
-    events: Vec<Happening>,
+    events: Vec<WatchEvent>,
     /// Number of all records; `None` for the log, which is never rewritten.
     total: Option<u64>,
     has_older: bool,
@@ -103,8 +103,8 @@ impl<'a> Feed<'a> {
             return (Vec::new(), 0);
         };
         let executions = read.events.into_iter().filter_map(|event| match event {
-            Happening::Execution(execution) => Some(*execution),
-            Happening::Other(_) => None,
+            WatchEvent::Execution(execution) => Some(*execution),
+            WatchEvent::Other(_) => None,
         });
         (executions.collect(), read.total.unwrap_or_default())
     }
@@ -117,14 +117,14 @@ impl<'a> Feed<'a> {
         let surplus = merged.len().saturating_sub(self.limit);
         let newest = merged.into_iter().skip(surplus);
         let others = newest.filter_map(|event| match event {
-            Happening::Other(other) => Some(*other),
-            Happening::Execution(_) => None,
+            WatchEvent::Other(other) => Some(*other),
+            WatchEvent::Execution(_) => None,
         });
         others.collect()
     }
 
     /// Returns the newest events at the start, oldest first.
-    pub(super) fn start(&mut self) -> Vec<Happening> {
+    pub(super) fn start(&mut self) -> Vec<WatchEvent> {
         let events = self.updates();
         let surplus = events.len().saturating_sub(self.limit);
         events.into_iter().skip(surplus).collect()
@@ -132,13 +132,13 @@ impl<'a> Feed<'a> {
 
     /// Returns the events since the last call, in the order of each file and by time between
     /// files.
-    pub(super) fn updates(&mut self) -> Vec<Happening> {
+    pub(super) fn updates(&mut self) -> Vec<WatchEvent> {
         let kinds = self.kinds.clone();
         let new = kinds.into_iter().map(|what| self.updates_of(what));
         new.reduce(merge).unwrap_or_default()
     }
 
-    fn updates_of(&mut self, what: What) -> Vec<Happening> {
+    fn updates_of(&mut self, what: What) -> Vec<WatchEvent> {
         let mut limit = self.limit;
         loop {
             let Some(mut read) = self.read(what, limit) else {
@@ -188,7 +188,7 @@ impl<'a> Feed<'a> {
                 let store = &self.workspace.store;
                 let listing = store.logs_of_step(HINT_STEP, limit).ok()?;
                 Some(Read {
-                    events: listing.lines.into_iter().map(Happening::from).collect(),
+                    events: listing.lines.into_iter().map(WatchEvent::from).collect(),
                     total: None,
                     has_older: listing.has_older,
                 })
@@ -196,7 +196,7 @@ impl<'a> Feed<'a> {
         }
     }
 
-    fn records<R: Record + Into<Happening>>(&self, limit: usize) -> Option<Read> {
+    fn records<R: Record + Into<WatchEvent>>(&self, limit: usize) -> Option<Read> {
         let store = &self.workspace.store;
         let selection = Selection {
             skill: self.skill,
@@ -213,7 +213,7 @@ impl<'a> Feed<'a> {
 }
 
 /// Merges two lists by time, and keeps the order of each.
-fn merge(first: Vec<Happening>, second: Vec<Happening>) -> Vec<Happening> {
+fn merge(first: Vec<WatchEvent>, second: Vec<WatchEvent>) -> Vec<WatchEvent> {
     let mut merged = Vec::with_capacity(first.len() + second.len());
     let mut second = second.into_iter().peekable();
     for event in first {
@@ -231,8 +231,8 @@ fn merge(first: Vec<Happening>, second: Vec<Happening>) -> Vec<Happening> {
 mod tests {
     use super::*;
 
-    fn fix(id: &str, at: &str) -> Happening {
-        Happening::from(Fix {
+    fn fix(id: &str, at: &str) -> WatchEvent {
+        WatchEvent::from(Fix {
             fix_id: id.to_owned(),
             created_at: at.to_owned(),
             ..Fix::default()
@@ -245,7 +245,7 @@ mod tests {
         let first = vec![fix("a", &at(3)), fix("b", &at(1)), fix("c", &at(5))];
         let second = vec![fix("x", &at(2)), fix("y", &at(4)), fix("z", &at(9))];
         let merged = merge(first, second);
-        let ids: Vec<&str> = merged.iter().map(Happening::id).collect();
+        let ids: Vec<&str> = merged.iter().map(WatchEvent::id).collect();
         assert_eq!(ids, ["x", "a", "b", "y", "c", "z"]);
     }
 }

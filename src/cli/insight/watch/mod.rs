@@ -20,7 +20,7 @@ use crate::error::{self, UserError};
 use crate::json::compact;
 use crate::model::SkillPath;
 
-use event::Happening;
+use event::WatchEvent;
 use feed::{Feed, What};
 use screen::{Screen, cells, said};
 
@@ -92,21 +92,21 @@ fn lines(context: &Context, feed: &mut Feed<'_>, follower: &mut Follower) -> Res
     }
 }
 
-fn one_line(context: &Context, event: &Happening) -> Result<String, UserError> {
+fn one_line(context: &Context, event: &WatchEvent) -> Result<String, UserError> {
     if context.printer.is_json() {
         let document = match event {
-            Happening::Execution(execution) => serde_json::to_string(execution)?,
-            Happening::Other(other) => serde_json::to_string(other)?,
+            WatchEvent::Execution(execution) => serde_json::to_string(execution)?,
+            WatchEvent::Other(other) => serde_json::to_string(other)?,
         };
         return Ok(compact(&document) + "\n");
     }
     let second = |time: &str| time.chars().take(19).collect::<String>();
     let cells: Vec<String> = match event {
-        Happening::Execution(execution) => cells(execution, &second(&execution.timestamp))
+        WatchEvent::Execution(execution) => cells(execution, &second(&execution.timestamp))
             .into_iter()
             .map(|(_, text)| text)
             .collect(),
-        Happening::Other(other) => {
+        WatchEvent::Other(other) => {
             let (name, id, text) = said(other, usize::MAX);
             vec![id, name.to_owned(), text, second(other.at())]
         }

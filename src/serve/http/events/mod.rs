@@ -6,7 +6,7 @@
 //!
 //! - `follow`: watcher of the files.
 //! - `change_feed`: changes since the last read.
-//! - `seats`: number of streams, and the limit per user.
+//! - `limits`: number of streams, and the limit per user.
 //! - `stream`: event stream of one client.
 //!
 //! Event ids are random: sequential numbers would reveal the amount of activity that the client may
@@ -21,7 +21,7 @@
 
 mod change_feed;
 mod follow;
-mod seats;
+mod limits;
 mod stream;
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ use super::log::Log;
 pub(super) use stream::events;
 
 use change_feed::Change;
-use seats::Seats;
+use limits::StreamLimits;
 
 /// Maximum number of batches that wait for a client before it is dropped.
 const WAITING: usize = 256;
@@ -47,7 +47,7 @@ const KEPT: usize = 1_000;
 /// Change feed of a memory, and its clients.
 pub(super) struct Events {
     hub: Arc<Hub>,
-    seats: Seats,
+    limits: StreamLimits,
     // Dropping it ends the watcher thread.
     _watcher: RecommendedWatcher,
 }
@@ -164,13 +164,13 @@ impl Events {
         Ok(Self {
             _watcher: follow::follow(store, publish, log)?,
             hub,
-            seats: Seats::new(most),
+            limits: StreamLimits::new(most),
         })
     }
 
     /// Returns the number of clients.
     pub(super) fn listeners(&self) -> usize {
-        self.seats.taken()
+        self.limits.taken()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::serve::http::problem::Problem;
 use crate::serve::http::state::Server;
 use crate::serve::token::Caller;
 
-use super::seats::{NoSeat, Seat};
+use super::limits::{StreamPermit, StreamRefusal};
 use super::{Batch, Listening};
 
 /// Interval of keep-alive messages on a silent stream.
@@ -37,7 +37,7 @@ struct Client {
     batch: Option<(Arc<Batch>, usize)>,
     stopping: watch::Receiver<bool>,
     until: Instant,
-    _seat: Seat,
+    _permit: StreamPermit,
 }
 
 /// `GET /v1/events`
@@ -50,10 +50,12 @@ pub(in super::super) async fn events(
         return Err(Problem::disabled());
     }
     server.store(&caller).must_be_enabled()?;
-    let seat = match server.events().seats.take(caller.user.as_str()) {
-        Ok(seat) => seat,
-        Err(NoSeat::Full) => return Err(Problem::busy("too many clients are connected", 10)),
-        Err(NoSeat::Share(share)) => return Err(Problem::too_many_streams(share)),
+    let permit = match server.events().limits.take(caller.user.as_str()) {
+        Ok(permit) => permit,
+        Err(StreamRefusal::Full) => {
+            return Err(Problem::busy("too many clients are connected", 10));
+        }
+        Err(StreamRefusal::Share(share)) => return Err(Problem::too_many_streams(share)),
     };
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let listening = server.events().hub.subscribe(last);
@@ -67,7 +69,7 @@ pub(in super::super) async fn events(
         listening,
         greeting: VecDeque::new(),
         batch: None,
-        _seat: seat,
+        _permit: permit,
     };
     client
         .greeting

@@ -79,7 +79,7 @@ pub(crate) fn reach(point: Point, path: &Path) {
 
 /// Result of verifying an append.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Landed {
+pub(crate) enum AppendState {
     /// The bytes are in place, in the file with the expected name, which now has this state.
     Here(FileState),
     /// Another program has interfered: the append does not count.
@@ -88,7 +88,7 @@ pub(crate) enum Landed {
 
 /// Position in a file to write at.
 #[derive(Debug)]
-pub(crate) struct Spot<'a> {
+pub(crate) struct WritePosition<'a> {
     directory: &'a Directory,
     file: &'a File,
     path: &'a Path,
@@ -96,7 +96,7 @@ pub(crate) struct Spot<'a> {
     context: Vec<u8>,
 }
 
-impl<'a> Spot<'a> {
+impl<'a> WritePosition<'a> {
     /// Returns the position after the last entry.
     pub(crate) fn behind(
         directory: &'a Directory,
@@ -130,19 +130,19 @@ impl<'a> Spot<'a> {
 
     /// Verifies the written bytes. If they went into a file that was being saved, removes them as
     /// far as they are distinguishable.
-    pub(crate) fn landed(&self, bytes: &[u8], root_key: &str) -> io::Result<Landed> {
+    pub(crate) fn verify(&self, bytes: &[u8], root_key: &str) -> io::Result<AppendState> {
         let state = FileState::of(self.file)?;
         if state.size != self.at + bytes.len() as u64 || !self.holds(bytes)? {
             self.take_out(bytes, root_key)?;
-            return Ok(Landed::OtherFile);
+            return Ok(AppendState::OtherFile);
         }
         let Some(there) = self.directory.state(self.path)? else {
-            return Ok(Landed::OtherFile);
+            return Ok(AppendState::OtherFile);
         };
         Ok(if there.is_same_file(&state) {
-            Landed::Here(state)
+            AppendState::Here(state)
         } else {
-            Landed::OtherFile
+            AppendState::OtherFile
         })
     }
 

@@ -11,7 +11,7 @@ use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 
-use super::foreign_edit::{Landed, Point, Spot, reach};
+use super::foreign_edit::{AppendState, Point, WritePosition, reach};
 use super::frame::CLOSING;
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::json_write::{byte_before, cannot_read};
@@ -58,7 +58,8 @@ impl JsonFile<'_> {
         let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
         let closing = read_closing(&file, old).map_err(cannot_read(&path))?;
         reach(Point::EndRead, &path);
-        let spot = Spot::behind(self.directory, &file, &path, old).map_err(cannot_read(&path))?;
+        let position =
+            WritePosition::behind(self.directory, &file, &path, old).map_err(cannot_read(&path))?;
         let is_first = byte_before(&file, old.tail).map_err(cannot_read(&path))? == b'[';
         let between = distance(old.tail, old.close);
         if !is_closing(&closing, between) {
@@ -78,7 +79,7 @@ impl JsonFile<'_> {
         let close = tail + gap.len() as u64;
         bytes.extend_from_slice(gap);
         bytes.extend_from_slice(rest);
-        let written = spot.write(&bytes, old.stamp).and_then(|is_written| {
+        let written = position.write(&bytes, old.stamp).and_then(|is_written| {
             file.sync_data()?;
             Ok(is_written)
         });
@@ -87,7 +88,7 @@ impl JsonFile<'_> {
             Ok(false) => return Err(changing()),
             Err(source) => {
                 // The old closing brackets fit in their old place even on a full disk.
-                if spot.is_preceded_as_before() {
+                if position.is_preceded_as_before() {
                     drop(
                         file.write_all_at(&closing, old.tail)
                             .and_then(|()| file.set_len(old.stamp.size)),
@@ -96,8 +97,8 @@ impl JsonFile<'_> {
                 return Err(Error::io("write", &path)(source));
             }
         }
-        let landed = spot.landed(&bytes, self.kind().root_key());
-        let Landed::Here(stamp) = landed.map_err(cannot_read(&path))? else {
+        let state = position.verify(&bytes, self.kind().root_key());
+        let AppendState::Here(stamp) = state.map_err(cannot_read(&path))? else {
             return Err(changing());
         };
         let header = Header {

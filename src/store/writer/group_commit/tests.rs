@@ -199,7 +199,7 @@ fn a_failed_write_fails_for_everybody_and_the_next_one_succeeds() {
 fn of_equal_memories_at_once_one_is_added() {
     let dir = tempfile::tempdir().unwrap();
     let group = GroupCommit::default();
-    let unless = |compared: Compared, content: String| Unless {
+    let unless = |compared: Compared, content: String| SkipCondition {
         compared,
         repeats: Box::new(move |entry| String::from_utf8_lossy(entry).contains(&content)),
     };
@@ -232,7 +232,7 @@ fn a_panic_lets_the_next_one_lead() {
     let dir = tempfile::tempdir().unwrap();
     let group = GroupCommit::default();
     let store = store(dir.path(), 0);
-    let panicking = Unless {
+    let panicking = SkipCondition {
         compared: compared(&store),
         repeats: Box::new(|_| panic!("on purpose")),
     };

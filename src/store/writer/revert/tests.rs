@@ -57,7 +57,7 @@ fn removed_records_come_back_to_their_places_byte_for_byte() {
         }];
         assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
         assert_eq!(bytes(dir.path()), before, "{id}");
-        assert!(store.buried_ids(Kind::Correction).unwrap().is_empty());
+        assert!(store.tombstone_ids(Kind::Correction).unwrap().is_empty());
     }
 }
 
@@ -134,13 +134,13 @@ fn what_has_come_back_is_not_buried_any_more() {
     let kind = Kind::Correction;
     drop(writer.append(correction("a"), epoch).unwrap());
     let gone = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
-    let check = |is_buried: bool| {
-        let buried = store.all_forgotten().unwrap();
-        let found = store.buried(kind, "its words").unwrap();
-        assert_eq!(found.is_some(), is_buried);
-        assert_eq!(buried.has_content(kind, "its words"), is_buried);
-        assert_eq!(buried.has_id(kind, "CORR-001"), is_buried);
-        assert!(!buried.has_content(kind, "other words"));
+    let check = |is_removed: bool| {
+        let forgotten = store.all_forgotten().unwrap();
+        let found = store.tombstone_of(kind, "its words").unwrap();
+        assert_eq!(found.is_some(), is_removed);
+        assert_eq!(forgotten.has_content(kind, "its words"), is_removed);
+        assert_eq!(forgotten.has_id(kind, "CORR-001"), is_removed);
+        assert!(!forgotten.has_content(kind, "other words"));
     };
     check(true);
     let text = std::str::from_utf8(&gone.text).unwrap();

@@ -116,11 +116,11 @@ impl State {
 
     pub(super) fn list_again(&mut self) {
         self.haystacks = self.entries.iter().map(haystack).collect();
-        self.sift();
+        self.apply_filter();
     }
 
     /// Finds the entries that hold each word of the filter.
-    pub(super) fn sift(&mut self) {
+    pub(super) fn apply_filter(&mut self) {
         let filter = self.filter.to_lowercase();
         let words: Vec<&str> = filter.split_whitespace().collect();
         let matches = |text: &String| words.iter().all(|word| text.contains(word));

@@ -144,7 +144,7 @@ impl State {
             }
             _ => self.mode = Mode::Filter,
         }
-        self.sift();
+        self.apply_filter();
         self.go(0);
     }
 

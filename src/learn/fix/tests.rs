@@ -29,7 +29,7 @@ fn edit(index: usize, path: &str, old: &str, new: &str) -> Step {
     }
 }
 
-fn cure(steps: &[Step]) -> Result<Cure, NoHint> {
+fn find_in(steps: &[Step]) -> Result<FoundFix, NoHint> {
     let found = analyse(steps, &[]);
     let code = |step: &Step| crate::learn::distil::code(step);
     find(&found.episodes[0], steps, &code).map_err(|none| none.reason)
@@ -37,7 +37,7 @@ fn cure(steps: &[Step]) -> Result<Cure, NoHint> {
 
 #[test]
 fn parts_without_a_difference_are_left_out() {
-    let found = cure(&[
+    let found = find_in(&[
         shell(0, "./go.sh", "bash: ./go.sh: Permission denied", true),
         shell(1, "ls -l", "x", false),
         edit(2, "/a/notes.md", "a", "b"),
@@ -55,7 +55,7 @@ fn parts_without_a_difference_are_left_out() {
 
 #[test]
 fn the_step_that_has_to_do_with_the_error_is_kept() {
-    let found = cure(&[
+    let found = find_in(&[
         shell(
             0,
             "tool run",
@@ -75,7 +75,7 @@ fn the_step_that_has_to_do_with_the_error_is_kept() {
 fn a_task_of_the_project_is_knowledge_of_it_and_of_what_it_makes() {
     let error = "tar (child): dist/app.tgz: Cannot open: No such file or directory";
     let of = |task: &str| {
-        cure(&[
+        find_in(&[
             shell(0, "tar xzf dist/app.tgz", error, true),
             shell(1, task, "done", false),
             shell(2, "tar xzf dist/app.tgz", "ok", false),
@@ -90,7 +90,7 @@ fn a_task_of_the_project_is_knowledge_of_it_and_of_what_it_makes() {
 
 #[test]
 fn a_name_of_its_own_binds_a_cure_to_the_subject() {
-    let found = cure(&[
+    let found = find_in(&[
         shell(
             0,
             "python3 a.py",
@@ -101,7 +101,7 @@ fn a_name_of_its_own_binds_a_cure_to_the_subject() {
     ])
     .unwrap();
     assert_eq!(found.subject, ["yaml"]);
-    let found = cure(&[
+    let found = find_in(&[
         shell(
             0,
             "python3 a.py",
@@ -112,7 +112,7 @@ fn a_name_of_its_own_binds_a_cure_to_the_subject() {
     ])
     .unwrap();
     assert_eq!(found.subject, [""; 0], "the name is the error's own");
-    let found = cure(&[
+    let found = find_in(&[
         shell(0, "x push", "fatal: the branch 'a' has no remote", true),
         shell(1, "x push --create", "ok", false),
     ])
@@ -127,7 +127,7 @@ fn what_teaches_nothing_is_no_hint() {
         edit(1, "/a/README.md", "a", "b"),
         shell(2, "sleep 5; npm ci", "added", false),
     ];
-    assert_eq!(cure(&retry), Err(NoHint::Retry));
+    assert_eq!(find_in(&retry), Err(NoHint::Retry));
     let hidden = [
         shell(0, "make", "a.c:1: error: x\nmake: *** [a] Error 1", true),
         shell(
@@ -137,7 +137,9 @@ fn what_teaches_nothing_is_no_hint() {
             false,
         ),
     ];
-    assert!(analyse(&hidden, &[]).episodes.is_empty() || cure(&hidden) == Err(NoHint::StillFails));
+    assert!(
+        analyse(&hidden, &[]).episodes.is_empty() || find_in(&hidden) == Err(NoHint::StillFails)
+    );
     let dangerous = [
         shell(
             0,
@@ -147,7 +149,7 @@ fn what_teaches_nothing_is_no_hint() {
         ),
         shell(1, "git push --force", "ok", false),
     ];
-    assert_eq!(cure(&dangerous), Err(NoHint::Dangerous));
+    assert_eq!(find_in(&dangerous), Err(NoHint::Dangerous));
     let literal = [
         shell(
             0,
@@ -157,7 +159,7 @@ fn what_teaches_nothing_is_no_hint() {
         ),
         shell(1, "store ls s3://acme-2025", "x", false),
     ];
-    assert_eq!(cure(&literal), Err(NoHint::OneOff));
+    assert_eq!(find_in(&literal), Err(NoHint::OneOff));
     let code = [
         shell(
             0,
@@ -168,24 +170,24 @@ fn what_teaches_nothing_is_no_hint() {
         edit(1, "/a/a.js", "x()", "y()"),
         shell(2, "node a.js", "ok", false),
     ];
-    assert_eq!(cure(&code), Err(NoHint::OneOff));
+    assert_eq!(find_in(&code), Err(NoHint::OneOff));
     let of_a_new_file = [
         shell(0, "tool run", "tool: error: no rules given", true),
         edit(1, "/a/rules.py", "x()", "y()"),
         shell(2, "tool run rules.py", "ok", false),
     ];
-    assert_eq!(cure(&of_a_new_file), Err(NoHint::OneOff));
+    assert_eq!(find_in(&of_a_new_file), Err(NoHint::OneOff));
     let words: Vec<String> = (0..60).map(|n| format!("word{n}")).collect();
     let long = [
         shell(0, "tool run", "tool: error: no input given", true),
         shell(1, &format!("tool run {}", words.join(" ")), "ok", false),
     ];
-    assert_eq!(cure(&long), Err(NoHint::OneOff));
+    assert_eq!(find_in(&long), Err(NoHint::OneOff));
 }
 
 #[test]
 fn an_edit_that_adds_an_argument_is_general() {
-    let found = cure(&[
+    let found = find_in(&[
         shell(
             0,
             "python3 r.py",

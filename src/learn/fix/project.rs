@@ -1,6 +1,6 @@
 //! Tasks and scripts that a project defines: `make pack`, `npm run unit`, `scripts/dev-db.sh`.
 //!
-//! A cure that runs one of them is knowledge of the project. Another one has no such task, or has
+//! A fix that runs one of them is knowledge of the project. Another one has no such task, or has
 //! something else under its name. Targets that the tools' own conventions define (`make install`)
 //! are not of one project, and neither are wrappers that tools write into every project
 //! (`./gradlew`).

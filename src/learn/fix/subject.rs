@@ -1,11 +1,11 @@
 //! Things that an error is about: the missing module, program, script, option or name.
 //!
-//! Two errors of one class with different subjects usually need different cures: `pip install
+//! Two errors of one class with different subjects usually need different fixes: `pip install
 //! opencv-python` helps with a missing `cv2`, and with no other module.
 
 use crate::learn::error_key::quoted_names;
 
-/// Names that tools use by default. A cure that brings one in depends on nothing.
+/// Names that tools use by default. A fix that brings one in depends on nothing.
 const CONVENTIONAL: &[&str] = &[
     "origin", "upstream", "main", "master", "head", "latest", "default", "localhost", "postgres",
     "root", "stable", "nightly", ".", "..", "all", "true", "false", "-", "--",
@@ -94,7 +94,7 @@ fn named_before(message: &str) -> Option<&str> {
     }
 }
 
-/// Returns `true` if a word of a cure comes from the tool's own conventions.
+/// Returns `true` if a word of a fix comes from the tool's own conventions.
 pub(crate) fn is_conventional(word: &str) -> bool {
     CONVENTIONAL.contains(&word.to_ascii_lowercase().as_str())
 }

@@ -1,4 +1,4 @@
-//! Cures of one place: another path to read, a literal, an edit of code or data.
+//! Fixes of one place: another path to read, a literal, an edit of code or data.
 //!
 //! A code edit is general only if it adds an argument, an import or a setting, which is how an API
 //! is used. A renamed variable or a repaired bracket helps nobody else.

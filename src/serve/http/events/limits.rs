@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const PART: usize = 4;
 const LEAST: usize = 4;
 
-/// Seats of a server.
+/// Streams of a server.
 #[derive(Clone)]
-pub(super) struct Seats {
+pub(super) struct StreamLimits {
     most: usize,
     taken: Arc<Mutex<Taken>>,
 }
@@ -23,22 +23,22 @@ struct Taken {
     by_user: HashMap<String, usize>,
 }
 
-/// Seat, released on drop.
-pub(super) struct Seat {
+/// Permit for one stream, until it is dropped.
+pub(super) struct StreamPermit {
     user: String,
     taken: Arc<Mutex<Taken>>,
 }
 
-/// Reason why there is no seat.
+/// Reason why no stream is opened.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NoSeat {
-    /// All seats are taken.
+pub(super) enum StreamRefusal {
+    /// The server has as many streams as it may have.
     Full,
-    /// The user has reached the limit of seats per user.
+    /// The user has reached the limit per user, which is this.
     Share(usize),
 }
 
-impl Seats {
+impl StreamLimits {
     pub(super) fn new(most: usize) -> Self {
         Self {
             most,
@@ -46,32 +46,32 @@ impl Seats {
         }
     }
 
-    /// Takes a seat for a user.
-    pub(super) fn take(&self, user: &str) -> Result<Seat, NoSeat> {
+    /// Returns a permit for a stream of a user.
+    pub(super) fn take(&self, user: &str) -> Result<StreamPermit, StreamRefusal> {
         let share = (self.most / PART).max(LEAST);
         let mut taken = lock(&self.taken);
         let own = taken.by_user.get(user).copied().unwrap_or_default();
         if own >= share {
-            return Err(NoSeat::Share(share));
+            return Err(StreamRefusal::Share(share));
         }
         if taken.all >= self.most {
-            return Err(NoSeat::Full);
+            return Err(StreamRefusal::Full);
         }
         taken.all += 1;
         taken.by_user.insert(user.to_owned(), own + 1);
-        Ok(Seat {
+        Ok(StreamPermit {
             user: user.to_owned(),
             taken: Arc::clone(&self.taken),
         })
     }
 
-    /// Returns the number of taken seats.
+    /// Returns the number of open streams.
     pub(super) fn taken(&self) -> usize {
         lock(&self.taken).all
     }
 }
 
-impl Drop for Seat {
+impl Drop for StreamPermit {
     fn drop(&mut self) {
         let mut taken = lock(&self.taken);
         taken.all = taken.all.saturating_sub(1);
@@ -95,23 +95,23 @@ mod tests {
 
     #[test]
     fn a_user_has_a_share_and_gets_it_back() {
-        let seats = Seats::new(20);
-        let mut ann: Vec<Seat> = (0..5).map(|_| seats.take("ann").unwrap()).collect();
-        assert_eq!(seats.take("ann").err(), Some(NoSeat::Share(5)));
-        let others: Vec<Seat> = ["bob", "cid", "dan"]
+        let limits = StreamLimits::new(20);
+        let mut ann: Vec<StreamPermit> = (0..5).map(|_| limits.take("ann").unwrap()).collect();
+        assert_eq!(limits.take("ann").err(), Some(StreamRefusal::Share(5)));
+        let others: Vec<StreamPermit> = ["bob", "cid", "dan"]
             .into_iter()
             .flat_map(|user| (0..5).map(move |_| user))
-            .map(|user| seats.take(user).unwrap())
+            .map(|user| limits.take(user).unwrap())
             .collect();
-        assert_eq!(seats.take("eve").err(), Some(NoSeat::Full));
-        assert_eq!(seats.taken(), 20);
+        assert_eq!(limits.take("eve").err(), Some(StreamRefusal::Full));
+        assert_eq!(limits.taken(), 20);
         ann.pop();
-        drop(seats.take("eve").unwrap());
-        ann.push(seats.take("ann").unwrap());
+        drop(limits.take("eve").unwrap());
+        ann.push(limits.take("ann").unwrap());
         drop((ann, others));
-        assert_eq!((seats.taken(), lock(&seats.taken).by_user.len()), (0, 0));
-        let few = Seats::new(6);
-        let _four: Vec<Seat> = (0..4).map(|_| few.take("ann").unwrap()).collect();
-        assert_eq!(few.take("ann").err(), Some(NoSeat::Share(4)));
+        assert_eq!((limits.taken(), lock(&limits.taken).by_user.len()), (0, 0));
+        let few = StreamLimits::new(6);
+        let _four: Vec<StreamPermit> = (0..4).map(|_| few.take("ann").unwrap()).collect();
+        assert_eq!(few.take("ann").err(), Some(StreamRefusal::Share(4)));
     }
 }

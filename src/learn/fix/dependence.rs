@@ -1,4 +1,4 @@
-//! Names in an error that a cure depends on.
+//! Names in an error that a fix depends on.
 
 use super::Failure;
 use super::difference::{self, Difference};
@@ -9,9 +9,9 @@ use super::subject::{is_absolute, is_conventional, last_part, names, subjects};
 /// Verbs whose operand is the name of a package.
 pub(crate) const INSTALLS: &[&str] = &["install", "add", "get", "i", "require"];
 
-/// Names that a cure depends on, and whether it is knowledge of one project.
+/// Names that a fix depends on, and whether it is knowledge of one project.
 ///
-/// A cure that brings in a name of its own (`opencv-python`) is a mapping from the subject of the
+/// A fix that brings in a name of its own (`opencv-python`) is a mapping from the subject of the
 /// error to that name, and helps with this subject only. It does not depend on the subject if its
 /// new words are options and verbs, or if the error itself says them.
 pub(super) fn dependence(

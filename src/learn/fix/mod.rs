@@ -1,4 +1,4 @@
-//! Finds the cure of a failure: the difference that made it work, if it is worth a hint.
+//! Finds the fix of a failure: the difference that made it work, if it is worth a hint.
 //!
 //! A fix must be minimal, general, causal and safe. Steps between failure and success that have
 //! nothing to do with the error are left out. A retry, a way around a check, a dangerous command
@@ -6,9 +6,9 @@
 //!
 //! - `change`: the difference in words for a reader.
 //! - `difference`: words that two calls do not share. `script`: a shell line and its parts.
-//! - `minimal`: the call without its bystanders. `dependence`: names that a cure needs.
+//! - `minimal`: the call without its bystanders. `dependence`: names that a fix needs.
 //! - `contribution`: which steps contributed. `hazard`: what is never advice.
-//! - `people`: what names a person. `subject`: what an error is about, and so what a cure depends on.
+//! - `people`: what names a person. `subject`: what an error is about, and so what a fix depends on.
 
 pub(crate) mod change;
 mod contribution;
@@ -33,33 +33,33 @@ use dependence::dependence;
 use difference::Difference;
 use minimal::{is_part_of, is_trivial, minimal, other_arguments, without_messages};
 
-/// Cure of a failure.
+/// Fix of a failure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cure {
+pub(crate) struct FoundFix {
     /// Indices of the steps before the success that contributed.
     pub(crate) changes: Vec<usize>,
     /// Failing call.
     pub(crate) failing: String,
     /// Working call without the parts that made no difference.
     pub(crate) working: String,
-    /// Names in the error that the cure depends on; empty if it helps with any.
+    /// Names in the error that the fix depends on; empty if it helps with any.
     pub(crate) subject: Vec<String>,
-    /// The cure is knowledge of one project.
+    /// The fix is knowledge of one project.
     pub(crate) is_local: bool,
 }
 
 /// Recovery that is no hint for others.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NoCure {
+pub(crate) struct NoFix {
     /// Reason.
     pub(crate) reason: NoHint,
-    /// Cure that a person may want to read; `None` if nothing was cured.
-    pub(crate) cure: Option<Cure>,
+    /// Fix that a person may want to read; `None` if nothing was fixed.
+    pub(crate) fix: Option<FoundFix>,
 }
 
-impl From<NoHint> for NoCure {
+impl From<NoHint> for NoFix {
     fn from(reason: NoHint) -> Self {
-        Self { reason, cure: None }
+        Self { reason, fix: None }
     }
 }
 
@@ -119,13 +119,13 @@ impl NoHint {
     }
 }
 
-/// Finds the cure of an episode. `steps` must include those from the failure to the success;
+/// Finds the fix of an episode. `steps` must include those from the failure to the success;
 /// `code` renders a call.
 pub(crate) fn find(
     episode: &Episode,
     steps: &[Step],
     code: &dyn Fn(&Step) -> String,
-) -> Result<Cure, NoCure> {
+) -> Result<FoundFix, NoFix> {
     let at = |index: usize| {
         let found = steps.binary_search_by_key(&index, |step| step.index);
         found.ok().map(|at| &steps[at])
@@ -167,7 +167,7 @@ pub(crate) fn find(
     };
     let difference = Difference::between(&failing, whole.trim());
     let (subject, is_local) = dependence(&error, &difference, &failing, &whole);
-    let cure = Cure {
+    let found = FoundFix {
         changes: changes.iter().map(|step| step.index).collect(),
         failing: without_messages(&failing),
         working: without_messages(&call),
@@ -175,10 +175,10 @@ pub(crate) fn find(
         is_local,
     };
     match reason {
-        None => Ok(cure),
-        Some(reason) => Err(NoCure {
+        None => Ok(found),
+        Some(reason) => Err(NoFix {
             reason,
-            cure: Some(cure),
+            fix: Some(found),
         }),
     }
 }
