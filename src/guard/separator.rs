@@ -1,4 +1,4 @@
-//! What lies between the name of a secret and its value: signs, words, other fields.
+//! Separators between the name of a secret and its value: signs, words, other fields.
 
 use super::body::over_breaks;
 use super::class::ValuePosition;

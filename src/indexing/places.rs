@@ -1,6 +1,6 @@
 //! Places of the records of a segment's documents.
 //!
-//! Those of a file are read in place, since a search asks for the places of its results only. They are
+//! Places in a file are read there, since a search asks for the places of its results only. They are
 //! copied into memory before the first change.
 
 use xxhash_rust::xxh3::xxh3_64;

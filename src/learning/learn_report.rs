@@ -1,4 +1,4 @@
-//! What [`learn()`](super::learn()) did, as data.
+//! Report of [`learn()`](super::learn()).
 
 use serde::Serialize;
 

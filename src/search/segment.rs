@@ -310,7 +310,7 @@ impl Iterator for Postings<'_> {
         decode(&mut self.bytes, &mut self.next, self.layout)
     }
 
-    // Its state is in registers, which makes scoring a frequent word several times as fast.
+    // The state is in registers, which makes scoring a frequent word several times as fast.
     #[inline]
     fn fold<B, F: FnMut(B, Posting) -> B>(self, init: B, mut add: F) -> B {
         let (mut bytes, mut next) = (self.bytes, self.next);

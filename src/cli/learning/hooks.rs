@@ -99,7 +99,7 @@ pub(in crate::cli) fn hooks(
                 let place = place(context, host, args.project)?;
                 let mut report = match host::status(host, &place) {
                     Ok(report) => report,
-                    // The other agent hosts are still listed.
+                    // One broken host does not hide the rest.
                     Err(error) if args.host.is_none() => {
                         let problem = UserError::from(error).message;
                         StatusReport::broken(host, &place, problem)

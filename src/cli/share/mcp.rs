@@ -141,7 +141,7 @@ pub(in crate::cli) fn mcp(
                 // Only the presence of the entry counts; its command line is the user's choice.
                 let found = match host::registered(host, &settings) {
                     Ok(found) => found,
-                    // The other agent hosts are still listed.
+                    // One broken host does not hide the rest.
                     Err(error) if args.host.is_none() => {
                         let problem = UserError::from(error).message;
                         ServerReport::broken(host, &settings, problem)

@@ -5,8 +5,8 @@
 //! for a moment. Then the old file goes aside under one fixed name, `.<name>.replaced`, and the new
 //! one takes the free name.
 //!
-//! Promise: between these two steps, and after a crash there, whoever misses the file finds the old
-//! one by [`bring_back`]. It never replaces a newer file.
+//! Between these two steps, and after a crash there, a reader that misses the file finds the old one
+//! by [`bring_back`]. It never replaces a newer file.
 //!
 //! The name of a removed file may stay while others have it open (not on NTFS since Windows 10), and
 //! could not be used again. So the old file gets a random temporary name before it is removed.
@@ -39,7 +39,7 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
             Err(error) if is_held(&error) && is_file(to) => {}
             done => return done,
         }
-        // What a crash has left.
+        // A crash may have left it.
         discard(&aside);
         let moved = std::fs::rename(to, &aside).and_then(|()| std::fs::rename(from, to));
         if moved.is_err() {

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use super::input_table::short_hash;
 use crate::search::segment::Damaged;
 
-/// Bytes of a block: a multiple of the size of every value, so that none lies in two blocks.
+/// Bytes of a block: a multiple of the size of every value, so that no value crosses a border.
 const BLOCK: usize = 1024;
 /// Bytes of the checksum of a block.
 const SUM: usize = 4;

@@ -1,8 +1,8 @@
 //! Ranking by keywords alone.
 //!
 //! A query with a frequent word matches most of the documents, and a result needs only a few of them. So the
-//! scores of one part at a time are in memory, and only the documents are kept that can be among the
-//! results, or come before one in the ranking without the weights of kinds.
+//! scores of one part at a time are in memory. A document is kept only if it can be a result, or come before
+//! one in the ranking without the weights of kinds.
 
 use super::super::fusion::top_k::{Best, Hit, RankCounter};
 use super::super::lexical::keyword::KeywordQuery;

@@ -37,7 +37,7 @@ const MEMORIES_LISTED: usize = 50;
 const SESSIONS_LISTED: usize = 20;
 const LOG_LINES: usize = 100;
 
-/// What a client asks for.
+/// Resource that a client asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ResourceUri {
     /// The newest memories.

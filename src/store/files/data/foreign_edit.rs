@@ -48,7 +48,7 @@ pub(crate) enum Point {
     Sized,
     /// The file was read; nothing is written yet.
     Read,
-    /// What follows the last entry was read for an append; what precedes it is not read yet.
+    /// The bytes after the last entry were read for an append; those before it are not read yet.
     EndRead,
     /// The file was found unchanged; the next call writes.
     Compared,
