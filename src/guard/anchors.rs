@@ -198,7 +198,9 @@ pub(super) fn next_candidate(table: &Table, text: &[u8], from: usize) -> Option<
 /// Returns true if this byte can follow a two-byte anchor. Fewer bytes mean fewer candidates.
 const fn third_fits(how: Detector, byte: u8) -> bool {
     match how {
-        Detector::VaultOld | Detector::Telegram | Detector::Key(_) => byte.is_ascii_alphanumeric(),
+        Detector::VaultLegacy | Detector::Telegram | Detector::Key(_) => {
+            byte.is_ascii_alphanumeric()
+        }
         _ => true,
     }
 }

@@ -189,7 +189,7 @@ fn resolve(entry: &Entry, text: &[u8], at: usize, end: usize) -> Option<Range<us
         Detector::Telegram => structures::telegram(text, at),
         Detector::Discord => structures::discord(text, at),
         Detector::AzureClient => structures::azure_client(text, at),
-        Detector::VaultOld => structures::vault_old(text, at),
+        Detector::VaultLegacy => structures::vault_legacy(text, at),
         Detector::Auth => logins::auth(text, at, end),
         Detector::PgPass => logins::pgpass(text, at),
         Detector::Sql => logins::sql(text, end),

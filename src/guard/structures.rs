@@ -163,7 +163,7 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
 }
 
 /// `s.` followed by 24 letters and digits.
-pub(super) fn vault_old(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn vault_legacy(text: &[u8], at: usize) -> Option<Range<usize>> {
     let body = text.get(at + 2..at + 26)?;
     let digits = body.iter().filter(|b| b.is_ascii_digit()).count();
     let capitals = body.iter().filter(|b| b.is_ascii_uppercase()).count();

@@ -38,7 +38,7 @@ const HEX: &str = "0123456789abcdef";
 
 /// Text and its secrets.
 #[derive(Debug, Clone)]
-pub(crate) struct Planted {
+pub(crate) struct FilledTemplate {
     pub(crate) text: String,
     pub(crate) secrets: Vec<String>,
     /// Text outside the secrets.
@@ -46,7 +46,7 @@ pub(crate) struct Planted {
 }
 
 /// Fills in a template.
-pub(crate) fn fill(template: &str, random: &mut Random) -> Planted {
+pub(crate) fn fill(template: &str, random: &mut Random) -> FilledTemplate {
     let mut text = String::new();
     let mut rest = template;
     while let Some((before, inside)) = rest.split_once('{') {
@@ -65,8 +65,8 @@ pub(crate) fn fill(template: &str, random: &mut Random) -> Planted {
 }
 
 /// Text without its marks, and the parts between them.
-fn unmarked(marked: &str) -> Planted {
-    let mut planted = Planted {
+fn unmarked(marked: &str) -> FilledTemplate {
+    let mut planted = FilledTemplate {
         text: String::new(),
         secrets: Vec::new(),
         open: String::new(),

@@ -15,7 +15,7 @@ use crate::hints::failure::Failure;
 use crate::hints::hint::Hint;
 use crate::hints::lookup::Fixes;
 use crate::hints::procedure_hints;
-use crate::hints::ranking::{Candidate, is_sunk, is_told_before, select_hints};
+use crate::hints::ranking::{Candidate, is_demoted, is_told_before, select_hints};
 use crate::hints::search_terms::{
     SCHEME, abstract_term, approved_term, call_term, exact_term, subject_term, terms,
 };
@@ -146,7 +146,7 @@ pub(crate) fn before(
             && is_told_before(fix)
             && is_here(fix)
             && !withheld.contains(&fix.fix_id)
-            && (fix.trust() != Trust::Observed || !is_sunk(fix.evidence()))
+            && (fix.trust() != Trust::Observed || !is_demoted(fix.evidence()))
     });
     Ok(known.find_map(|fix| admitted(Hint::before(fix))))
 }
@@ -161,7 +161,7 @@ pub(crate) fn doubts<'f>(fixes: impl IntoIterator<Item = &'f Fix>) -> Vec<String
             return None;
         } else if !fix.is_active() {
             "retired, and no hint any more".to_owned()
-        } else if is_sunk(evidence) {
+        } else if is_demoted(evidence) {
             let of = if outcomes == 1 { "session" } else { "sessions" };
             format!("harmful in {} of {outcomes} {of}", evidence.harmed)
         } else {

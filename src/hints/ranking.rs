@@ -43,7 +43,7 @@ pub(crate) struct Candidate {
 
 /// Returns true if a fix has failed too often to be shown. An approved fix is still shown, ranked
 /// lower and reported.
-pub(crate) fn is_sunk(evidence: Evidence) -> bool {
+pub(crate) fn is_demoted(evidence: Evidence) -> bool {
     evidence.helped.saturating_add(evidence.harmed) >= TRIALS && evidence.posterior() < SUNK
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn select_hints(
         .into_iter()
         .filter(|candidate| !withheld.contains(&candidate.fix.fix_id))
         .filter(|candidate| {
-            candidate.fix.trust() != Trust::Observed || !is_sunk(candidate.fix.evidence())
+            candidate.fix.trust() != Trust::Observed || !is_demoted(candidate.fix.evidence())
         })
         .filter(|candidate| !candidate.fix.working_code.trim().is_empty())
         .filter_map(|candidate| judge(failure, candidate))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::hints::ranking::is_sunk;
+use crate::hints::ranking::is_demoted;
 use crate::hints::session_state::{PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trust};
@@ -148,7 +148,7 @@ impl HintService<'_> {
             if credit.outcome == Some(Outcome::Needless) {
                 changes.push(("needless", json!(fix.evidence_of_needless() + 1)));
             }
-            if is_sunk(evidence) && standing.level(&fix) == Trust::Observed {
+            if is_demoted(evidence) && standing.level(&fix) == Trust::Observed {
                 changes.push(("status", json!("retired")));
             }
             writer.update(Kind::Fix, &credit.id, &changes)?;

@@ -24,7 +24,7 @@ const RUNNING: u64 = 0;
 
 /// Rule heard in a session.
 #[derive(Debug)]
-pub(crate) struct Heard {
+pub(crate) struct ChatRule {
     proposal: Proposal,
     turn: u64,
     after: String,
@@ -41,7 +41,7 @@ pub(crate) struct Listener {
     /// Name of the working directory of the first call. Agents enter other directories later, and
     /// the person speaks about the project.
     project: Option<String>,
-    heard: Vec<Heard>,
+    heard: Vec<ChatRule>,
 }
 
 impl Listener {
@@ -69,7 +69,7 @@ impl Listener {
             return;
         };
         let after = self.last.clone().unwrap_or_default();
-        self.heard.push(Heard {
+        self.heard.push(ChatRule {
             proposal,
             turn: self.turns,
             after: clean(&after).cut(AFTER),
@@ -78,7 +78,7 @@ impl Listener {
     }
 
     /// Returns what was heard in the session.
-    pub(crate) fn finish(mut self) -> Vec<Heard> {
+    pub(crate) fn finish(mut self) -> Vec<ChatRule> {
         let project = self.project.unwrap_or_default();
         for heard in &mut self.heard {
             heard.workspace.clone_from(&project);
@@ -101,9 +101,9 @@ pub(crate) fn proposes_rule(message: &str) -> bool {
 
 /// Reads a message of a running session, of a project; `None` if it proposes no rule. The end of the
 /// session adds the turn, and the call before it.
-pub(crate) fn hear(message: &str, project: &str) -> Option<Heard> {
+pub(crate) fn hear(message: &str, project: &str) -> Option<ChatRule> {
     let proposal = proposal(message)?;
-    Some(Heard {
+    Some(ChatRule {
         proposal,
         turn: RUNNING,
         after: String::new(),
@@ -135,7 +135,7 @@ pub struct CandidateReport {
 /// Stores what was heard in a session. Without a writer, only reports it.
 pub(super) fn store_heard(
     mut writer: Option<&mut Writer>,
-    heard: Vec<Heard>,
+    heard: Vec<ChatRule>,
     session: &str,
     now: chrono::DateTime<chrono::Utc>,
 ) -> Result<Vec<CandidateReport>, Error> {

@@ -16,7 +16,7 @@ use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
-use super::chat::{Heard, Listener};
+use super::chat::{ChatRule, Listener};
 use crate::workspace::Error;
 
 /// Maximum depth of folders to walk.
@@ -121,7 +121,7 @@ pub(crate) struct SessionTrace {
     pub(crate) broken: Vec<BrokenLine>,
     pub(crate) found: Vec<Found>,
     /// Rules that the person's messages propose.
-    pub(crate) heard: Vec<Heard>,
+    pub(crate) heard: Vec<ChatRule>,
 }
 
 /// Failure with its recovery, and the lesson from them.

@@ -13,7 +13,7 @@ use super::attempt_error::{Fault, parse};
 use super::attempt_log::{Draft, Stop, Tally};
 use super::http::Connection;
 use super::price::Pricing;
-use super::protocol::{Dialect, Limits, Peer, Protocol};
+use super::protocol::{Dialect, Endpoint, Limits, Protocol};
 use super::schema::{Optional, strict};
 use super::{Error, OnProgress, Request, Secret, sse};
 
@@ -62,7 +62,7 @@ impl Anthropic {
     /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(config: AnthropicConfig) -> Result<Self, Error> {
         let base_url = config.base_url.trim_end_matches('/');
-        let peer = Peer {
+        let endpoint = Endpoint {
             provider: "anthropic".to_owned(),
             model: config.model,
             base_url: base_url.strip_suffix("/v1").unwrap_or(base_url).to_owned(),
@@ -78,7 +78,7 @@ impl Anthropic {
             stream: true,
         };
         Ok(Self {
-            connection: Connection::new(peer, dialect)?,
+            connection: Connection::new(endpoint, dialect)?,
         })
     }
 

@@ -14,7 +14,7 @@ use super::attempt_error::Fault;
 use super::http::Connection;
 use super::openai::error_in;
 use super::price::{Pricing, Tokens};
-use super::protocol::{Dialect, Limits, Peer};
+use super::protocol::{Dialect, Endpoint, Limits};
 use super::{Error, Secret};
 
 /// Maximum characters sent per text, more than most models use.
@@ -82,7 +82,7 @@ impl Embeddings {
     ///
     /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
     pub fn new(config: EmbeddingsConfig) -> Result<Self, Error> {
-        let peer = Peer {
+        let endpoint = Endpoint {
             provider: config.protocol.name().to_owned(),
             model: config.model,
             base_url: config.base_url,
@@ -95,7 +95,7 @@ impl Embeddings {
             extra: Map::new(),
         };
         Ok(Self {
-            connection: Connection::new(peer, Dialect::default())?,
+            connection: Connection::new(endpoint, Dialect::default())?,
             protocol: config.protocol,
             dimensions: config.dimensions,
         })

@@ -20,14 +20,14 @@ use super::attempt_log::{Draft, Tally};
 use super::body::Body;
 use super::client::{client, host};
 use super::price::{self, Tokens};
-use super::protocol::{Dialect, Limits, Peer, Protocol, bearer};
+use super::protocol::{Dialect, Endpoint, Limits, Protocol, bearer};
 use super::retry::{self, Decision};
 use super::{Error, OnProgress, Paid, Progress, Request, Usage, sse};
 
 /// Client for one provider.
 #[derive(Debug)]
 pub(super) struct Connection {
-    peer: Peer,
+    endpoint: Endpoint,
     shown: String,
     host: String,
     client: Client,
@@ -36,16 +36,18 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    pub(super) fn new(mut peer: Peer, dialect: Dialect) -> Result<Self, Error> {
-        let shown = format!("{}/{}", peer.provider, peer.model);
+    pub(super) fn new(mut endpoint: Endpoint, dialect: Dialect) -> Result<Self, Error> {
+        let shown = format!("{}/{}", endpoint.provider, endpoint.model);
         let invalid = |reason: String| Error::Config {
             model: shown.clone(),
             reason,
         };
-        peer.base_url
-            .truncate(peer.base_url.trim_end_matches('/').len());
-        let (url, client) = client(&peer.base_url, peer.limits.connect_within).map_err(invalid)?;
-        if let Some(key) = &peer.key
+        endpoint
+            .base_url
+            .truncate(endpoint.base_url.trim_end_matches('/').len());
+        let (url, client) =
+            client(&endpoint.base_url, endpoint.limits.connect_within).map_err(invalid)?;
+        if let Some(key) = &endpoint.key
             && (key.expose().is_empty() || HeaderValue::from_str(key.expose()).is_err())
         {
             return Err(invalid(
@@ -56,9 +58,9 @@ impl Connection {
             host: host(&url),
             client,
             dialect: Mutex::new(dialect),
-            random: AtomicU64::new(peer.limits.seed),
+            random: AtomicU64::new(endpoint.limits.seed),
             shown,
-            peer,
+            endpoint,
         })
     }
 
@@ -74,17 +76,19 @@ impl Connection {
 
     /// Model name at the provider.
     pub(super) fn model(&self) -> &str {
-        &self.peer.model
+        &self.endpoint.model
     }
 
     pub(super) const fn answer_within(&self) -> Duration {
-        self.peer.limits.answer_within
+        self.endpoint.limits.answer_within
     }
 
     /// Price of these tokens in US dollars; `None` if it is unknown.
     pub(super) fn price(&self, tokens: Tokens) -> Option<f64> {
-        let peer = &self.peer;
-        price::price(&peer.pricing, &peer.base_url, &peer.model, tokens)
+        let endpoint = &self.endpoint;
+        price::price(
+            &endpoint.pricing, &endpoint.base_url, &endpoint.model, tokens,
+        )
     }
 
     /// Usage and cost of the draft.
@@ -152,7 +156,7 @@ impl Connection {
     ) -> Result<(), Fault> {
         let mut body = protocol.body(request, dialect);
         if let Value::Object(body) = &mut body {
-            body.extend(self.peer.extra.clone());
+            body.extend(self.endpoint.extra.clone());
         }
         let headers = protocol.headers(self.key());
         let mut body = self.send(path(protocol), headers, &body).await?;
@@ -220,7 +224,7 @@ impl Connection {
     async fn send(&self, path: &str, headers: HeaderMap, body: &Value) -> Result<Body, Fault> {
         let response = self
             .client
-            .post(format!("{}{path}", self.peer.base_url))
+            .post(format!("{}{path}", self.endpoint.base_url))
             .headers(headers)
             .json(body)
             .send()
@@ -231,7 +235,7 @@ impl Connection {
             max_bytes,
             silent_for,
             ..
-        } = self.peer.limits;
+        } = self.endpoint.limits;
         let body = Body::new(response, max_bytes, silent_for);
         if is_success {
             Ok(body)
@@ -241,7 +245,7 @@ impl Connection {
     }
 
     fn key(&self) -> Option<HeaderValue> {
-        let key = self.peer.key.as_ref()?;
+        let key = self.endpoint.key.as_ref()?;
         HeaderValue::from_str(key.expose()).ok()
     }
 
@@ -250,13 +254,13 @@ impl Connection {
         if matches!(fault, Fault::Malformed { .. }) {
             return Decision::GiveUp;
         }
-        let (policy, left) = (&self.peer.limits.retry, tally.left());
+        let (policy, left) = (&self.endpoint.limits.retry, tally.left());
         retry::decide(policy, retries, fault.failure(), left, self.random())
     }
 
     /// Converts the final fault into an error.
     fn error(&self, fault: Fault, decision: Decision, tally: &Tally) -> Error {
-        let provider = self.peer.provider.clone();
+        let provider = self.endpoint.provider.clone();
         let attempts = tally.attempts;
         let retry_after = match decision {
             Decision::WaitTooLong(wait) => Some(wait),
@@ -321,7 +325,7 @@ impl Connection {
     }
 
     fn scrub(&self, text: &str) -> String {
-        match &self.peer.key {
+        match &self.endpoint.key {
             Some(key) => key.scrub(text),
             None => text.to_owned(),
         }

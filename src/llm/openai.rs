@@ -13,7 +13,7 @@ use super::attempt_error::{Fault, parse};
 use super::attempt_log::{Draft, Stop, Tally};
 use super::http::Connection;
 use super::price::{Pricing, Tokens};
-use super::protocol::{Dialect, Limits, Peer, Protocol, bearer};
+use super::protocol::{Dialect, Endpoint, Limits, Protocol, bearer};
 use super::request::in_words;
 use super::schema::{Optional, strict};
 use super::{Error, OnProgress, Request, Secret, sse};
@@ -108,7 +108,7 @@ impl OpenAi {
             swapped_tokens: false,
             stream: true,
         };
-        let peer = Peer {
+        let endpoint = Endpoint {
             provider: config.provider,
             model: config.model,
             base_url: config.base_url,
@@ -118,7 +118,7 @@ impl OpenAi {
             extra: config.extra,
         };
         Ok(Self {
-            connection: Connection::new(peer, dialect)?,
+            connection: Connection::new(endpoint, dialect)?,
         })
     }
 

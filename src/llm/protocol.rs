@@ -91,7 +91,7 @@ pub(super) trait Protocol: Sync {
 
 /// Endpoint, credentials and limits of a provider.
 #[derive(Debug, Clone)]
-pub(super) struct Peer {
+pub(super) struct Endpoint {
     pub(super) provider: String,
     pub(super) model: String,
     pub(super) base_url: String,

@@ -13,7 +13,7 @@ use url::Url;
 use crate::platform::sockets;
 
 use super::error::Error;
-use super::policy::{Encryption, Given, Policy, Surroundings};
+use super::policy::{Encryption, Policy, Surroundings, UrlOptions};
 
 /// Default time limit for connecting.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -56,7 +56,7 @@ impl Address {
         if !matches!(url.scheme(), "postgres" | "postgresql") {
             return Err(bad("it does not begin with `postgres://`"));
         }
-        let mut given = Given::default();
+        let mut given = UrlOptions::default();
         let mut rest = Vec::new();
         for (name, value) in url.query_pairs() {
             let value = value.into_owned();

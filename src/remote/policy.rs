@@ -49,7 +49,7 @@ pub(super) struct Methods {
 
 /// Security options as given in the URL.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct UrlOptions {
     pub(super) mode: Option<String>,
     pub(super) root: Option<String>,
     pub(super) binding: Option<String>,
@@ -83,7 +83,7 @@ impl Policy {
     /// # Errors
     ///
     /// The reason why the options conflict, without their values.
-    pub(super) fn decide(given: &Given, here: Surroundings) -> Result<Self, &'static str> {
+    pub(super) fn decide(given: &UrlOptions, here: Surroundings) -> Result<Self, &'static str> {
         let root = match given.root.as_deref() {
             None | Some("") => None,
             Some("system") => Some(Trusted::System),
@@ -213,7 +213,7 @@ mod tests {
             .split(' ')
             .map(|word| (word != "-").then(|| word.to_owned()));
         let mut next = || words.next().flatten();
-        let given = Given {
+        let given = UrlOptions {
             mode: next(),
             root: next(),
             binding: next(),

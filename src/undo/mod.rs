@@ -24,8 +24,8 @@ use crate::indexing::Index;
 use crate::workspace::{Error, Workspace, repair_warnings};
 
 use obstacles::obstacles;
-use plan::{Back, Change, back, changes_of};
-use steps::{runs, take_back};
+use plan::{Change, RevertStep, changes_of, revert_steps};
+use steps::{perform, runs};
 
 /// Change in a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -97,8 +97,8 @@ pub fn revert(
     let changes = changes_of(&lines);
     let place = pick(&changes, name)?;
     let change = &changes[place];
-    let backs = back(change);
-    let reasons = obstacles(workspace, &mut writer, &changes, place, &backs)?;
+    let planned = revert_steps(change);
+    let reasons = obstacles(workspace, &mut writer, &changes, place, &planned)?;
     if !reasons.is_empty() {
         return Err(Error::NotUndoable {
             change: short(change.name).to_owned(),
@@ -122,17 +122,21 @@ pub fn revert(
         writer.note_undone(change.name)?;
         done.undo = Some(short(&workspace.store.audit_context().change).to_owned());
     }
-    for run in runs(&backs) {
+    for run in runs(&planned) {
         done.steps
-            .extend(take_back(workspace, &mut writer, run, dry_run)?);
+            .extend(perform(workspace, &mut writer, run, dry_run)?);
     }
-    let touches = |kind| backs.iter().any(|back| kind_of(back) == Some(kind));
+    let touches = |kind| planned.iter().any(|undo| kind_of(undo) == Some(kind));
     if !dry_run && touches(Kind::Fix) {
         prepare(writer.store())?;
     }
     done.warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
-    if !dry_run && backs.iter().any(|back| matches!(back, Back::Remove { .. })) {
+    if !dry_run
+        && planned
+            .iter()
+            .any(|undo| matches!(undo, RevertStep::Remove { .. }))
+    {
         // A text can be guessed from its words and its vector, so these go too.
         Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
     }
@@ -189,20 +193,20 @@ fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
     if changes[place].is_undone {
         return Err(Error::NotUndoable {
             change: short(changes[place].name).to_owned(),
-            reasons: vec!["it has been taken back already".to_owned()],
+            reasons: vec!["it is reverted already".to_owned()],
         });
     }
     Ok(place)
 }
 
-fn kind_of(back: &Back) -> Option<Kind> {
-    match back {
-        Back::Remove { kind, .. }
-        | Back::Restore { kind, .. }
-        | Back::Move { kind, .. }
-        | Back::Fields { kind, .. } => Some(*kind),
-        Back::Lines { .. } => Some(Kind::Session),
-        Back::File { .. } => None,
+fn kind_of(undo: &RevertStep) -> Option<Kind> {
+    match undo {
+        RevertStep::Remove { kind, .. }
+        | RevertStep::Restore { kind, .. }
+        | RevertStep::Move { kind, .. }
+        | RevertStep::Fields { kind, .. } => Some(*kind),
+        RevertStep::Lines { .. } => Some(Kind::Session),
+        RevertStep::File { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::files::file_before;
-use super::plan::{Back, Change};
+use super::plan::{Change, RevertStep};
 use super::short;
 use crate::model::Kind;
 use crate::store::{Reverted, Writer};
@@ -15,33 +15,33 @@ pub(super) fn obstacles(
     writer: &mut Writer,
     changes: &[Change<'_>],
     place: usize,
-    backs: &[Back],
+    planned: &[RevertStep],
 ) -> Result<Vec<String>, Error> {
     let mut reasons = Vec::new();
-    let removed = backs.iter().filter_map(|back| match back {
-        Back::Remove { id, .. } => Some(id.as_str()),
+    let removed = planned.iter().filter_map(|undo| match undo {
+        RevertStep::Remove { id, .. } => Some(id.as_str()),
         _ => None,
     });
     let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
-    for back in backs {
-        reasons.extend(match back {
-            Back::Remove { id, .. } => resting.remove(id.as_str()),
-            Back::Restore { id, text: None, .. } => {
+    for undo in planned {
+        reasons.extend(match undo {
+            RevertStep::Remove { id, .. } => resting.remove(id.as_str()),
+            RevertStep::Restore { id, text: None, .. } => {
                 Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
             }
-            Back::Restore { .. } | Back::Move { .. } | Back::Lines { .. } => None,
-            Back::Fields { kind, id, fields } => {
+            RevertStep::Restore { .. } | RevertStep::Move { .. } | RevertStep::Lines { .. } => None,
+            RevertStep::Fields { kind, id, fields } => {
                 match writer.revert_fields(*kind, id, fields, true)? {
                     Reverted::ChangedSince(field) => {
                         Some(format!("`{field}` of `{id}` has been changed since"))
                     }
                     // A record removed by the same change is restored first.
-                    Reverted::Gone if comes_back(backs, id) => None,
+                    Reverted::Gone if comes_back(planned, id) => None,
                     Reverted::Gone => Some(format!("`{id}` is not there any more")),
                     Reverted::Done | Reverted::Already => None,
                 }
             }
-            Back::File { path, splices } => file_before(workspace, path, splices)
+            RevertStep::File { path, splices } => file_before(workspace, path, splices)
                 .err()
                 .map(|reason| format!("`{path}`: {reason}")),
         });
@@ -83,7 +83,7 @@ fn resting<'a>(
         for id in ids.into_iter().flatten().filter(|id| **id != target) {
             reasons.entry(*id).or_insert_with(|| {
                 format!(
-                    "`{target}` rests on `{id}`: take `{}` back first ({})",
+                    "`{target}` depends on `{id}`: revert `{}` first ({})",
                     short(change.name),
                     line.why
                 )
@@ -100,8 +100,8 @@ fn ids_in<'a>(text: &[u8], ids: &HashSet<&'a str>) -> Vec<&'a str> {
     pieces.filter_map(|piece| ids.get(piece).copied()).collect()
 }
 
-fn comes_back(backs: &[Back], wanted: &str) -> bool {
-    backs
+fn comes_back(planned: &[RevertStep], wanted: &str) -> bool {
+    planned
         .iter()
-        .any(|back| matches!(back, Back::Restore { id, .. } if id == wanted))
+        .any(|undo| matches!(undo, RevertStep::Restore { id, .. } if id == wanted))
 }

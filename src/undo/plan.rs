@@ -72,7 +72,7 @@ pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
 
 /// Effect that brings a target back to its earlier state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Back {
+pub(crate) enum RevertStep {
     /// Removes a record.
     Remove {
         kind: Kind,
@@ -125,8 +125,8 @@ pub(crate) enum Back {
 }
 
 /// Returns the effects that revert a change, last one first.
-pub(crate) fn back(change: &Change<'_>) -> Vec<Back> {
-    let mut backs: Vec<Back> = Vec::new();
+pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
+    let mut planned: Vec<RevertStep> = Vec::new();
     let mut lines: Vec<&Step> = change.lines.iter().map(|line| &line.step).collect();
     lines.reverse();
     let mut seen: HashSet<&str> = HashSet::new();
@@ -135,29 +135,29 @@ pub(crate) fn back(change: &Change<'_>) -> Vec<Back> {
             continue;
         };
         let of_target = lines.iter().filter(|step| step.target() == Some(target));
-        backs.extend(fold(of_target.copied()));
+        planned.extend(fold(of_target.copied()));
     }
-    backs
+    planned
 }
 
 /// Folds the steps on one target, last one first, into effects.
-fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
-    let mut backs: Vec<Back> = Vec::new();
+fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
+    let mut planned: Vec<RevertStep> = Vec::new();
     for step in steps {
-        match (step, backs.last_mut()) {
+        match (step, planned.last_mut()) {
             // This change added the record, so all its later steps go with it. If the change also
             // removed the record, nothing is left to do.
             (Step::Added { kind, id }, _) => {
-                let went = backs
+                let went = planned
                     .iter()
-                    .any(|back| matches!(back, Back::Restore { .. }));
-                backs.retain(|back| matches!(back, Back::Lines { .. }));
+                    .any(|undo| matches!(undo, RevertStep::Restore { .. }));
+                planned.retain(|undo| matches!(undo, RevertStep::Lines { .. }));
                 if !went {
                     let (kind, id) = (*kind, id.clone());
-                    backs.push(Back::Remove { kind, id });
+                    planned.push(RevertStep::Remove { kind, id });
                 }
             }
-            (Step::Edited { fields, .. }, Some(Back::Fields { fields: known, .. })) => {
+            (Step::Edited { fields, .. }, Some(RevertStep::Fields { fields: known, .. })) => {
                 for field in fields {
                     match known.iter_mut().find(|other| other.name == field.name) {
                         Some(later) => later.before.clone_from(&field.before),
@@ -165,7 +165,7 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                     }
                 }
             }
-            (Step::Edited { kind, id, fields }, _) => backs.push(Back::Fields {
+            (Step::Edited { kind, id, fields }, _) => planned.push(RevertStep::Fields {
                 kind: *kind,
                 id: id.clone(),
                 fields: fields.clone(),
@@ -179,41 +179,41 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Back> {
                     text,
                 },
                 _,
-            ) => backs.push(Back::Restore {
+            ) => planned.push(RevertStep::Restore {
                 kind: *kind,
                 id: id.clone(),
                 after: after.clone(),
                 is_local: *local,
                 text: text.clone(),
             }),
-            (Step::File { splice, .. }, Some(Back::File { splices, .. })) => {
+            (Step::File { splice, .. }, Some(RevertStep::File { splices, .. })) => {
                 splices.push(splice.clone());
             }
-            (Step::File { path, splice }, _) => backs.push(Back::File {
+            (Step::File { path, splice }, _) => planned.push(RevertStep::File {
                 path: path.clone(),
                 splices: vec![splice.clone()],
             }),
-            (Step::Lines { id, came, lines }, _) => backs.push(Back::Lines {
+            (Step::Lines { id, came, lines }, _) => planned.push(RevertStep::Lines {
                 id: id.clone(),
                 go: *came,
                 lines: lines.clone(),
             }),
             (Step::Moved { kind, id, local }, last) => {
                 // Fields of steps before and after the move are one effect.
-                let is_behind = matches!(last, Some(Back::Fields { .. }));
-                backs.retain(|back| !matches!(back, Back::Move { .. }));
-                let at = backs.len() - usize::from(is_behind);
-                let back = Back::Move {
+                let is_behind = matches!(last, Some(RevertStep::Fields { .. }));
+                planned.retain(|undo| !matches!(undo, RevertStep::Move { .. }));
+                let at = planned.len() - usize::from(is_behind);
+                let undo = RevertStep::Move {
                     kind: *kind,
                     id: id.clone(),
                     to_local: !local,
                 };
-                backs.insert(at, back);
+                planned.insert(at, undo);
             }
             (Step::Undone { .. }, _) => {}
         }
     }
-    backs
+    planned
 }
 
 #[cfg(test)]
@@ -275,12 +275,12 @@ mod tests {
 
     #[test]
     fn the_lines_on_a_target_become_one_effect() {
-        let check = |steps: &[Step], expected: &[Back]| {
+        let check = |steps: &[Step], expected: &[RevertStep]| {
             let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
-            assert_eq!(back(&changes_of(&lines)[0]), expected);
+            assert_eq!(revert_steps(&changes_of(&lines)[0]), expected);
         };
         let (kind, id) = (Kind::Memory, "1".to_owned());
-        let remove = Back::Remove {
+        let remove = RevertStep::Remove {
             kind,
             id: id.clone(),
         };
@@ -289,7 +289,7 @@ mod tests {
         let Step::Edited { fields, .. } = edited("1", "a", "c") else {
             unreachable!()
         };
-        let fields = Back::Fields {
+        let fields = RevertStep::Fields {
             kind,
             id: id.clone(),
             fields,
@@ -310,7 +310,7 @@ mod tests {
             id: id.clone(),
             local,
         };
-        let back_to_local = Back::Move {
+        let back_to_local = RevertStep::Move {
             kind,
             id: id.clone(),
             to_local: true,
@@ -319,7 +319,7 @@ mod tests {
         let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
         check(&steps, &[back_to_local.clone(), fields.clone()]);
         check(&[moved(false), moved(true), moved(false)], &[back_to_local]);
-        let restore = Back::Restore {
+        let restore = RevertStep::Restore {
             kind,
             id: id.clone(),
             after: None,

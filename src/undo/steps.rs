@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use super::Undone;
 use super::files::revert_file;
-use super::plan::Back;
+use super::plan::RevertStep;
 use crate::model::Kind;
 use crate::store::{Returning, Reverted, Writer};
 use crate::workspace::document::document;
@@ -14,12 +14,12 @@ use crate::workspace::{Error, Workspace, stamp};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
 /// one kind.
-pub(super) fn runs(backs: &[Back]) -> impl Iterator<Item = &[Back]> {
-    backs.chunk_by(|a, b| match (a, b) {
-        (Back::Remove { kind: a, .. }, Back::Remove { kind: b, .. }) => a == b,
+pub(super) fn runs(planned: &[RevertStep]) -> impl Iterator<Item = &[RevertStep]> {
+    planned.chunk_by(|a, b| match (a, b) {
+        (RevertStep::Remove { kind: a, .. }, RevertStep::Remove { kind: b, .. }) => a == b,
         (
-            Back::Restore { kind: a, id, .. },
-            Back::Restore {
+            RevertStep::Restore { kind: a, id, .. },
+            RevertStep::Restore {
                 kind: b,
                 after: Some(after),
                 ..
@@ -30,21 +30,23 @@ pub(super) fn runs(backs: &[Back]) -> impl Iterator<Item = &[Back]> {
 }
 
 /// Performs one run of steps.
-pub(super) fn take_back(
+pub(super) fn perform(
     workspace: &Workspace,
     writer: &mut Writer,
-    run: &[Back],
+    run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
-    let Some(back) = run.first() else {
+    let Some(undo) = run.first() else {
         return Ok(Vec::new());
     };
-    let one = match back {
-        Back::Remove { kind, .. } => return remove_run(workspace.now, writer, *kind, run, dry_run),
-        Back::Restore { kind, .. } => {
+    let one = match undo {
+        RevertStep::Remove { kind, .. } => {
+            return remove_run(workspace.now, writer, *kind, run, dry_run);
+        }
+        RevertStep::Restore { kind, .. } => {
             return restore_run(workspace.now, writer, *kind, run, dry_run);
         }
-        Back::Fields { kind, id, fields } => {
+        RevertStep::Fields { kind, id, fields } => {
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
             let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
                 Reverted::Done => "reverted",
@@ -52,12 +54,12 @@ pub(super) fn take_back(
             };
             undone(did, id, names.join(", "))
         }
-        Back::Move { kind, id, to_local } => {
+        RevertStep::Move { kind, id, to_local } => {
             let is_moved = dry_run || writer.move_back(*kind, id, *to_local)?;
             let did = if is_moved { "moved back" } else { "unchanged" };
             undone(did, id, String::new())
         }
-        Back::Lines { id, go, lines } => {
+        RevertStep::Lines { id, go, lines } => {
             let count = if dry_run {
                 lines.len()
             } else if *go {
@@ -72,7 +74,7 @@ pub(super) fn take_back(
             };
             undone(did, id, format!("{count} actions"))
         }
-        Back::File { path, splices } => {
+        RevertStep::File { path, splices } => {
             let did = revert_file(workspace, writer, path, splices, dry_run)?;
             undone(did, path, String::new())
         }
@@ -85,7 +87,7 @@ fn remove_run(
     now: DateTime<Utc>,
     writer: &mut Writer,
     kind: Kind,
-    run: &[Back],
+    run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
     let mut there = HashMap::new();
@@ -122,7 +124,7 @@ fn restore_run(
     now: DateTime<Utc>,
     writer: &mut Writer,
     kind: Kind,
-    run: &[Back],
+    run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
     let mut there = HashSet::new();
@@ -131,8 +133,8 @@ fn restore_run(
     })?;
     let mut steps = Vec::new();
     let mut returning = Vec::new();
-    for back in run {
-        let Back::Restore {
+    for undo in run {
+        let RevertStep::Restore {
             id,
             after,
             is_local,
@@ -158,14 +160,14 @@ fn restore_run(
     Ok(steps)
 }
 
-fn id_of(back: &Back) -> Option<&str> {
-    match back {
-        Back::Remove { id, .. } | Back::Restore { id, .. } => Some(id),
+fn id_of(undo: &RevertStep) -> Option<&str> {
+    match undo {
+        RevertStep::Remove { id, .. } | RevertStep::Restore { id, .. } => Some(id),
         _ => None,
     }
 }
 
-fn ids_of(run: &[Back]) -> HashSet<&str> {
+fn ids_of(run: &[RevertStep]) -> HashSet<&str> {
     run.iter().filter_map(id_of).collect()
 }
 

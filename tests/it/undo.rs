@@ -222,10 +222,10 @@ fn nothing_is_taken_back_by_half() {
     let first = workspace.json(&["memory", "undo", "--list"])["changes"][1]["change"].clone();
     let first = first.as_str().unwrap();
     let before = state(&workspace);
-    // A correction rests on the run.
+    // A correction depends on the run.
     workspace
         .run(&["memory", "undo", first])
-        .fails(2, "`CORR-001` rests on `EXEC-");
+        .fails(2, "`CORR-001` depends on `EXEC-");
     // Words that a person has changed since are nobody's to take back.
     let guardrails = "skills/hr/resume-screen/GUARDRAILS.md";
     let text = workspace.read(guardrails);

@@ -35,12 +35,12 @@ pub(crate) fn import(
         Some(workspace.writer()?)
     };
     let store = &workspace.store;
-    let Here {
+    let Existing {
         forgotten,
         mut taken,
         mut origins,
         mut said,
-    } = Here::read(workspace)?;
+    } = Existing::read(workspace)?;
     let source = report.source.name();
     let mut left_out = Vec::new();
     let mut texts = Vec::new();
@@ -117,7 +117,7 @@ pub(crate) fn import(
 }
 
 /// Existing memories and tombstones.
-struct Here {
+struct Existing {
     forgotten: ForgottenRecords,
     taken: Taken,
     /// Sources of imported notes, with their content.
@@ -126,7 +126,7 @@ struct Here {
     said: HashSet<(Option<String>, String)>,
 }
 
-impl Here {
+impl Existing {
     fn read(workspace: &Workspace) -> Result<Self, Error> {
         let store = &workspace.store;
         let mut here = Self {

@@ -63,7 +63,7 @@ pub(super) enum Detector {
     Telegram,
     Discord,
     AzureClient,
-    VaultOld,
+    VaultLegacy,
     /// `"auth": "…"`: base64 of name and password.
     Auth,
     /// Values of a Kubernetes Secret.

@@ -5,7 +5,7 @@ use super::super::shapes::Set::{Alnum, Digits, Hex, Word};
 use super::Detector::{
     Address, Around, Auth, AzureClient, Basic, Bearer, BehindKey, Cookie, Discord, Encoded, Expect,
     KeyBlock, KeyBlockTail, KeyMember, LinesBelow, Marker, PgPass, Piped, Private, SecondArgument,
-    SecretData, Sql, Telegram, VaultOld, WebToken,
+    SecretData, Sql, Telegram, VaultLegacy, WebToken,
 };
 use super::{Pattern, pattern};
 
@@ -49,7 +49,7 @@ pub(super) const STRUCTURES: &[Pattern] = &[
     pattern("newrelic-key", "Licence keys of New Relic", &["NRAL"], Around(Hex, 36, 36, &[]), &["«{h36}NRAL»"], &["{h20}NRAL"]),
     pattern("maxmind-key", "Licence keys of MaxMind", &["_mmk"], Around(Word, 36, 36, &[]), &["«{a6}_{a29}_mmk»"], &["a_mmk"]),
     pattern("firebase-key", "Server keys of Firebase", &[":APA91b"], Around(Word, 7, 30, &[Run(Word, 100, 200)]), &["«AAAA{w7}:APA91b{w134}»"], &["x:APA91b"]),
-    pattern("vault-token", "Tokens of Vault, older form", &["s."], VaultOld, &["was «s.{a24}» then"], &["self.s.configuration", "words.And more"]),
+    pattern("vault-token", "Tokens of Vault, older form", &["s."], VaultLegacy, &["was «s.{a24}» then"], &["self.s.configuration", "words.And more"]),
     pattern("docker-auth", "Logins of registries", &["auth\"", "auth'", "auth\\\"", "auth:"], Auth, &["{\"auth\": \"«{b64 acme:}»\"}", "    auth: «{b64 acme:}»"],
         &["\"auth\": \"basic\"", "auth: required", "oauth: {b40}"]),
     pattern("kubernetes-secret", "Values of Secrets of Kubernetes", &["kind: secret", "kind: \"secret\"", "kind\": \"secret\"", "kind\":\"secret\""], SecretData,
