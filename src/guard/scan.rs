@@ -83,8 +83,8 @@ fn findings_of(text: &str) -> Vec<Finding> {
     let mut aside: Vec<Finding> = Vec::new();
     let mut at = 0;
     while let Some(next) = next_candidate(table, bytes, at) {
-        match look(table, bytes, next, &mut aside) {
-            Look::Found(mut finding) => {
+        match scan_at(table, bytes, next, &mut aside) {
+            ScanStep::Found(mut finding) => {
                 // A finding that extends backwards starts after the previous one.
                 let before = found.last().map_or(0, |last| last.at.end);
                 finding.at.start = finding.at.start.max(before);
@@ -93,8 +93,8 @@ fn findings_of(text: &str) -> Vec<Finding> {
                     found.push(finding);
                 }
             }
-            Look::Skip(to) => at = to.max(next + 1),
-            Look::Nothing => at = next + 1,
+            ScanStep::Skip(to) => at = to.max(next + 1),
+            ScanStep::Nothing => at = next + 1,
         }
     }
     aside.extend(cut_in_two(table, bytes, &found));
@@ -117,7 +117,7 @@ fn findings_of(text: &str) -> Vec<Finding> {
     found
 }
 
-enum Look {
+enum ScanStep {
     Found(Finding),
     /// Continue at this position.
     Skip(usize),
@@ -125,13 +125,13 @@ enum Look {
 }
 
 /// Finding at an anchor. Further parts of it elsewhere go to `aside`.
-fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look {
+fn scan_at(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> ScanStep {
     for entry in table.at(text, at) {
         let kind = entry.pattern.kind;
         match entry.pattern.how {
             Detector::Marker => {
                 let end = memchr::memchr(b']', &text[at..text.len().min(at + 60)]);
-                return end.map_or(Look::Nothing, |end| Look::Skip(at + end + 1));
+                return end.map_or(ScanStep::Nothing, |end| ScanStep::Skip(at + end + 1));
             }
             // The pattern of the access key itself finds the key.
             Detector::BehindKey
@@ -147,12 +147,12 @@ fn look(table: &Table, text: &[u8], at: usize, aside: &mut Vec<Finding>) -> Look
                     .filter(|range| !range.is_empty());
                 if let Some(first) = found.next() {
                     aside.extend(found.map(|at| Finding { kind, at }));
-                    return Look::Found(Finding { kind, at: first });
+                    return ScanStep::Found(Finding { kind, at: first });
                 }
             }
         }
     }
-    Look::Nothing
+    ScanStep::Nothing
 }
 
 /// Ranges of an anchor's secrets, in order.
@@ -376,7 +376,7 @@ fn cut_in_two(table: &Table, text: &[u8], found: &[Finding]) -> Vec<Finding> {
             // Text without this one break.
             let until = text.len().min(next + LONGEST_CUT);
             let joined = [&text[at - tail..at], &text[next..until]].concat();
-            if let Look::Found(finding) = look(table, &joined, begin, &mut Vec::new()) {
+            if let ScanStep::Found(finding) = scan_at(table, &joined, begin, &mut Vec::new()) {
                 let back = |n: usize| {
                     if n <= tail {
                         at - tail + n

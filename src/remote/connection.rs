@@ -5,7 +5,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Transaction};
 
 use super::address::Address;
-use super::dial::{Dialled, dial};
+use super::dial::{LoggedIn, dial};
 use super::error::{Error, whole};
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
@@ -47,7 +47,7 @@ impl Connection {
         address: &Address,
         heard: Option<UnboundedSender<String>>,
     ) -> Result<Self, Error> {
-        let Dialled {
+        let LoggedIn {
             client,
             session: mut connection,
             security,

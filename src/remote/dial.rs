@@ -33,7 +33,7 @@ use super::tls;
 pub(super) type Session = Driver<Guarded, Guarded>;
 
 /// Logged-in session.
-pub(super) struct Dialled {
+pub(super) struct LoggedIn {
     pub(super) client: Client,
     pub(super) session: Session,
     /// `verified`, `encrypted` or `plain`.
@@ -55,7 +55,7 @@ const TLS_GRANTED: u8 = b'S';
 const TLS_DENIED: u8 = b'N';
 
 /// Logs in to the first server that answers.
-pub(super) async fn dial(address: &Address) -> Result<Dialled, Error> {
+pub(super) async fn dial(address: &Address) -> Result<LoggedIn, Error> {
     let config = address.config();
     let count = config.get_hosts().len().max(config.get_hostaddrs().len());
     let mut last = Failed::Unreachable("its URL names no host".to_owned());
@@ -149,7 +149,7 @@ async fn attempt(
     address: &Address,
     host: Option<&Host>,
     target: &Target,
-) -> Result<Dialled, Failed> {
+) -> Result<LoggedIn, Failed> {
     let unreachable = |e: std::io::Error| Failed::Unreachable(e.to_string());
     let (socket, security) = match target {
         Target::Unix(path) => {
@@ -187,7 +187,7 @@ async fn attempt(
             return Err(Failed::Unreachable(reason.to_owned()));
         }
     }
-    Ok(Dialled {
+    Ok(LoggedIn {
         client,
         session,
         security,

@@ -60,7 +60,7 @@ pub(super) struct Admission {
     kind: Option<u8>,
     skill: Option<u32>,
     domains: Option<Vec<u32>>,
-    own: Option<Own>,
+    own: Option<UserFilter>,
     note: Option<u8>,
     trust: u8,
     since: Option<i64>,
@@ -70,13 +70,13 @@ pub(super) struct Admission {
 
 /// Restriction to one user's documents, for kinds that have a user.
 #[derive(Debug)]
-struct Own {
+struct UserFilter {
     kinds: [bool; Kind::ALL.len()],
     /// `None` matches no document of such a kind.
     user: Option<u32>,
 }
 
-impl Own {
+impl UserFilter {
     fn of(user: Option<u32>) -> Self {
         Self {
             kinds: Kind::ALL.map(Kind::has_user),
@@ -119,8 +119,8 @@ impl Filter {
             domains,
             own: match &self.viewer {
                 Viewer::Owner => None,
-                Viewer::User(id) => Some(Own::of(Some(name_hash(id.as_str())))),
-                Viewer::Nobody => Some(Own::of(None)),
+                Viewer::User(id) => Some(UserFilter::of(Some(name_hash(id.as_str())))),
+                Viewer::Nobody => Some(UserFilter::of(None)),
             },
             note: self.memory_type.map(note_number),
             trust: self.trust.map_or(0, trust_number),

@@ -140,7 +140,7 @@ fn restore_run(
             is_local,
             text,
             ..
-        } = back
+        } = undo
         else {
             continue;
         };

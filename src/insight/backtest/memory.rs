@@ -24,11 +24,11 @@ pub(crate) struct Memory {
 #[derive(Debug)]
 struct Held {
     fix: Fix,
-    seen: SeenBy,
+    seen: Visibility,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum SeenBy {
+enum Visibility {
     All,
     One(usize),
     Nobody,
@@ -52,7 +52,7 @@ impl Memory {
     /// Learns a fix that only its own session sees.
     pub(crate) fn learn_alone(&mut self, session: usize, lesson: &Lesson) {
         if self.seen_by(session).same(lesson).is_none() {
-            self.hold(lesson, Origin::default(), SeenBy::One(session));
+            self.hold(lesson, Origin::default(), Visibility::One(session));
             *self.alone.entry(session).or_default() += 1;
         }
     }
@@ -61,8 +61,8 @@ impl Memory {
     pub(crate) fn forget_alone(&mut self, session: usize) {
         if self.alone.remove(&session).is_some() {
             for held in &mut self.held {
-                if held.seen == SeenBy::One(session) {
-                    held.seen = SeenBy::Nobody;
+                if held.seen == Visibility::One(session) {
+                    held.seen = Visibility::Nobody;
                 }
             }
         }
@@ -74,12 +74,12 @@ impl Memory {
         if let Some(number) = self.seen_by(usize::MAX).same(lesson) {
             count_up(&mut self.held[number as usize].fix, origin);
         } else {
-            self.hold(lesson, origin, SeenBy::All);
+            self.hold(lesson, origin, Visibility::All);
             self.shared += 1;
         }
     }
 
-    fn hold(&mut self, lesson: &Lesson, origin: Origin, seen: SeenBy) {
+    fn hold(&mut self, lesson: &Lesson, origin: Origin, seen: Visibility) {
         let Ok(number) = u32::try_from(self.held.len()) else {
             return;
         };
@@ -100,9 +100,9 @@ impl Memory {
 impl View<'_> {
     fn sees(&self, number: u32) -> bool {
         match self.memory.held[number as usize].seen {
-            SeenBy::All => true,
-            SeenBy::One(session) => session == self.session,
-            SeenBy::Nobody => false,
+            Visibility::All => true,
+            Visibility::One(session) => session == self.session,
+            Visibility::Nobody => false,
         }
     }
 

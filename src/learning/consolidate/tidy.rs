@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::hints::ranking::is_sunk;
+use crate::hints::ranking::is_demoted;
 use crate::learn::conflict::{Relation, Statement, relation};
 use crate::learn::error_key::normalised;
 use crate::learn::fix::difference::Difference;
@@ -50,7 +50,7 @@ fn useless(fix: &Fix) -> Option<Decision> {
         "the call that worked is the call that failed".to_owned()
     } else if let Some(hazard) = hazards.first() {
         format!("dangerous: {hazard}")
-    } else if is_sunk(evidence) {
+    } else if is_demoted(evidence) {
         format!(
             "it harmed {} of {} times",
             evidence.harmed,

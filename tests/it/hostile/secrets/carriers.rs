@@ -1,6 +1,6 @@
 //! Forms in which a text comes out of tools: numbered, quoted, logged, escaped, cut.
 
-use super::templates::{Planted, Random};
+use super::templates::{FilledTemplate, Random};
 
 /// A way in which tools hand on a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +67,7 @@ impl Carrier {
     }
 
     /// The text in this form, with ordinary lines around it. `None` where the form does not fit.
-    pub(crate) fn carry(self, planted: &Planted, random: &mut Random) -> Option<String> {
+    pub(crate) fn carry(self, planted: &FilledTemplate, random: &mut Random) -> Option<String> {
         let text = &planted.text;
         let each = |line: &dyn Fn(usize, &str) -> String| -> String {
             let lines = text.lines().enumerate();

@@ -5,7 +5,7 @@ use memctl::guard::{Clean, redact};
 use super::carriers::Carrier;
 use super::kinds::{BLOCKS, KEYS, Kind, LATER, PASSWORDS};
 use super::look_alikes::{self, LOOK_ALIKES};
-use super::templates::{Planted, Random, fill};
+use super::templates::{FilledTemplate, Random, fill};
 
 /// The longest piece of a secret that may be left, in characters.
 const LEFT: usize = 8;
@@ -136,8 +136,8 @@ fn look_alikes_stay() {
             Carrier::Plain,
             Carrier::ALL[1 + i % (Carrier::ALL.len() - 4)],
         ] {
-            let Planted { text, .. } = fill(template, &mut random);
-            let planted = Planted {
+            let FilledTemplate { text, .. } = fill(template, &mut random);
+            let planted = FilledTemplate {
                 text,
                 secrets: Vec::new(),
                 open: String::new(),
