@@ -9,7 +9,7 @@ use crate::learn::distil::FixText;
 use crate::model::BrokenLine;
 use crate::transcript::Format;
 
-/// Outcome of [`learn()`](super::learn()).
+/// Outcome of `learn()`.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct LearnReport {
     /// Session files read, in path order; files that are unchanged since they were processed are
