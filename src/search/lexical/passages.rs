@@ -1,8 +1,9 @@
 //! Best passage of each long document for the words of a query.
 //!
 //! BM25 adds up words from all over a document. In a long one, such as the log of a session, they can
-//! come from unrelated parts, while the answer is one passage with most of them. So the score of a long document is a mean of its own and that of its best window. Windows are
-//! those of `vector::windows`; short documents have none and keep their score.
+//! come from unrelated parts, while the answer is one passage with most of them. So the score of a long
+//! document is a mean of its own and that of its best window. Windows are those of `vector::windows`; short
+//! documents have none and keep their score.
 
 use super::super::segment::Posting;
 use super::super::vector::windows::windows_of;
