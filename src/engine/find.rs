@@ -8,11 +8,15 @@ mod query_embedding;
 mod report;
 pub(super) mod steps;
 
+use std::borrow::Cow;
+use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
 use crate::model::{Document, Kind};
-use crate::search::{ByWords, Filter, Fusion, Question, Ranked, Ranker, snippet, texts_of, words};
+use crate::search::{
+    ByWords, Filter, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
+};
 
 use crate::indexing::{MultiIndex, Progress};
 use crate::learn::rewrite::Rewrite;
@@ -67,17 +71,32 @@ pub fn find_near(
         viewer: workspace.store.viewer().clone(),
         ..options.filter.clone()
     };
-    // The query is embedded while the index is updated and searched by keyword.
+    // The query is embedded while the index is updated and searched by keyword. If it has names, only the
+    // updated index knows what to embed.
+    let has_names = has_names(text);
+    let wants_words = options.fusion != Fusion::Semantic;
     let (updated, by_words, model) = thread::scope(|scope| {
         let providers = &workspace.providers;
         let many_texts = !index.has_all_vectors();
-        let ask = move || QueryEmbedding::new(providers, text, vector, many_texts);
+        let (send, receive) = mpsc::sync_channel(1);
+        let to_embed = move || receive.recv().unwrap_or(Cow::Borrowed(text));
+        let ask = move || QueryEmbedding::new(providers, text, to_embed, vector, many_texts);
         let model = by_meaning.then(|| scope.spawn(ask));
+        if !has_names {
+            drop(send.send(Cow::Borrowed(text)));
+        }
         let updated = index.update(by_meaning, progress);
         // Damage found here is found again, and repaired, after the threads have ended.
-        let early = model.is_some() && updated.is_ok() && options.fusion != Fusion::Semantic;
+        let early = model.is_some() && updated.is_ok() && (wants_words || has_names);
         let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
-        let by_words = ranker.and_then(|ranker| ranker.by_words(text).ok());
+        if has_names && let Some(ranker) = &ranker {
+            let rest = ranker.without_frequent_names(text);
+            drop(send.send(rest.unwrap_or(Cow::Borrowed(text))));
+        }
+        drop(send);
+        let by_words = ranker
+            .filter(|_| wants_words)
+            .and_then(|ranker| ranker.by_words(text).ok());
         (updated, by_words, model.map(thread::ScopedJoinHandle::join))
     });
     updated?;
@@ -227,7 +246,7 @@ fn search(
     }
     let understood = options
         .explain
-        .then(|| understood(index, &ranker, text, filter, options.fusion));
+        .then(|| understood(index, &ranker, text, filter, options.fusion, query));
     Ok(Answer {
         found,
         asked: understood.transpose()?,
@@ -299,6 +318,7 @@ fn understood(
     text: &str,
     filter: &Filter,
     fusion: Fusion,
+    query: Option<&QueryEmbedding>,
 ) -> Result<Asked, Error> {
     let terms = ranker.terms(text)?.into_iter();
     // Callers with restricted access learn nothing about other records, not even their number.
@@ -309,6 +329,7 @@ fn understood(
             .collect(),
         fusion: fusion.name(),
         embedder: index.asked_for().map(str::to_owned),
+        embedded: query.and_then(|query| query.without_names.clone()),
         documents,
         vectors,
     })

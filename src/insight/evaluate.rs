@@ -123,9 +123,14 @@ pub fn evaluate(
         let start = Instant::now();
         let rewritten = rewrite.apply(&question.text);
         let text = rewritten.as_deref().unwrap_or(&question.text);
-        let vector = model.as_ref().map(|model| model.embed(&[text]));
-        let vector = vector.transpose()?.and_then(|mut vectors| vectors.pop());
         let ranker = indexed.get(&name).map(Index::ranker);
+        let vector = match (&model, &ranker) {
+            (Some(model), Some(ranker)) => {
+                let rest = ranker.without_frequent_names(text)?;
+                model.embed(&[&*rest])?.pop()
+            }
+            _ => None,
+        };
         let related = match (&ranker, rewrite) {
             (Some(ranker), Rewrite::Offline) => with_related_terms(ranker, text)?,
             _ => None,

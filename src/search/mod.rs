@@ -1,6 +1,6 @@
 //! Ranking over [`Document`](crate::model::Document)s, independent of store and network.
 //!
-//! - `lexical`: words of texts, BM25 over segments, correction of mistyped query words.
+//! - `lexical`: words of texts, BM25 over segments, correction of mistyped query words, frequent names.
 //! - `vector`: quantized vectors of a segment, searched in place.
 //! - `fusion`: fusion of the two rankings, scores per document, top-k selection.
 //! - `attributes`, `filter`: document attributes, and the filter over them.
@@ -36,6 +36,7 @@ pub use inputs::input_table::{Flags, InputTable};
 pub use inputs::input_table_builder::{InputRow, InputTableBuilder};
 pub use inputs::nearest::{Nearest, Rank};
 pub use inputs::similarity::{Inputs, QueryInput, RowOf, Similarity};
+pub use lexical::frequent_names::has_names;
 pub use lexical::text::{snippet, words};
 pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};

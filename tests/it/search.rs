@@ -15,6 +15,20 @@ fn workspace() -> Workspace {
     workspace
 }
 
+/// Writes memories with the ids `MEM-001` and up.
+fn write_memories(workspace: &Workspace, contents: impl IntoIterator<Item = String>) {
+    let entry = |(number, content): (usize, String)| {
+        json!({"id": format!("MEM-{number:03}"), "memory_type": "task_memory",
+            "content": content, "metadata": {}, "created_at": "2026-01-01T00:00:00Z",
+            "updated_at": "2026-01-01T00:00:00Z"})
+    };
+    let entries: Vec<_> = (1..).zip(contents).map(entry).collect();
+    workspace.write(
+        ".agentura/memories.json",
+        json!({ "entries": entries }).to_string(),
+    );
+}
+
 #[test]
 fn what_is_said_otherwise_is_found_by_its_meaning() {
     let workspace = workspace();
@@ -57,18 +71,7 @@ fn a_sentence_deep_in_a_long_record_is_found_and_shown() {
         format!("{} {deep} {}", filler("traffic"), "The rest is unknown."),
         filler("weather"),
     ];
-    let entries: Vec<_> = (1..)
-        .zip(memories)
-        .map(|(number, content): (usize, String)| {
-            json!({"id": format!("MEM-{number:03}"), "memory_type": "task_memory",
-                "content": content, "metadata": {}, "created_at": "2026-01-01T00:00:00Z",
-                "updated_at": "2026-01-01T00:00:00Z"})
-        })
-        .collect();
-    workspace.write(
-        ".agentura/memories.json",
-        json!({ "entries": entries }).to_string(),
-    );
+    write_memories(&workspace, memories);
     let report = workspace.json(&["search", "pet destroyed furniture"]);
     assert_eq!(report["results"][0]["id"], "MEM-002", "{report}");
     let snippet = report["results"][0]["snippet"].as_str().unwrap();
@@ -81,4 +84,43 @@ fn a_sentence_deep_in_a_long_record_is_found_and_shown() {
         report["results"][0]["ranks"]["keyword"],
         serde_json::Value::Null
     );
+}
+
+/// Most of a chat names its speakers, so a question about one of them is near to every greeting.
+#[test]
+fn a_question_about_a_speaker_finds_what_was_said_and_no_greeting() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let greetings = [
+        "Caroline: Sleep well, Maria.",
+        "Maria: Good night, Caroline.",
+        "Caroline: Hey Maria, wonderful!",
+        "Maria: Hi Caroline, how was it?",
+    ];
+    let chat = greetings.iter().cycle().take(24).copied();
+    let said = chat.chain(["Maria: We had oatmeal with berries for breakfast."]);
+    write_memories(&workspace, said.map(str::to_owned));
+
+    let query = [
+        "memory",
+        "search",
+        "What does Caroline eat in the morning?",
+        "--explain",
+    ];
+    let report = workspace.json(&query);
+    assert_eq!(report["results"][0]["id"], "MEM-025", "{report}");
+    assert_eq!(report["query"], query[2]);
+    let embedded = &report["asked"]["embedded"];
+    assert_eq!(embedded, "What does eat in the morning?");
+    let shown = workspace.run(&query);
+    let reasons = [
+        "MEM-025  no query word; meaning 0.",
+        "compared by meaning: What does eat in the morning?",
+    ];
+    for reason in reasons {
+        assert!(shown.succeeds().stdout.contains(reason), "{shown:?}");
+    }
+
+    let report = workspace.json(&["memory", "search", "breakfast", "--explain"]);
+    assert!(report["asked"]["embedded"].is_null(), "{report}");
 }

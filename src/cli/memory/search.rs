@@ -244,6 +244,9 @@ impl Report for FindReport {
                     asked.vectors
                 ),
             )]);
+            if let Some(embedded) = &asked.embedded {
+                page.styled(&[(Style::Dim, &format!("compared by meaning: {embedded}"))]);
+            }
         }
     }
 
@@ -259,12 +262,14 @@ fn reasons(found: &Found) -> String {
     };
     let rank =
         |rank: Option<usize>| rank.map_or("no rank".to_owned(), |rank| format!("rank {rank}"));
-    let words = format!(
-        "words {:.2} ({}): {}",
-        explain.keyword,
-        rank(found.ranks.keyword),
-        explain.matched.join(" ")
-    );
+    let words = match explain.matched.join(" ") {
+        none if none.is_empty() => "no query word".to_owned(),
+        matched => format!(
+            "words {:.2} ({}): {matched}",
+            explain.keyword,
+            rank(found.ranks.keyword)
+        ),
+    };
     let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
         format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))
     });

@@ -1,5 +1,6 @@
 //! Query embedding: the query's vector, computed here or given by the caller, and the embedder.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::embedder::Vector;
@@ -12,12 +13,17 @@ use crate::workspace::{Error, Providers};
 pub(crate) struct QueryEmbedding {
     pub(crate) embedder: Arc<Embedder>,
     pub(crate) vector: Vector,
+    /// Text that was embedded, if frequent names of the query were left out.
+    pub(crate) without_names: Option<String>,
 }
 
 impl QueryEmbedding {
-    pub(crate) fn new(
+    /// Opens the embedder, then waits for `to_embed`, the text of the query or a part of it. A vector that is
+    /// `given` needs no text.
+    pub(crate) fn new<'q>(
         providers: &Providers,
         query: &str,
+        to_embed: impl FnOnce() -> Cow<'q, str>,
         given: Option<&[f32]>,
         many_texts: bool,
     ) -> Result<Self, Error> {
@@ -27,14 +33,24 @@ impl QueryEmbedding {
                 given,
                 embedder.embedding().map(|embedding| embedding.dimensions),
             )?;
-            return Ok(Self { embedder, vector });
+            return Ok(Self {
+                embedder,
+                vector,
+                without_names: None,
+            });
         }
-        let vector = embedder.embed(&[query])?.pop().unwrap_or_default();
+        let text = to_embed();
+        let vector = embedder.embed(&[&*text])?.pop().unwrap_or_default();
+        let without_names = (text != query).then(|| text.into_owned());
         match embedder.embedding() {
             Some(embedding) if embedding.dimensions != vector.len() => Err(embedder
                 .other_size(vector.len(), embedding.dimensions)
                 .into()),
-            _ => Ok(Self { embedder, vector }),
+            _ => Ok(Self {
+                embedder,
+                vector,
+                without_names,
+            }),
         }
     }
 

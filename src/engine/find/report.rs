@@ -128,6 +128,9 @@ pub struct Asked {
     pub fusion: &'static str,
     /// Name of the embedder; `None` for a keyword search.
     pub embedder: Option<String>,
+    /// Text that was compared by meaning, if the query has names that a third of the records contain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub embedded: Option<String>,
     /// Number of records that pass the filter.
     pub documents: usize,
     /// Number of those records that have a vector.
