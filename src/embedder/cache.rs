@@ -22,16 +22,16 @@ use super::opened::Embedder;
 
 /// Cache of one loaded embedder. Clones share it.
 #[derive(Clone, Default)]
-pub struct EmbedderCache(Arc<Mutex<Option<Held>>>);
+pub struct EmbedderCache(Arc<Mutex<Option<CachedEmbedder>>>);
 
-struct Held {
+struct CachedEmbedder {
     source: Source,
     embedder: Arc<Embedder>,
 }
 
 impl std::fmt::Debug for EmbedderCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Kept").finish_non_exhaustive()
+        f.debug_tuple("EmbedderCache").finish_non_exhaustive()
     }
 }
 
@@ -51,7 +51,7 @@ impl EmbedderCache {
         // Drop the old model first: two loaded models need twice the memory.
         *kept = None;
         let embedder = open()?;
-        *kept = Some(Held {
+        *kept = Some(CachedEmbedder {
             source,
             embedder: Arc::clone(&embedder),
         });

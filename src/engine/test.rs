@@ -25,7 +25,7 @@ use crate::store::{Scoped, Selection};
 use credit::credit;
 
 use super::assemble::assemble_layers;
-use crate::rules::place::standing;
+use crate::rules::place::rule_in_force;
 use crate::workspace::Error;
 use crate::workspace::cases::{CaseFile, cases as cases_of};
 use crate::workspace::providers::Chosen;
@@ -202,7 +202,7 @@ async fn test_case(
         report.reason = format!("its rule `{}` is gone", case.reflexion_id);
         return Ok(report);
     };
-    let rule = standing(&rules, rule);
+    let rule = rule_in_force(&rules, rule);
     report.reflexion_id = Some(rule.reflexion_id.clone());
     let Chosen::Model(llm) = &group.chosen else {
         (report.status, report.reason) = without_model(&workspace.store, case)?;

@@ -182,7 +182,7 @@ mod tests {
             })
             .unwrap();
         user.writes(&[rule(&json!({}))]);
-        assert!(user.store.standing().is_whole());
+        assert!(user.store.trust_snapshot().is_whole());
         assert!(!user.acts());
         user.confirms();
         assert!(user.acts());

@@ -24,7 +24,7 @@ impl Fixes for Terms {
 
     fn fix(&self, number: u32) -> Option<Fix> {
         let fix: Fix = self.entry(number)?.parse().ok()?;
-        let trust = self.standing().level(&fix);
+        let trust = self.trust_snapshot().level(&fix);
         Some(fix.believed(trust))
     }
 }

@@ -14,7 +14,7 @@
 //! - `session_state`, `shown`, `trace`, `trial`, `pitfall`: what was shown and tried in a session.
 //! - `briefing`: text for the start of a session. `briefing_rules`: its rules.
 //!   `briefing_lines`: its limits and lines.
-//!   `here`: the place that the session works in. `standing`: numbers of a session.
+//!   `here`: the place that the session works in. `session_counts`: numbers of a session.
 //!
 //! Deliberately absent: models, network and an async runtime. An agent waits for the answer.
 
@@ -42,10 +42,10 @@ pub(crate) mod remote;
 pub(crate) mod rendering;
 pub(crate) mod search_terms;
 pub(crate) mod service;
+mod session_counts;
 pub(crate) mod session_state;
 mod settlement;
 pub(crate) mod shown;
-mod standing;
 pub(crate) mod trace;
 pub(crate) mod trial;
 
@@ -53,4 +53,4 @@ pub use before::{BeforeCall, RuleFilter, Warning};
 pub use briefing::Briefing;
 pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};
-pub use standing::SessionStanding;
+pub use session_counts::SessionCounts;

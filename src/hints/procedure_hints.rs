@@ -107,7 +107,7 @@ impl Fixes for Procedures<'_> {
 
     fn fix(&self, number: u32) -> Option<Fix> {
         let procedure: Procedure = self.terms.entry(number)?.parse().ok()?;
-        let trust = self.terms.standing().level(&procedure);
+        let trust = self.terms.trust_snapshot().level(&procedure);
         let fields = procedure.fields();
         let fix = Fix {
             error_key: best_key(&fields, self.failure)?,

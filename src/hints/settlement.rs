@@ -124,7 +124,7 @@ impl HintService<'_> {
         if only_logs {
             return Ok(true);
         }
-        let standing = writer.store().standing();
+        let trust_snapshot = writer.store().trust_snapshot();
         for credit in credits {
             let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
                 // The fix was deleted in the meantime.
@@ -148,7 +148,7 @@ impl HintService<'_> {
             if credit.outcome == Some(Outcome::Needless) {
                 changes.push(("needless", json!(fix.evidence_of_needless() + 1)));
             }
-            if is_demoted(evidence) && standing.level(&fix) == Trust::Observed {
+            if is_demoted(evidence) && trust_snapshot.level(&fix) == Trust::Observed {
                 changes.push(("status", json!("retired")));
             }
             writer.update(Kind::Fix, &credit.id, &changes)?;

@@ -55,12 +55,12 @@ pub struct StatusReport {
     /// Path of the settings file.
     pub settings: PathBuf,
     /// Installation status.
-    pub standing: Standing,
+    pub standing: InstallationStatus,
     /// Commands of the installed hooks.
     pub commands: Vec<String>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
-    /// Reason why the settings cannot be read, for [`Standing::Broken`].
+    /// Reason why the settings cannot be read; `None` if they can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -71,7 +71,7 @@ impl StatusReport {
         Self {
             host: host.name(),
             settings: place.settings.clone(),
-            standing: Standing::Broken,
+            standing: InstallationStatus::Broken,
             commands: Vec::new(),
             notes: Vec::new(),
             problem: Some(problem),
@@ -82,7 +82,7 @@ impl StatusReport {
 /// Installation status of hooks or of the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum InstallationStatus {
     /// Completely installed.
     Installed,
     /// Partly installed, or in an outdated form: install them again.
@@ -202,7 +202,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     let path = real_path(&place.settings)?;
     let mut commands = Vec::new();
     let mut notes = Vec::new();
-    let mut standing = Standing::Absent;
+    let mut standing = InstallationStatus::Absent;
     if let Some(text) = read(&path)?.filter(|text| !text.trim().is_empty()) {
         let root = parse(&path, &text)?;
         commands = own_commands(host, &root);
@@ -213,11 +213,11 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         let reads = has(true);
         let complete = reads || has(false);
         standing = match (commands.is_empty(), complete) {
-            (true, _) => Standing::Absent,
-            (false, true) => Standing::Installed,
-            (false, false) => Standing::Outdated,
+            (true, _) => InstallationStatus::Absent,
+            (false, true) => InstallationStatus::Installed,
+            (false, false) => InstallationStatus::Outdated,
         };
-        if standing == Standing::Installed {
+        if standing == InstallationStatus::Installed {
             notes.push(host.limits().to_owned());
         }
         if reads {

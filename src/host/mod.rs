@@ -35,7 +35,7 @@ pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};
 pub(crate) use install::quoted;
 pub use install::{
-    Error, InstallReport, Place, Standing, StatusReport, install, status, uninstall,
+    Error, InstallReport, InstallationStatus, Place, StatusReport, install, status, uninstall,
 };
 pub use respond::respond;
 pub use servers::{

@@ -41,7 +41,7 @@ use crate::guard;
 use crate::model::{Document, Kind};
 use crate::platform::parallel::each;
 use crate::search::{Damaged, Filter, Part};
-use crate::store::{Derived, Entry, Positions, Scoped, Standing};
+use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 
 use crate::workspace::Error;
 use crate::workspace::document::{document, is_episode};
@@ -63,7 +63,7 @@ pub(crate) struct Index {
     derived: Derived,
     store: Scoped,
     /// Approvals of this user; loaded when the first result is shown.
-    standing: OnceCell<Standing>,
+    trust_snapshot: OnceCell<TrustSnapshot>,
     /// Current embedder; `None` if none is set, or its vector size is not known yet.
     embedding: Option<Embedding>,
     /// Entries by kind, in the order of [`Kind::ALL`].
@@ -100,7 +100,7 @@ impl Index {
         Ok(Self {
             derived,
             store: store.clone(),
-            standing: OnceCell::new(),
+            trust_snapshot: OnceCell::new(),
             embedding: None,
             files: files?,
             segments,
@@ -242,10 +242,12 @@ impl Index {
     /// Returns the record of a document by its place in the ranker's parts. `None` if the caller
     /// may not see it or it cannot be read.
     pub(crate) fn record(&self, part: usize, place: usize) -> Result<Option<Document>, Error> {
-        let standing = self.standing.get_or_init(|| self.store.standing());
+        let trust_snapshot = self
+            .trust_snapshot
+            .get_or_init(|| self.store.trust_snapshot());
         let found = self.read(part, place, Positions::entry)?;
         Ok(found.map(|(entry, document)| Document {
-            trust: standing.of_entry(&entry, document.trust),
+            trust: trust_snapshot.of_entry(&entry, document.trust),
             ..document
         }))
     }

@@ -139,11 +139,11 @@ impl Known {
         });
         let mut equal = candidates.filter(|(_, plain)| *plain == wanted);
         let found = equal.next().or_else(|| similar.next());
-        found.map(|(place, _)| self.standing(*place))
+        found.map(|(place, _)| self.merge_target(*place))
     }
 
     /// Index of the fix that a merged one has become part of, else the index itself.
-    fn standing(&self, place: usize) -> usize {
+    fn merge_target(&self, place: usize) -> usize {
         let Some(judgement) = &self.fixes[place].judgement else {
             return place;
         };

@@ -41,13 +41,13 @@ pub struct MadeCondition {
 pub fn empty_conditions(workspace: &Workspace) -> Result<ConditionsReport, Error> {
     let mut writer = workspace.writer()?;
     let rules = made_conditions(workspace)?;
-    let standing = writer.store().standing();
+    let trust_snapshot = writer.store().trust_snapshot();
     let mut vouched = Vec::new();
     let mut changes: Vec<(String, Vec<(&str, Value)>)> = Vec::new();
     for rule in &rules {
         let record: Reflexion = writer.store().get(&rule.id)?;
         // The text changes by this program only: who vouched for it still does.
-        if standing.level(&record) > Trust::Observed {
+        if trust_snapshot.level(&record) > Trust::Observed {
             vouched.push(rule.id.clone());
         }
         changes.push((rule.id.clone(), vec![("applies_when", json!(""))]));

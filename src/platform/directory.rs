@@ -26,13 +26,13 @@ pub struct Directory {
     base: Arc<Path>,
     path: Arc<Path>,
     /// An open handle at or above this directory, after [`Self::hold`].
-    held: Option<Held>,
+    held: Option<OpenDirectory>,
     /// `true` if every change fails.
     read_only: bool,
 }
 
 #[derive(Clone)]
-struct Held {
+struct OpenDirectory {
     path: Arc<Path>,
     handle: Arc<Handle>,
 }
@@ -103,7 +103,7 @@ impl Directory {
     /// Returns the directory with an open handle, from which later calls resolve names. Use it for
     /// one command or lock, not in a process that may outlive the directory.
     pub fn hold(&self) -> io::Result<Self> {
-        let held = Held {
+        let held = OpenDirectory {
             path: Arc::clone(&self.path),
             handle: self.open_self()?,
         };

@@ -13,7 +13,7 @@ use url::Url;
 use crate::platform::sockets;
 
 use super::error::Error;
-use super::policy::{Encryption, Policy, Surroundings, UrlOptions};
+use super::policy::{ConnectionContext, Encryption, Policy, UrlOptions};
 
 /// Default time limit for connecting.
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
@@ -90,8 +90,8 @@ impl Address {
         let hosts = config.get_hosts();
         let policy = Policy::decide(
             &given,
-            Surroundings {
-                is_here: all_here(&config),
+            ConnectionContext {
+                is_local: all_local(&config),
                 is_socket: hosts.iter().all(is_socket),
                 has_password: config.get_password().is_some(),
             },
@@ -175,8 +175,8 @@ impl Address {
 
     /// Returns `true` if all hosts are local, so that no other machine can intercept the
     /// connection.
-    pub(super) fn is_here(&self) -> bool {
-        all_here(&self.config)
+    pub(super) fn is_local(&self) -> bool {
+        all_local(&self.config)
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -206,9 +206,9 @@ fn write_spaces_out(url: &mut Url) {
 
 /// Returns `true` if all hosts are this machine. Host names that only resemble a loopback address
 /// do not count. If host addresses are given, they decide instead of the names.
-fn all_here(config: &Config) -> bool {
+fn all_local(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
-    let is_here = |host: &Host| {
+    let is_local = |host: &Host| {
         let name = sockets::name(host);
         let address = name.parse::<IpAddr>();
         is_socket(host)
@@ -216,7 +216,7 @@ fn all_here(config: &Config) -> bool {
             || address.is_ok_and(|address| address.to_canonical().is_loopback())
     };
     addresses.iter().all(|at| at.to_canonical().is_loopback())
-        && (!addresses.is_empty() || config.get_hosts().iter().all(is_here))
+        && (!addresses.is_empty() || config.get_hosts().iter().all(is_local))
 }
 
 fn is_socket(host: &Host) -> bool {
@@ -231,11 +231,15 @@ mod tests {
     #[test]
     fn a_url_says_how_the_way_is_secured() {
         use Encryption::{Always, IfOffered, Never};
-        let check = |url: &str, encryption, trusted, is_here| {
+        let check = |url: &str, encryption, trusted, is_local| {
             let address = Address::parse(url).unwrap();
             let policy = address.policy();
-            let found = (policy.encryption, policy.trusted.clone(), address.is_here());
-            assert_eq!(found, (encryption, trusted, is_here), "{url}");
+            let found = (
+                policy.encryption,
+                policy.trusted.clone(),
+                address.is_local(),
+            );
+            assert_eq!(found, (encryption, trusted, is_local), "{url}");
         };
         let any = || Trusted::AnyCertificate;
         let system = || Trusted::System;

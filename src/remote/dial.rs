@@ -131,7 +131,7 @@ async fn targets(
         }
         (None, None) => Vec::new(),
     };
-    let is_allowed = |at: &SocketAddr| !address.is_here() || at.ip().to_canonical().is_loopback();
+    let is_allowed = |at: &SocketAddr| !address.is_local() || at.ip().to_canonical().is_loopback();
     let targets: Vec<Target> = addresses
         .into_iter()
         .filter(is_allowed)

@@ -138,7 +138,7 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
         .map_err(failed)?;
     let server = connection.server().await?;
     let mut warnings = Vec::new();
-    if connection.security == "plain" && !address.is_here() {
+    if connection.security == "plain" && !address.is_local() {
         warnings.push("the connection is not encrypted".to_owned());
     }
     Ok(InitReport {

@@ -58,9 +58,9 @@ pub(super) struct UrlOptions {
 
 /// Properties of the server and the login that determine the defaults.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Surroundings {
+pub(super) struct ConnectionContext {
     /// All hosts are loopback addresses or local sockets.
-    pub(super) is_here: bool,
+    pub(super) is_local: bool,
     /// All hosts are local sockets.
     pub(super) is_socket: bool,
     pub(super) has_password: bool,
@@ -83,7 +83,10 @@ impl Policy {
     /// # Errors
     ///
     /// The reason why the options conflict, without their values.
-    pub(super) fn decide(given: &UrlOptions, here: Surroundings) -> Result<Self, &'static str> {
+    pub(super) fn decide(
+        given: &UrlOptions,
+        context: ConnectionContext,
+    ) -> Result<Self, &'static str> {
         let root = match given.root.as_deref() {
             None | Some("") => None,
             Some("system") => Some(Trusted::System),
@@ -93,7 +96,7 @@ impl Policy {
         let (encryption, trusted) = match (mode, root) {
             (Some("disable"), _) => (Encryption::Never, Trusted::AnyCertificate),
             (Some("prefer"), None) => (Encryption::IfOffered, Trusted::AnyCertificate),
-            (None, None) if here.is_here => (Encryption::IfOffered, Trusted::AnyCertificate),
+            (None, None) if context.is_local => (Encryption::IfOffered, Trusted::AnyCertificate),
             (Some("require"), None) => (Encryption::Always, Trusted::AnyCertificate),
             (Some("verify-ca" | "verify-full") | None, None) => {
                 (Encryption::Always, Trusted::System)
@@ -108,7 +111,7 @@ impl Policy {
                 );
             }
         };
-        let methods = methods(given.require_auth.as_deref(), here)?;
+        let methods = methods(given.require_auth.as_deref(), context)?;
         let binding = match given.binding.as_deref() {
             None if methods.only_scram() => Binding::Always,
             None | Some("prefer") => Binding::IfOffered,
@@ -123,10 +126,10 @@ impl Policy {
             binding,
             is_binding_given: given.binding.is_some(),
         };
-        policy.consistent(here)
+        policy.consistent(context)
     }
 
-    fn consistent(mut self, here: Surroundings) -> Result<Self, &'static str> {
+    fn consistent(mut self, context: ConnectionContext) -> Result<Self, &'static str> {
         let is_unverified =
             self.encryption == Encryption::Always && self.trusted == Trusted::AnyCertificate;
         let gives_away = self.methods.md5 || self.methods.clear_text;
@@ -145,7 +148,7 @@ impl Policy {
             }
             self.binding = Binding::Always;
         }
-        if gives_away && self.encryption == Encryption::IfOffered && !here.is_here {
+        if gives_away && self.encryption == Encryption::IfOffered && !context.is_local {
             return Err(
                 "`require_auth` allows a password in clear text or as MD5, and with `sslmode=prefer` anybody can \
                  ask for it: use `sslmode=verify-full`",
@@ -166,13 +169,13 @@ impl Methods {
 }
 
 /// Parses `require_auth`, a list of libpq's method names.
-fn methods(given: Option<&str>, here: Surroundings) -> Result<Methods, &'static str> {
+fn methods(given: Option<&str>, context: ConnectionContext) -> Result<Methods, &'static str> {
     let Some(given) = given else {
         return Ok(Methods {
             scram: true,
             // Without a password the server cannot authenticate itself; a socket is trusted by the
             // system.
-            none: !here.has_password || here.is_socket,
+            none: !context.has_password || context.is_socket,
             ..Methods::default()
         });
     };
@@ -197,18 +200,18 @@ fn methods(given: Option<&str>, here: Surroundings) -> Result<Methods, &'static 
 mod tests {
     use super::*;
 
-    const FAR: Surroundings = Surroundings {
-        is_here: false,
+    const FAR: ConnectionContext = ConnectionContext {
+        is_local: false,
         is_socket: false,
         has_password: true,
     };
-    const HERE: Surroundings = Surroundings {
-        is_here: true,
+    const HERE: ConnectionContext = ConnectionContext {
+        is_local: true,
         ..FAR
     };
 
     /// Fields: `sslmode sslrootcert channel_binding require_auth`; `-` means not given.
-    fn decide(given: &str, here: Surroundings) -> Result<Policy, &'static str> {
+    fn decide(given: &str, context: ConnectionContext) -> Result<Policy, &'static str> {
         let mut words = given
             .split(' ')
             .map(|word| (word != "-").then(|| word.to_owned()));
@@ -219,14 +222,14 @@ mod tests {
             binding: next(),
             require_auth: next(),
         };
-        Policy::decide(&given, here)
+        Policy::decide(&given, context)
     }
 
     #[test]
     fn defaults_verify_and_bind() {
         use Encryption::{Always, IfOffered, Never};
-        let check = |given: &str, here, encryption, trusted, binding| {
-            let policy = decide(given, here).unwrap();
+        let check = |given: &str, context, encryption, trusted, binding| {
+            let policy = decide(given, context).unwrap();
             let found = (policy.encryption, policy.trusted, policy.binding);
             assert_eq!(found, (encryption, trusted, binding), "{given}");
             assert!(policy.methods.only_scram(), "{given}");
@@ -252,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_password_is_given_away_only_where_that_is_asked_for() {
-        let allowed = |given: &str, here| decide(given, here).map(|policy| policy.methods);
+        let allowed = |given: &str, context| decide(given, context).map(|policy| policy.methods);
         let clear_text = allowed("verify-full - - password", FAR).unwrap();
         assert!(clear_text.clear_text && !clear_text.scram && !clear_text.md5);
         assert!(allowed("disable - - md5,scram-sha-256", FAR).unwrap().md5);
@@ -272,7 +275,7 @@ mod tests {
 
     #[test]
     fn without_a_password_the_server_need_not_ask() {
-        let open = Surroundings {
+        let open = ConnectionContext {
             has_password: false,
             ..HERE
         };
@@ -281,8 +284,8 @@ mod tests {
         // A man in the middle could claim that no login is needed.
         let policy = decide(
             "require",
-            Surroundings {
-                is_here: false,
+            ConnectionContext {
+                is_local: false,
                 ..open
             },
         );

@@ -45,7 +45,7 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
     match kind {
         Kind::Reflexion => {
             let rule: Reflexion = workspace.store.get(&id)?;
-            let level = workspace.store.standing().level(&rule);
+            let level = workspace.store.trust_snapshot().level(&rule);
             if !rule.is_in_use() {
                 return Err(refused(kind, id, "it is not in use"));
             }
@@ -60,7 +60,7 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
         }
         Kind::Fix => {
             let fix: Fix = workspace.store.get(&id)?;
-            let level = workspace.store.standing().level(&fix);
+            let level = workspace.store.trust_snapshot().level(&fix);
             if !is_shown(&fix) {
                 return Err(refused(kind, id, "it is no hint"));
             }

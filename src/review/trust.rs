@@ -126,7 +126,7 @@ pub fn trust_origin(workspace: &Workspace, beginning: &str) -> Result<String, Er
 
 /// Entries of a kind that are trusted by their file, but by no one here.
 fn untrusted_entries(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
-    let standing = store.standing();
+    let trust_snapshot = store.trust_snapshot();
     let mut found = Vec::new();
     store.each_entry(kind, &Selection::default(), &mut |entry| {
         let own = document(&entry).map_or(Trust::Observed, |document| document.trust);
@@ -134,7 +134,7 @@ fn untrusted_entries(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
         if is_episode(&entry) {
             return;
         }
-        if own != Trust::Observed && standing.of_entry(&entry, own) == Trust::Observed {
+        if own != Trust::Observed && trust_snapshot.of_entry(&entry, own) == Trust::Observed {
             found.push(entry);
         }
     })?;

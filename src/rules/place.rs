@@ -65,7 +65,7 @@ pub(crate) fn place_rule(
         let says_it_all = || says_it_all(&Statement::of(&rule.rule), &new);
         rule.correction_id == *id || (rule.is_in_use() && is_same(rule, &says_it_all))
     });
-    let same = same.map(|rule| standing(&rules, rule));
+    let same = same.map(|rule| rule_in_force(&rules, rule));
     let candidate = rules.iter().find(|rule| {
         let has_same_words = || same_words(&rule.rule, &draft.rule);
         rule.is_candidate() && is_same(rule, &has_same_words)
@@ -187,7 +187,7 @@ pub(crate) fn own_rules(
 }
 
 /// Returns the rule itself, or the rule in force that it was merged into.
-pub(crate) fn standing<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r Reflexion {
+pub(crate) fn rule_in_force<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> &'r Reflexion {
     let mut rule = rule;
     // Links that were written by hand may form a cycle.
     for _ in rules {

@@ -76,7 +76,7 @@ pub use logs::retrievals::Retrieved;
 pub use logs::shared_lines::Unsent;
 pub use primary::location::PrimaryName;
 pub use redaction::{Redacted, redact};
-pub use trust::{Approvals, Basis, Note, Standing};
+pub use trust::{Approvals, Basis, Note, TrustSnapshot};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::addition::{Compared, Repeats, SkipCondition};

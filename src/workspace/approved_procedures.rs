@@ -44,8 +44,8 @@ fn of_store(
         }
     })?;
     if !claimed.is_empty() {
-        let standing = store.standing();
-        claimed.retain(|procedure| standing.level(procedure) != Trust::Observed);
+        let trust_snapshot = store.trust_snapshot();
+        claimed.retain(|procedure| trust_snapshot.level(procedure) != Trust::Observed);
     }
     Ok((claimed, problems))
 }

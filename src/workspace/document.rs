@@ -42,7 +42,7 @@ pub(crate) fn count_episodes(store: &Scoped) -> Result<u64, Error> {
 /// The level of trust of an entry: `observed` where this user does not stand behind it.
 pub(crate) fn level(store: &Scoped, entry: &Entry) -> Trust {
     let own = document(entry).map_or(Trust::Observed, |document| document.trust);
-    store.standing().of_entry(entry, own)
+    store.trust_snapshot().of_entry(entry, own)
 }
 
 /// Text of a record that its tombstone hashes. For a rule this is the rule alone: the same correction yields

@@ -49,10 +49,10 @@ pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) {
     if rules.is_empty() {
         return;
     }
-    let standing = store.standing();
+    let trust_snapshot = store.trust_snapshot();
     for rule in rules {
         // A candidate is data in any case, and is in no prompt.
-        rule.observed = !rule.is_candidate() && standing.level(rule) == Trust::Observed;
+        rule.observed = !rule.is_candidate() && trust_snapshot.level(rule) == Trust::Observed;
     }
 }
 

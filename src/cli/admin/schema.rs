@@ -69,7 +69,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("eval retrieval", &[of::<crate::insight::EvaluateReport>]),
     ("hint", &[of::<hints::HintReport>]),
     ("hooks install", &[of::<host::InstallReport>]),
-    ("hooks status", &[of::<learning::hooks::Standings>]),
+    ("hooks status", &[of::<learning::hooks::HookStatuses>]),
     ("hooks uninstall", &[of::<host::InstallReport>]),
     ("index", &[of::<engine::IndexReport>]),
     ("init", &[of::<engine::InitReport>]),

@@ -18,7 +18,7 @@ use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
-use crate::hints::{HintService, SessionStanding};
+use crate::hints::{HintService, SessionCounts};
 use crate::host::Host;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
@@ -102,8 +102,8 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     };
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
-    let standing = hints.standing(session.as_deref()).ok()?;
-    Some(text(standing, session.is_some(), colour) + "\n")
+    let counts = hints.session_counts(session.as_deref()).ok()?;
+    Some(text(counts, session.is_some(), colour) + "\n")
 }
 
 fn input() -> Option<Input> {
@@ -114,12 +114,12 @@ fn input() -> Option<Input> {
 }
 
 /// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
-fn text(standing: SessionStanding, has_session: bool, colour: bool) -> String {
-    let SessionStanding {
+fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
+    let SessionCounts {
         told,
         helped,
         waiting,
-    } = standing;
+    } = counts;
     let mut parts = Vec::new();
     if has_session && (told > 0 || helped + waiting == 0) {
         parts.push(format!("{} told", plural(told as u64, "rule")));
@@ -151,12 +151,12 @@ mod tests {
     #[test]
     fn the_line_has_what_there_is() {
         let check = |[told, helped, waiting]: [usize; 3], has_session, expected: &str| {
-            let standing = SessionStanding {
+            let counts = SessionCounts {
                 told,
                 helped,
                 waiting,
             };
-            assert_eq!(text(standing, has_session, false), expected);
+            assert_eq!(text(counts, has_session, false), expected);
         };
         check(
             [4, 1, 2],

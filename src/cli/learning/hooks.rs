@@ -11,7 +11,7 @@ use crate::cli::agent_host::with_hooks;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report};
 use crate::error::UserError;
-use crate::host::{self, Host, InstallReport, Place, Standing, StatusReport};
+use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
 use crate::platform::{Directory, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
@@ -106,12 +106,15 @@ pub(in crate::cli) fn hooks(
                     }
                     Err(error) => return Err(error.into()),
                 };
-                if !matches!(report.standing, Standing::Absent | Standing::Broken) {
+                if !matches!(
+                    report.standing,
+                    InstallationStatus::Absent | InstallationStatus::Broken
+                ) {
                     report.notes.extend(obstacles(context, host, &place));
                 }
                 reports.push(report);
             }
-            Ok(Box::new(Standings { hosts: reports }))
+            Ok(Box::new(HookStatuses { hosts: reports }))
         }
     }
 }
@@ -291,11 +294,11 @@ impl Report for InstallReport {
 
 /// Installation status of each agent host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Standings {
+pub(in crate::cli) struct HookStatuses {
     hosts: Vec<StatusReport>,
 }
 
-impl Report for Standings {
+impl Report for HookStatuses {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
@@ -304,7 +307,7 @@ impl Report for Standings {
         for report in &self.hosts {
             let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
-            installation::standing(page, host, report.standing, outdated, settings);
+            installation::status_line(page, host, report.standing, outdated, settings);
             installation::problem(page, report.problem.as_deref());
             installation::notes(page, "  note: ", &report.notes);
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::cli::output::{Page, Style};
-use crate::host::Standing;
+use crate::host::InstallationStatus;
 
 /// Prints the change to a settings file.
 pub(in crate::cli) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
@@ -18,18 +18,18 @@ pub(in crate::cli) fn done(page: &mut Page, settings: &Path, installing: bool, c
 }
 
 /// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
-pub(in crate::cli) fn standing(
+pub(in crate::cli) fn status_line(
     page: &mut Page,
     host: &str,
-    standing: Standing,
+    status: InstallationStatus,
     outdated: &str,
     settings: &Path,
 ) {
-    let (style, said) = match standing {
-        Standing::Installed => (Style::Good, "installed"),
-        Standing::Outdated => (Style::Warn, outdated),
-        Standing::Absent => (Style::Dim, "not installed"),
-        Standing::Broken => (Style::Bad, "settings cannot be read"),
+    let (style, said) = match status {
+        InstallationStatus::Installed => (Style::Good, "installed"),
+        InstallationStatus::Outdated => (Style::Warn, outdated),
+        InstallationStatus::Absent => (Style::Dim, "not installed"),
+        InstallationStatus::Broken => (Style::Bad, "settings cannot be read"),
     };
     let name = format!("{host}: ");
     let path = format!(" ({})", settings.display());

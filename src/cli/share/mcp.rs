@@ -375,7 +375,7 @@ impl Report for Registered {
         for report in &self.hosts {
             let outdated = "the program it starts does not exist";
             let (host, settings) = (report.host, &report.settings);
-            installation::standing(page, host, report.standing, outdated, settings);
+            installation::status_line(page, host, report.standing, outdated, settings);
             if let Some(start) = &report.start {
                 page.field("starts", &shown(start));
             }

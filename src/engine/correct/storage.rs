@@ -9,7 +9,7 @@ use crate::guard;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
 use crate::rules::passed_on::stand_for;
-use crate::rules::place::{own_rules, standing};
+use crate::rules::place::{own_rules, rule_in_force};
 use crate::store::{Selection, Writer};
 use crate::workspace::redacting_writer::redaction_warning;
 use crate::workspace::{Error, Workspace, repair_warnings};
@@ -91,7 +91,7 @@ pub(super) fn store(
         let rule = rules
             .iter()
             .find(|r| r.correction_id == known.correction_id)
-            .map(|rule| standing(&rules, rule).clone());
+            .map(|rule| rule_in_force(&rules, rule).clone());
         (known, rule)
     } else {
         let correction = Correction {

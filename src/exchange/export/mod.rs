@@ -278,7 +278,7 @@ fn skills_of(
     report.counts.clear();
     let mut folders = Vec::new();
     let mut observed = 0;
-    let standing = workspace.store.standing();
+    let trust_snapshot = workspace.store.trust_snapshot();
     for entry in entries {
         let Ok(procedure) = entry.parse::<Procedure>() else {
             report
@@ -286,7 +286,7 @@ fn skills_of(
                 .push(format!("`{}` cannot be read", entry.id));
             continue;
         };
-        if standing.level(&procedure) != Trust::Approved {
+        if trust_snapshot.level(&procedure) != Trust::Approved {
             observed += 1;
             continue;
         }

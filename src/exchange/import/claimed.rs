@@ -6,10 +6,10 @@
 
 use crate::json::with_fields;
 use crate::model::{CANDIDATE, Fix, Kind, Memory, Procedure, Record, Reflexion, Trust};
-use crate::store::Standing;
+use crate::store::TrustSnapshot;
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.
-pub(crate) fn observed(own: &Standing, kind: Kind, text: &str) -> Option<String> {
+pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
     let (field, value) = match kind {
         Kind::Fix => lacks::<Fix>(own, text).map(|_| TRUST),
         Kind::Procedure => lacks::<Procedure>(own, text).map(|_| TRUST),
@@ -26,7 +26,7 @@ pub(crate) fn observed(own: &Standing, kind: Kind, text: &str) -> Option<String>
 const TRUST: (&str, &str) = ("trust", crate::model::OBSERVED);
 
 /// Returns the record if its file claims an approval that this user has not given.
-fn lacks<R: Record>(own: &Standing, text: &str) -> Option<R> {
+fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {
     let record: R = serde_json::from_str(text).ok()?;
     let is_claimed = record.trust() != Trust::Observed;
     (is_claimed && own.level(&record) == Trust::Observed).then_some(record)

@@ -14,7 +14,7 @@ use crate::exchange::lines::Line;
 use crate::json::{with_fields, with_other_strings};
 use crate::model::Kind;
 use crate::store::{
-    Entry, Frame, RawEntry as Text, Role, Standing, Tombstone, foreign_lines, logs, redact,
+    Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
     text_field,
 };
 
@@ -129,7 +129,7 @@ pub(crate) fn import(
 struct Import<'a> {
     workspace: &'a Workspace,
     /// Texts that this user has said or approved; `None` if the claims of the file count.
-    own: Option<Standing>,
+    own: Option<TrustSnapshot>,
     restore: bool,
     /// True if the records come from this workspace.
     is_ours: bool,

@@ -11,7 +11,7 @@ use super::super::{Form, Host};
 use super::edit::command;
 use super::settings_file::{create_dir, read, replace};
 use super::state::{Known, Place};
-use super::{Error, InstallReport, Standing, StatusReport};
+use super::{Error, InstallReport, InstallationStatus, StatusReport};
 
 const PLUGIN: &str = include_str!("../plugin.js");
 /// Line in the plugin that gets the command.
@@ -167,12 +167,12 @@ pub(super) fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     }
     let reads = has(true)?;
     let standing = match (commands.is_empty(), reads || has(false)?) {
-        (true, _) => Standing::Absent,
-        (false, true) => Standing::Installed,
-        (false, false) => Standing::Outdated,
+        (true, _) => InstallationStatus::Absent,
+        (false, true) => InstallationStatus::Installed,
+        (false, false) => InstallationStatus::Outdated,
     };
     let mut notes = Vec::new();
-    if standing == Standing::Installed {
+    if standing == InstallationStatus::Installed {
         notes.push(host.limits().to_owned());
     }
     if reads {

@@ -46,7 +46,10 @@ fn uninstalling_restores_every_byte() {
                 "{original}"
             );
             let text = std::fs::read_to_string(&place.settings).unwrap();
-            assert_eq!(status(host, &place).unwrap().standing, Standing::Installed);
+            assert_eq!(
+                status(host, &place).unwrap().standing,
+                InstallationStatus::Installed
+            );
             assert!(!install(host, &place).unwrap().changed, "{original}");
             assert_eq!(std::fs::read_to_string(&place.settings).unwrap(), text);
             assert!(uninstall(host, &place).unwrap().changed);
@@ -126,11 +129,11 @@ fn hooks_of_another_program_path_give_way() {
     place.program = "/home/d ev/it's/memctl".to_owned();
     assert_eq!(
         status(Host::Codex, &place).unwrap().standing,
-        Standing::Outdated
+        InstallationStatus::Outdated
     );
     install(Host::Codex, &place).unwrap();
     let status = status(Host::Codex, &place).unwrap();
-    assert_eq!(status.standing, Standing::Installed);
+    assert_eq!(status.standing, InstallationStatus::Installed);
     assert_eq!(
         status.commands[0],
         r"'/home/d ev/it'\''s/memctl' hook codex"

@@ -21,7 +21,9 @@ use crate::store;
 
 pub use server_host::ServerHost;
 
-use super::install::{Error, LONGEST, Standing, create_dir, digest, read, real_path, replace};
+use super::install::{
+    Error, InstallationStatus, LONGEST, create_dir, digest, read, real_path, replace,
+};
 
 /// Name of the entry.
 const NAME: &str = "memctl";
@@ -67,10 +69,10 @@ pub struct ServerReport {
     /// Path of the settings file.
     pub settings: PathBuf,
     /// Installation status.
-    pub standing: Standing,
+    pub standing: InstallationStatus,
     /// Command of the server; `None` if it is not installed.
     pub start: Option<Start>,
-    /// Reason why the settings cannot be read, for [`Standing::Broken`].
+    /// Reason why the settings cannot be read; `None` if they can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -81,7 +83,7 @@ impl ServerReport {
         Self {
             host: host.name(),
             settings: settings.to_owned(),
-            standing: Standing::Broken,
+            standing: InstallationStatus::Broken,
             start: None,
             problem: Some(problem),
         }
@@ -196,9 +198,9 @@ pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Err
         host: host.name(),
         settings: path,
         standing: match &own {
-            None => Standing::Absent,
-            Some(start) if is_gone(start) => Standing::Outdated,
-            Some(_) => Standing::Installed,
+            None => InstallationStatus::Absent,
+            Some(start) if is_gone(start) => InstallationStatus::Outdated,
+            Some(_) => InstallationStatus::Installed,
         },
         start: own,
         problem: None,

@@ -160,10 +160,10 @@ fn a_program_that_is_gone_is_told() {
         registered(ServerHost::Cursor, &file).unwrap().standing
     };
     let program = dir.path().join("memctl");
-    assert_eq!(standing(&program), Standing::Outdated);
+    assert_eq!(standing(&program), InstallationStatus::Outdated);
     named::replace(&program, b"").unwrap();
-    assert_eq!(standing(&program), Standing::Installed);
-    assert_eq!(standing(Path::new("memctl")), Standing::Installed);
+    assert_eq!(standing(&program), InstallationStatus::Installed);
+    assert_eq!(standing(Path::new("memctl")), InstallationStatus::Installed);
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     named::replace(&file, inline.as_bytes()).unwrap();
     assert_eq!(
         registered(codex, &file).unwrap().standing,
-        Standing::Installed
+        InstallationStatus::Installed
     );
     let refused = unregister(codex, &file, None).unwrap_err();
     assert!(refused.to_string().contains("by hand"), "{refused}");

@@ -12,7 +12,7 @@ use crate::model::{Fix, Origin};
 /// Fixes in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    held: Vec<Held>,
+    held: Vec<KnownFix>,
     by_term: HashMap<u64, Vec<u32>>,
     by_key: HashMap<String, Vec<u32>>,
     /// Number of fixes visible to every session.
@@ -22,7 +22,7 @@ pub(crate) struct Memory {
 }
 
 #[derive(Debug)]
-struct Held {
+struct KnownFix {
     fix: Fix,
     seen: Visibility,
 }
@@ -93,7 +93,7 @@ impl Memory {
         }
         let same_key = self.by_key.entry(fix.error_key.clone()).or_default();
         same_key.push(number);
-        self.held.push(Held { fix, seen });
+        self.held.push(KnownFix { fix, seen });
     }
 }
 

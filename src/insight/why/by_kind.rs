@@ -206,7 +206,7 @@ impl Walk<'_> {
         let Ok(procedure) = entry.parse::<Procedure>() else {
             return Ok(None);
         };
-        let approved = self.standing.level(&procedure) == Trust::Approved;
+        let approved = self.trust_snapshot.level(&procedure) == Trust::Approved;
         self.chain[at].state = approved.then(|| "approved".to_owned());
         if from.way == Direction::Both {
             let of_it = |fix: &Fix| fix.procedure_id == from.id;
@@ -238,7 +238,7 @@ impl Walk<'_> {
         let Ok(fix) = entry.parse::<Fix>() else {
             return Ok(None);
         };
-        let approved = self.standing.level(&fix) == Trust::Approved;
+        let approved = self.trust_snapshot.level(&fix) == Trust::Approved;
         self.chain[at].state = match fix.status.as_str() {
             "retired" | "quarantined" | EPISODE => Some(fix.status.clone()),
             _ => approved.then(|| "approved".to_owned()),

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::model::{Evidence, Kind, Record, utc};
-use crate::store::{Scoped, Selection, Standing};
+use crate::store::{Scoped, Selection, TrustSnapshot};
 
 use super::{Link, Relation};
 use crate::workspace::Error;
@@ -100,7 +100,7 @@ pub(super) struct Step<'a> {
 
 pub(super) struct Walk<'a> {
     store: &'a Scoped,
-    pub(super) standing: Standing,
+    pub(super) trust_snapshot: TrustSnapshot,
     pub(super) chain: Vec<Link>,
     /// Ids visited so far; each is followed once.
     met: HashSet<String>,
@@ -112,7 +112,7 @@ impl<'a> Walk<'a> {
     fn new(store: &'a Scoped) -> Self {
         Self {
             store,
-            standing: store.standing(),
+            trust_snapshot: store.trust_snapshot(),
             chain: Vec::new(),
             met: HashSet::new(),
             evidence: Evidence::default(),
@@ -146,7 +146,7 @@ impl Walk<'_> {
         if let Some(document) = document(&entry) {
             link.at = utc(&document.created);
             link.summary = document.summary;
-            link.trust = Some(self.standing.of_entry(&entry, document.trust));
+            link.trust = Some(self.trust_snapshot.of_entry(&entry, document.trust));
             link.status = document.status;
             link.source = document.source;
         }

@@ -184,7 +184,7 @@ fn judge_fix(
     } else if !was_episode {
         changes.push(("status", raw(&"retired")?));
         if let Some(procedure) = procedure
-            && writer.store().standing().level(&procedure) == Trust::Observed
+            && writer.store().trust_snapshot().level(&procedure) == Trust::Observed
         {
             let content = procedure.content();
             edits.gone.push((procedure.procedure_id, content));

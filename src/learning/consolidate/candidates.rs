@@ -39,7 +39,7 @@ pub(super) struct Candidates {
 impl Candidates {
     pub(super) fn read(store: &Scoped) -> Result<Self, Error> {
         let all = Selection::default();
-        let standing = store.standing();
+        let trust_snapshot = store.trust_snapshot();
         let mut found = Self::default();
         let mut of_fix = HashSet::new();
         for fix in store.list::<Fix>(&all)?.records {
@@ -47,7 +47,7 @@ impl Candidates {
             if !fix.is_active() || fix.status == QUARANTINED {
                 continue;
             }
-            match standing.level(&fix) {
+            match trust_snapshot.level(&fix) {
                 Trust::Observed if !fix.is_episode() => found.fixes.push(fix),
                 Trust::Observed => {
                     let is_harmless = guard::admit(&fix.content()).quarantine.is_none();
@@ -59,7 +59,7 @@ impl Candidates {
             }
         }
         for procedure in store.list::<Procedure>(&all)?.records {
-            let is_open = standing.level(&procedure) == Trust::Observed
+            let is_open = trust_snapshot.level(&procedure) == Trust::Observed
                 && procedure.status == LEARNED
                 && !of_fix.contains(&procedure.procedure_id)
                 && guard::admit(procedure.data.get()).quarantine.is_none();
@@ -75,7 +75,7 @@ impl Candidates {
                 if guard::admit(&rule.content()).quarantine.is_none() {
                     found.rules.push(rule);
                 }
-            } else if rule.is_in_use() && standing.level(&rule) != Trust::Observed {
+            } else if rule.is_in_use() && trust_snapshot.level(&rule) != Trust::Observed {
                 found.in_use.push(rule);
             }
         }

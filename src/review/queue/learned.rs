@@ -7,15 +7,15 @@ use crate::hints::fixes::{QUARANTINED, doubts};
 use crate::learn::distil::LEARNED;
 use crate::learn::fix::hazard::new_hazards;
 use crate::model::{Fix, Kind, Memory, Origin, Procedure, Record as _, Trust};
-use crate::store::Standing;
+use crate::store::TrustSnapshot;
 
 use super::rules::without_command;
 use super::waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
 
 /// Returns the entry about a fix, if it waits. An episode does not wait: it is no advice.
-pub(super) fn of_fix(fix: &Fix, standing: &Standing) -> Option<Waiting> {
+pub(super) fn of_fix(fix: &Fix, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
     let id = &fix.fix_id;
-    if standing.level(fix) != Trust::Observed {
+    if trust_snapshot.level(fix) != Trust::Observed {
         let doubt = doubts([fix]).pop()?;
         let command = format!("memctl memory forget {id}");
         let mut waiting = about(fix, WaitingKind::Doubtful, command);
@@ -73,8 +73,11 @@ fn about(fix: &Fix, kind: WaitingKind, command: String) -> Waiting {
 }
 
 /// Returns the entry about a procedure, if it waits.
-pub(super) fn of_procedure(procedure: &Procedure, standing: &Standing) -> Option<Waiting> {
-    let is_open = procedure.status == LEARNED && standing.level(procedure) == Trust::Observed;
+pub(super) fn of_procedure(
+    procedure: &Procedure,
+    trust_snapshot: &TrustSnapshot,
+) -> Option<Waiting> {
+    let is_open = procedure.status == LEARNED && trust_snapshot.level(procedure) == Trust::Observed;
     if !is_open {
         return None;
     }
@@ -101,8 +104,8 @@ pub(super) fn of_procedure(procedure: &Procedure, standing: &Standing) -> Option
 }
 
 /// Returns the entry about a memory, if it waits.
-pub(super) fn of_memory(memory: &Memory, standing: &Standing) -> Option<Waiting> {
-    if standing.level(memory) != Trust::Observed {
+pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
+    if trust_snapshot.level(memory) != Trust::Observed {
         return None;
     }
     let command = format!("memctl memory approve {}", memory.id);

@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::merge::CONFLICT;
 use crate::model::{Fix, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
-use crate::store::{Entry, Scoped, Selection, Standing};
+use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::workspace::document::document;
 use crate::workspace::{Error, Workspace};
 
@@ -61,7 +61,7 @@ impl Queue {
     }
 
     fn of_store(store: &Scoped, skill: Option<&SkillPath>) -> Result<Self, Error> {
-        let standing = store.standing();
+        let trust_snapshot = store.trust_snapshot();
         let selection = Selection {
             skill,
             newest: None,
@@ -75,14 +75,14 @@ impl Queue {
             let problems = store.each_entry(kind, &selection, &mut |entry| match kind {
                 Kind::Fix => {
                     if let Ok(fix) = entry.parse::<Fix>() {
-                        queue.waiting.extend(learned::of_fix(&fix, &standing));
+                        queue.waiting.extend(learned::of_fix(&fix, &trust_snapshot));
                         queue.conflict(&entry, || fix.summary());
                         with_fix.insert(fix.procedure_id);
                     }
                 }
                 Kind::Reflexion => {
                     if let Ok(rule) = entry.parse::<Reflexion>() {
-                        queue.waiting.extend(rules::of_rule(&rule, &standing));
+                        queue.waiting.extend(rules::of_rule(&rule, &trust_snapshot));
                         queue.conflict(&entry, || rule.summary());
                         if rule.is_in_use() || rule.is_candidate() {
                             queue.rules.push(rule);
@@ -91,7 +91,7 @@ impl Queue {
                 }
                 _ => {
                     if !with_fix.contains(&entry.id) {
-                        queue.waiting.extend(of_entry(&entry, &standing));
+                        queue.waiting.extend(of_entry(&entry, &trust_snapshot));
                     }
                     queue.conflict(&entry, || title(&entry));
                 }
@@ -193,27 +193,27 @@ pub fn waiting_for(workspace: &Workspace, kind: Kind, id: &str) -> Result<Vec<Wa
     let Some(entry) = workspace.store.find(kind, id)? else {
         return Ok(Vec::new());
     };
-    let mut found = of_entry(&entry, &workspace.store.standing());
+    let mut found = of_entry(&entry, &workspace.store.trust_snapshot());
     found.extend(files::merge_conflict(&entry, &title(&entry)));
     Ok(found)
 }
 
 /// Entries about one record, but for open merge conflicts.
-fn of_entry(entry: &Entry, standing: &Standing) -> Vec<Waiting> {
+fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
     fn one<R: Record>(entry: &Entry, of: impl FnOnce(&R) -> Option<Waiting>) -> Vec<Waiting> {
         let record = entry.parse::<R>().ok();
         record.and_then(|record| of(&record)).into_iter().collect()
     }
     match entry.kind {
-        Kind::Fix => one(entry, |fix: &Fix| learned::of_fix(fix, standing)),
+        Kind::Fix => one(entry, |fix: &Fix| learned::of_fix(fix, trust_snapshot)),
         Kind::Procedure => one(entry, |procedure: &Procedure| {
-            learned::of_procedure(procedure, standing)
+            learned::of_procedure(procedure, trust_snapshot)
         }),
         Kind::Memory => one(entry, |memory: &Memory| {
-            learned::of_memory(memory, standing)
+            learned::of_memory(memory, trust_snapshot)
         }),
         Kind::Reflexion => match entry.parse::<Reflexion>() {
-            Ok(rule) => rules::of_rule(&rule, standing),
+            Ok(rule) => rules::of_rule(&rule, trust_snapshot),
             Err(_) => Vec::new(),
         },
         Kind::Execution | Kind::Correction | Kind::Session => Vec::new(),

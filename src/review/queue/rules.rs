@@ -2,12 +2,12 @@
 
 use crate::hints::checks;
 use crate::model::{CANDIDATE, Kind, Record as _, Reflexion, Trust};
-use crate::store::Standing;
+use crate::store::TrustSnapshot;
 
 use super::waiting::{Backing, Provenance, Waiting, WaitingKind};
 
 /// Returns the entries about a rule.
-pub(super) fn of_rule(rule: &Reflexion, standing: &Standing) -> Vec<Waiting> {
+pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
     if rule.is_candidate() && rule.superseded_by.is_empty() {
         let is_decided = rule.judgement.as_ref().is_some_and(is_of_person);
         return (!is_decided)
@@ -18,7 +18,7 @@ pub(super) fn of_rule(rule: &Reflexion, standing: &Standing) -> Vec<Waiting> {
     if !rule.is_in_use() {
         return Vec::new();
     }
-    if standing.level(rule) == Trust::Observed {
+    if trust_snapshot.level(rule) == Trust::Observed {
         let reason = "came with the files of others, and nobody has approved it here";
         return vec![candidate(rule, reason)];
     }

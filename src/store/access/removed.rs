@@ -28,7 +28,7 @@ impl Scoped {
         if !self.sees_all() {
             return Ok(Vec::new());
         }
-        tombstones::standing_lines(self.directory(), kind)
+        tombstones::lines_in_force(self.directory(), kind)
     }
 
     /// Returns all removed records.

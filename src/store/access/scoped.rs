@@ -20,7 +20,7 @@ use crate::store::error::Error;
 use crate::store::files::data::json_file::JsonFile;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, Identity};
-use crate::store::trust::{Approvals, Standing};
+use crate::store::trust::{Approvals, TrustSnapshot};
 
 use super::access_filter::AccessFilter;
 
@@ -100,8 +100,8 @@ impl Scoped {
     }
 
     /// Returns the current decision about records that count as this user's own word.
-    pub fn standing(&self) -> Standing {
-        self.approvals.standing()
+    pub fn trust_snapshot(&self) -> TrustSnapshot {
+        self.approvals.trust_snapshot()
     }
 
     /// Sets the current time, which hides expired records.

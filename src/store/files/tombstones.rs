@@ -90,11 +90,11 @@ pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<()
 }
 
 /// Returns the tombstones that are not revoked.
-pub(crate) fn standing(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
+pub(crate) fn in_force(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
     let all: Vec<Tombstone> = log::read(directory, FILE)?;
     // The newest line of a record counts.
     let mut seen: HashSet<(Kind, String)> = HashSet::new();
-    let mut standing: Vec<Tombstone> = Vec::with_capacity(all.len());
+    let mut in_force: Vec<Tombstone> = Vec::with_capacity(all.len());
     let mut lifted: HashSet<(Kind, String)> = HashSet::new();
     for line in all.into_iter().rev() {
         let key = (line.kind, line.id.clone());
@@ -102,11 +102,11 @@ pub(crate) fn standing(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
         if line.lifted && is_newest {
             lifted.insert(key);
         } else if !line.lifted && !lifted.contains(&key) {
-            standing.push(line);
+            in_force.push(line);
         }
     }
-    standing.reverse();
-    Ok(standing)
+    in_force.reverse();
+    Ok(in_force)
 }
 
 /// Returns a tombstone line that holds only the id of a record.
@@ -132,25 +132,25 @@ pub(crate) fn find(
         return Ok(None);
     };
     let digest = digest(&identity.tombstone_key, kind, content);
-    Ok(standing(directory)?
+    Ok(in_force(directory)?
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.digest == digest && counts(t)))
 }
 
 /// Returns the removed ids of this kind, each with its tombstone line.
-pub(crate) fn standing_lines(
+pub(crate) fn lines_in_force(
     directory: &Directory,
     kind: Kind,
 ) -> Result<Vec<(String, String)>, Error> {
-    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
+    let of_kind = in_force(directory)?.into_iter().filter(|t| t.kind == kind);
     let lines = of_kind.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
     lines.collect()
 }
 
 /// Returns the removed ids of this kind.
 pub(crate) fn ids(directory: &Directory, kind: Kind) -> Result<HashSet<String>, Error> {
-    let of_kind = standing(directory)?.into_iter().filter(|t| t.kind == kind);
+    let of_kind = in_force(directory)?.into_iter().filter(|t| t.kind == kind);
     Ok(of_kind.map(|t| t.id).collect())
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn of_id(
     kind: Kind,
     id: &str,
 ) -> Result<Option<Tombstone>, Error> {
-    Ok(standing(directory)?
+    Ok(in_force(directory)?
         .into_iter()
         .rev()
         .find(|t| t.kind == kind && t.id.eq_ignore_ascii_case(id)))
@@ -193,7 +193,7 @@ impl ForgottenRecords {
         counts: &dyn Fn(&Tombstone) -> bool,
     ) -> Result<Self, Error> {
         let key = directory::identity(directory).map(|identity| identity.tombstone_key);
-        let tombstones = standing(directory)?;
+        let tombstones = in_force(directory)?;
         // A removed id is taken for every caller; removed content is visible only to its user.
         let said = tombstones
             .iter()

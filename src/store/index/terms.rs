@@ -22,7 +22,7 @@ use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
-use crate::store::trust::Standing;
+use crate::store::trust::TrustSnapshot;
 
 /// Changes with the layout; older tables are rebuilt.
 const MAGIC: &[u8; 8] = b"mctltrm1";
@@ -47,7 +47,7 @@ pub struct Terms {
     kind: Kind,
     store: Scoped,
     // Loaded only when an entry is found.
-    standing: OnceCell<Standing>,
+    trust_snapshot: OnceCell<TrustSnapshot>,
 }
 
 /// Index from terms to the entries of a file.
@@ -107,7 +107,7 @@ impl Scoped {
             tables,
             kind,
             store: self.clone(),
-            standing: OnceCell::new(),
+            trust_snapshot: OnceCell::new(),
         })
     }
 
@@ -192,8 +192,9 @@ impl Terms {
     }
 
     /// Returns the decision about records that count as this user's own word.
-    pub fn standing(&self) -> &Standing {
-        self.standing.get_or_init(|| self.store.standing())
+    pub fn trust_snapshot(&self) -> &TrustSnapshot {
+        self.trust_snapshot
+            .get_or_init(|| self.store.trust_snapshot())
     }
 
     /// Returns the numbers of the newest `limit` entries of each file that contain a term, oldest

@@ -55,7 +55,7 @@ pub struct Approvals {
 
 /// Trust decision about the records of a workspace at one moment; read it once per operation.
 #[derive(Debug)]
-pub struct Standing(State);
+pub struct TrustSnapshot(State);
 
 #[derive(Debug)]
 enum State {
@@ -92,21 +92,21 @@ impl Approvals {
     }
 
     /// Reads the user's decision.
-    pub fn standing(&self) -> Standing {
+    pub fn trust_snapshot(&self) -> TrustSnapshot {
         if self.stands() {
-            return Standing(State::Whole);
+            return TrustSnapshot(State::Whole);
         }
         self.own_words()
     }
 
     /// Reads only the texts that this user stated or approved, also in a workspace that stands.
-    pub fn own_words(&self) -> Standing {
+    pub fn own_words(&self) -> TrustSnapshot {
         if self.all {
-            return Standing(State::Whole);
+            return TrustSnapshot(State::Whole);
         }
         let key = self.state.as_deref().and_then(UserKey::read);
         let listed = self.state.as_deref().map(approved::read);
-        Standing(State::Listed(key, listed.unwrap_or_default()))
+        TrustSnapshot(State::Listed(key, listed.unwrap_or_default()))
     }
 
     /// Returns `true` if the workspace's own approvals count: the user created it, or trusts it as
@@ -136,7 +136,7 @@ impl Approvals {
     }
 }
 
-impl Standing {
+impl TrustSnapshot {
     /// Returns the trust in a record: the level in its file, or `observed` if this user does not
     /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {

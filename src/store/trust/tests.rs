@@ -60,9 +60,9 @@ fn nothing_stands_before_somebody_says_so() {
         Approvals::of(None, workspace.path(), false),
         Machine::new().on(workspace.path()),
     ] {
-        assert_eq!(approvals.standing().level(&approved), Trust::Observed);
+        assert_eq!(approvals.trust_snapshot().level(&approved), Trust::Observed);
     }
-    let all = Approvals::everything().standing();
+    let all = Approvals::everything().trust_snapshot();
     assert_eq!(all.level(&approved), Trust::Approved);
     assert_eq!(all.level(&fix("w", "")), Trust::Observed);
 }
@@ -99,29 +99,35 @@ fn an_approval_is_of_a_text_at_a_level() {
     approvals
         .approve(&[entry(&approved)], &mut machine.random())
         .unwrap();
-    let standing = approvals.standing();
-    assert_eq!(standing.level(&approved), Trust::Approved);
+    let trust_snapshot = approvals.trust_snapshot();
+    assert_eq!(trust_snapshot.level(&approved), Trust::Approved);
     assert_eq!(
-        standing.of_entry(&entry(&approved), Trust::Approved),
+        trust_snapshot.of_entry(&entry(&approved), Trust::Approved),
         Trust::Approved
     );
-    assert_eq!(standing.level(&fix("other", "approved")), Trust::Observed);
+    assert_eq!(
+        trust_snapshot.level(&fix("other", "approved")),
+        Trust::Observed
+    );
     let mut counted = approved.clone();
     counted.shown = Some(9.0);
-    assert_eq!(standing.level(&counted), Trust::Approved);
+    assert_eq!(trust_snapshot.level(&counted), Trust::Approved);
     // A text approved as data gains no trust from another word in the file.
     let observed = fix("data", "");
     approvals
         .approve(&[entry(&observed)], &mut machine.random())
         .unwrap();
-    let standing = approvals.standing();
-    assert_eq!(standing.level(&fix("data", "approved")), Trust::Observed);
+    let trust_snapshot = approvals.trust_snapshot();
+    assert_eq!(
+        trust_snapshot.level(&fix("data", "approved")),
+        Trust::Observed
+    );
     // Another user has another key.
     let other = Machine::new();
     let list = std::fs::read(machine.home.path().join("approved")).unwrap();
     named::replace(&other.home.path().join("approved"), &list).unwrap();
     assert_eq!(
-        other.on(workspace.path()).standing().level(&approved),
+        other.on(workspace.path()).trust_snapshot().level(&approved),
         Trust::Observed
     );
 }

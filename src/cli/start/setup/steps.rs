@@ -9,7 +9,7 @@ use crate::cli::learning::session_files::{all_sessions, project_sessions, readin
 use crate::cli::share::mcp;
 use crate::engine::initialise;
 use crate::error::UserError;
-use crate::host::{self, Host, ServerHost, Standing, StatusLine};
+use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
 use crate::learning::{LearnOptions, learn};
 use crate::platform::Directory;
 
@@ -98,11 +98,11 @@ impl Setup<'_> {
 
     fn plan_hooks(&self, host: Host) -> Step {
         let mut step = Step::new("hooks", Some(host.name()));
-        let standing = hooks::place(self.context, host, false).and_then(|place| {
+        let status = hooks::place(self.context, host, false).and_then(|place| {
             step.path = Some(place.settings.display().to_string());
             Ok(host::status(host, &place)?.standing)
         });
-        step.stands(standing);
+        step.set_status(status);
         step
     }
 
@@ -130,11 +130,11 @@ impl Setup<'_> {
     fn plan_server(&self, host: ServerHost) -> Step {
         let mut step = Step::new("mcp", Some(host.name()));
         let settings = mcp::settings(self.context, host, in_project(host));
-        let standing = settings.and_then(|settings| {
+        let status = settings.and_then(|settings| {
             step.path = Some(settings.display().to_string());
             Ok(host::registered(host, &settings)?.standing)
         });
-        step.stands(standing);
+        step.set_status(status);
         step
     }
 
@@ -284,9 +284,9 @@ impl Setup<'_> {
 }
 
 impl Step {
-    fn stands(&mut self, standing: Result<Standing, UserError>) {
-        match standing {
-            Ok(Standing::Installed) => self.state = State::Already,
+    fn set_status(&mut self, status: Result<InstallationStatus, UserError>) {
+        match status {
+            Ok(InstallationStatus::Installed) => self.state = State::Already,
             Ok(_) => {}
             Err(error) => {
                 self.state = State::Failed;

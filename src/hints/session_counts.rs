@@ -14,7 +14,7 @@ use super::session_state::SessionNotes;
 
 /// Numbers of a running session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct SessionStanding {
+pub struct SessionCounts {
     /// Rules that the agent got at the start.
     pub told: usize,
     /// Hints that helped: fixes with a success after they were shown.
@@ -25,7 +25,7 @@ pub struct SessionStanding {
 
 impl HintService<'_> {
     /// Returns the numbers of a session. Without a session, only the candidates are counted.
-    pub fn standing(&self, session: Option<&str>) -> Result<SessionStanding, Error> {
+    pub fn session_counts(&self, session: Option<&str>) -> Result<SessionCounts, Error> {
         let notes = session.map(|session| SessionNotes::read(&self.store.read_notes(session)));
         let notes = notes.unwrap_or_default();
         let newest = Selection {
@@ -41,7 +41,7 @@ impl HintService<'_> {
                     waiting += 1;
                 }
             })?;
-        Ok(SessionStanding {
+        Ok(SessionCounts {
             told: notes.told,
             helped: notes.witnessed.iter().filter(|one| one.helped).count(),
             waiting,
