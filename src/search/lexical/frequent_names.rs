@@ -17,6 +17,10 @@ use super::{keyword, text};
 
 /// A name is frequent if one of this many documents contains it.
 const ONE_OF: usize = 3;
+/// Marks around text that is quoted, such as code.
+const QUOTES: [char; 7] = ['`', '"', '\'', '“', '”', '‘', '’'];
+/// Marks after which a sentence begins.
+const SENTENCE_ENDS: [char; 5] = ['.', '!', '?', ':', '\n'];
 /// Minimum number of documents. Among fewer, a share says little.
 const FEWEST: usize = 20;
 
@@ -75,8 +79,8 @@ struct Name {
     word: String,
 }
 
-/// Words with a capital and small letters, such as `Caroline`, except at the beginning of a sentence.
-/// Acronyms and identifiers (`NATO`, `FnOnce`) say what a text is about, and stay.
+/// Words with a capital and small letters, such as `Caroline`, except at the beginning of a sentence and in
+/// quotes. Acronyms and identifiers (`NATO`, `FnOnce`) say what a text is about, and stay.
 fn names(query: &str) -> Vec<Name> {
     let mut names = Vec::new();
     let mut starts_sentence = true;
@@ -86,28 +90,27 @@ fn names(query: &str) -> Vec<Name> {
         at += token.len();
         let is_outer = |c: char| !c.is_alphanumeric();
         let core = token.trim_matches(is_outer);
-        if core.is_empty() {
+        let Some((before, after)) = token.split_once(core).filter(|_| !core.is_empty()) else {
+            starts_sentence |= token.contains(SENTENCE_ENDS);
             continue;
-        }
+        };
+        let is_quoted = before.ends_with(QUOTES) || after.starts_with(QUOTES);
         let name = core
             .strip_suffix("'s")
             .or_else(|| core.strip_suffix("’s"))
             .unwrap_or(core);
         if !starts_sentence
+            && !is_quoted
             && is_capitalized(name)
             && let [word] = text::words(name).as_mut_slice()
         {
-            let start = start + token.len() - token.trim_start_matches(is_outer).len();
+            let start = start + before.len();
             names.push(Name {
                 range: start..start + core.len(),
                 word: std::mem::take(word),
             });
         }
-        let ends = |c: char| matches!(c, '.' | '!' | '?' | ':' | '\n');
-        starts_sentence = token
-            .trim_start_matches(is_outer)
-            .strip_prefix(core)
-            .is_some_and(|rest| rest.contains(ends));
+        starts_sentence = after.contains(SENTENCE_ENDS);
     }
     names
 }
@@ -157,9 +160,10 @@ mod tests {
         let chat = chat();
         let unchanged = |query| check(&chat, None, query, query);
         unchanged("Caroline was where?");
-        unchanged("It ended. Maria paid: Bob ate\nCaroline slept");
+        unchanged("It ended. Maria paid: Bob ate \n\nCaroline slept");
         unchanged("where did caroline and NATO go");
         unchanged("what does Caroline/Maria do");
+        unchanged("the trait `Maria`, the type \"Caroline\"");
         // Nothing else would remain.
         unchanged("who is Caroline?");
         unchanged("");
