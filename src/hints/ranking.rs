@@ -8,7 +8,7 @@
 use crate::model::{Evidence, Fix, Origin, Record as _, Trust};
 
 use super::applies::applies;
-use super::differing_name::differing_names;
+use super::differing_name::DifferingNames;
 use super::failure::{ErrorLine, Failure};
 use super::hint::Hint;
 use super::likeness::{is_generic, key_words, of_commands, same_program, telling_words};
@@ -110,11 +110,14 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
         return None;
     }
     let is_same = similarity >= 1.0;
-    let differs = if is_same {
-        differing_names(&fix.error_line, &line.text, &fix.working_code)
-    } else {
-        Vec::new()
-    };
+    let mut differing = DifferingNames::new(&fix.working_code);
+    if is_same {
+        differing.compare_errors(&fix.error_line, &line.text);
+    }
+    if let Some(code) = failure.code {
+        differing.compare_calls(&fix.failing_code, code);
+    }
+    let differs = differing.found();
     let likeness = failure
         .code
         .map(|code| of_commands(code, &fix.failing_code));

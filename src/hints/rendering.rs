@@ -88,6 +88,7 @@ pub(crate) fn render_block(
 
 #[cfg(test)]
 mod tests {
+    use super::super::differing_name::NameSource;
     use super::*;
 
     fn hint(differs: Vec<DifferingName>) -> Hint {
@@ -118,6 +119,7 @@ mod tests {
         let hints = [hint(vec![DifferingName {
             then: "kinase".to_owned(),
             now: "protease".to_owned(),
+            source: NameSource::Error,
         }])];
         let told = "  HERE: the error names `protease` where that one named `kinase`\n";
         assert!(render_blocks(&hints).ends_with(told));
