@@ -74,9 +74,8 @@ impl<'a> DifferingNames<'a> {
         for then in commands(then) {
             let alike = now.iter().filter(|now| is_alike(&then, now));
             if let Some(now) = alike.min_by_key(|now| differing(&then, now).count()) {
-                for (then, now) in differing(&then, now) {
-                    let is_option = then.starts_with('-') || now.starts_with('-');
-                    if !is_option && is_word(then) && is_word(now) {
+                for (place, then, now) in differing(&then, now) {
+                    if is_argument(place, then) && is_argument(place, now) {
                         self.add(then, now, NameSource::Call);
                     }
                 }
@@ -109,11 +108,24 @@ fn is_alike(then: &Simple, now: &Simple) -> bool {
 }
 
 /// Words of two commands that differ, by place.
-fn differing<'c>(then: &'c Simple, now: &'c Simple) -> impl Iterator<Item = (&'c str, &'c str)> {
-    let words = then.words.iter().zip(&now.words);
+fn differing<'c>(
+    then: &'c Simple,
+    now: &'c Simple,
+) -> impl Iterator<Item = (usize, &'c str, &'c str)> {
+    let words = then.words.iter().zip(&now.words).enumerate();
     words
-        .filter(|(then, now)| then != now)
-        .map(|(then, now)| (then.as_str(), now.as_str()))
+        .filter(|(_, (then, now))| then != now)
+        .map(|(place, (then, now))| (place, then.as_str(), now.as_str()))
+}
+
+/// Returns true for a word that may be a name, at this place of a command. No option, and no subcommand
+/// (`npm test`, `npm install`): another one is another task.
+fn is_argument(place: usize, word: &str) -> bool {
+    let is_subcommand = place == 1 && word.chars().all(char::is_alphabetic);
+    !is_subcommand
+        && !word.starts_with('-')
+        && word.chars().all(is_inside)
+        && word.contains(char::is_alphanumeric)
 }
 
 /// Words of an error line: names, numbers and paths, without the punctuation around them.
@@ -121,10 +133,6 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c| !is_inside(c))
         .map(|word| word.trim_end_matches('.'))
         .filter(|word| !word.is_empty())
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(is_inside)
 }
 
 fn is_inside(c: char) -> bool {
@@ -187,7 +195,9 @@ mod tests {
             &[],
         );
         check("tar -x a", "tar -c a", "tar -x a b", &[]);
-        check("cat a", "cat '$(id)'", "sudo cat a", &[]);
+        check("cat a.c", "cat '$(id)'", "sudo cat a.c", &[]);
+        check("npm install", "npm test", "cd web && npm install", &[]);
+        check("cmake ..", "cmake .", "cmake -S ../.. -B .", &[]);
     }
 
     #[test]
