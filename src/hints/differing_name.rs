@@ -1,9 +1,10 @@
 //! Names and numbers that two failures with the same fix do not share.
 //!
 //! `No module named 'numpy'` and `No module named 'pandas'` have one key, and the fix of the first one
-//! says `pip install numpy`. So does a fix of `pip install numpy` for a call of `pip install pandas`. The agent
-//! is told which word of the fix it has to read otherwise. Deliberately absent: putting the new word into the
-//! fix. A name in an error is text of others, and a command that contains it would be this program's advice.
+//! says `pip install numpy`. A fix for a failing `pip install numpy` says so too, also at `pip install pandas`.
+//! The agent is told which word of the fix it has to read otherwise. Deliberately absent: putting the new word
+//! into the fix. A name in an error is text of others, and a command that contains it would be this
+//! program's advice.
 
 use serde::{Deserialize, Serialize};
 
@@ -67,8 +68,7 @@ impl<'a> DifferingNames<'a> {
         }
     }
 
-    /// Adds the names that the call `now` has otherwise than the failing code `then`: in commands of the same
-    /// program with as many arguments, of which one or at most half differ.
+    /// Adds the names that the call `now` has otherwise than the failing code `then`, in commands of one form.
     pub(crate) fn compare_calls(&mut self, then: &str, now: &str) {
         let now = commands(now);
         for then in commands(then) {
@@ -100,6 +100,8 @@ impl<'a> DifferingNames<'a> {
     }
 }
 
+/// Returns true for commands of the same program with as many words, of which one differs, or less than half.
+/// More differences make another task, and its names are no substitutes.
 fn is_alike(then: &Simple, now: &Simple) -> bool {
     let is_same_form =
         then.words.first() == now.words.first() && then.words.len() == now.words.len();

@@ -110,14 +110,6 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
         return None;
     }
     let is_same = similarity >= 1.0;
-    let mut differing = DifferingNames::new(&fix.working_code);
-    if is_same {
-        differing.compare_errors(&fix.error_line, &line.text);
-    }
-    if let Some(code) = failure.code {
-        differing.compare_calls(&fix.failing_code, code);
-    }
-    let differs = differing.found();
     let likeness = failure
         .code
         .map(|code| of_commands(code, &fix.failing_code));
@@ -130,6 +122,14 @@ fn judge(failure: &Failure<'_>, candidate: Candidate) -> Option<Hint> {
         return None;
     }
     let why = reason(&fix, similarity, likeness, failure.project);
+    let mut differing = DifferingNames::new(&fix.working_code);
+    if is_same {
+        differing.compare_errors(&fix.error_line, &line.text);
+    }
+    if let Some(code) = failure.code {
+        differing.compare_calls(&fix.failing_code, code);
+    }
+    let differs = differing.found();
     Some(Hint::of(fix, score, why, differs))
 }
 

@@ -41,6 +41,14 @@ impl<'a> Part<'a> {
         Self { binary, ..self }
     }
 
+    /// Number of admitted documents.
+    pub(super) fn documents(&self) -> usize {
+        match &self.admitted {
+            None => self.segment.len(),
+            Some(admitted) => admitted.iter().filter(|admitted| **admitted).count(),
+        }
+    }
+
     pub(super) fn admits(&self, document: usize) -> bool {
         let value = |admitted: &Vec<bool>| admitted.get(document).copied().unwrap_or(false);
         self.admitted.as_ref().is_none_or(value) && document < self.segment.len()

@@ -92,19 +92,19 @@ fn a_question_about_a_speaker_finds_what_was_said_and_no_greeting() {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
     let greetings = [
-        "Caroline: Sleep well, Maria.",
-        "Maria: Good night, Caroline.",
-        "Caroline: Hey Maria, wonderful!",
-        "Maria: Hi Caroline, how was it?",
+        "Greta: Sleep well, Anton.",
+        "Anton: Good night, Greta.",
+        "Greta: Hey Anton, wonderful!",
+        "Anton: Hi Greta, how was it?",
     ];
     let chat = greetings.iter().cycle().take(24).copied();
-    let said = chat.chain(["Maria: We had oatmeal with berries for breakfast."]);
+    let said = chat.chain(["Anton: We had oatmeal with berries for breakfast."]);
     write_memories(&workspace, said.map(str::to_owned));
 
     let query = [
         "memory",
         "search",
-        "What does Caroline eat in the morning?",
+        "What does Greta eat in the morning?",
         "--explain",
     ];
     let report = workspace.json(&query);
