@@ -126,7 +126,9 @@ fn is_argument(place: usize, word: &str) -> bool {
     let is_subcommand = place == 1 && word.chars().all(char::is_alphabetic);
     !is_subcommand
         && !word.starts_with('-')
-        && word.chars().all(is_inside)
+        && word
+            .chars()
+            .all(|c| is_inside(c) || matches!(c, '=' | ':' | '~'))
         && word.contains(char::is_alphanumeric)
 }
 
@@ -183,6 +185,12 @@ mod tests {
             "ls && cat b.txt",
             "sudo cat a.txt",
             &[("a.txt", "b.txt")],
+        );
+        check(
+            "pip install pandas",
+            "pip install flask==2.0",
+            install,
+            &[("pandas", "flask==2.0")],
         );
         check("pip install pandas", "pip install pandas", install, &[]);
         // The working code does not name it.
