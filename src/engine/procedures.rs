@@ -45,17 +45,14 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
     }
     let mut writer = workspace.writer()?;
     let mut new = Procedure {
-        procedure_id: String::new(),
-        skill: None,
         created_at: workspace.timestamp(),
         status: LEARNED.to_owned(),
         data,
         distilled_by: ELSEWHERE.to_owned(),
         occurrences: Some(1.0),
         last_seen: workspace.timestamp(),
-        origins: Vec::new(),
         trust: OBSERVED.to_owned(),
-        judgement: None,
+        ..Procedure::default()
     };
     if let Some(removed) = writer
         .store()

@@ -51,8 +51,6 @@ pub(crate) fn store_lesson(
         return Ok(());
     }
     let procedure = Procedure {
-        procedure_id: String::new(),
-        skill: None,
         created_at: seen.clone(),
         status: distil::LEARNED.to_owned(),
         data: raw(&lesson.procedure)?,
@@ -61,7 +59,7 @@ pub(crate) fn store_lesson(
         last_seen: seen,
         origins: vec![origin],
         trust: "observed".to_owned(),
-        judgement: None,
+        ..Procedure::default()
     };
     // The procedure of a fix that stays may have been removed alone.
     if !known

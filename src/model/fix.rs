@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
+use super::lesson::{self, Applies, LessonFile, Pattern};
 use super::trust::Trust;
 use super::{episode, lenient};
 
@@ -83,6 +84,84 @@ pub struct Procedure {
         skip_serializing_if = "String::is_empty"
     )]
     pub trust: String,
+    /// One imperative line of at most 240 characters; empty until somebody has worded it.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub lesson: String,
+    /// Conditions under which the lesson is told; `None` until somebody has named them.
+    #[serde(
+        default,
+        deserialize_with = "lesson::object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub applies: Option<Applies>,
+    /// Failing call and the call that worked; `None` if no failure taught the procedure.
+    #[serde(
+        default,
+        deserialize_with = "lesson::object",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub pattern: Option<Pattern>,
+    /// Files that the lesson was read from.
+    #[serde(
+        default,
+        deserialize_with = "lenient::list",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub files: Vec<LessonFile>,
+    /// Author of the lesson: `agent:HOST`, `model:NAME`, `person` or `program`.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub worded_by: String,
+    /// `retired` if it no longer works, `quarantined` until a person has reviewed it, `episode` if only
+    /// the same failure in the same project may show it; `active` or empty otherwise.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub state: String,
+    /// Id of the procedure that replaces this one; empty if none does.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub superseded_by: String,
+    /// Number of times told to an agent.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub shown: Option<f64>,
+    /// Number of times an agent followed it and the failure went away or did not come.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub helped: Option<f64>,
+    /// Number of times an agent followed it and the same failure recurred.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub harmed: Option<f64>,
+    /// Number of sessions in which the call that it warns of worked as it was.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub needless: Option<f64>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
     #[serde(
         default,
@@ -90,6 +169,35 @@ pub struct Procedure {
         skip_serializing_if = "Option::is_none"
     )]
     pub judgement: Option<Judgement>,
+}
+
+impl Default for Procedure {
+    fn default() -> Self {
+        Self {
+            procedure_id: String::new(),
+            skill: None,
+            created_at: String::new(),
+            status: String::new(),
+            data: lenient::null(),
+            distilled_by: String::new(),
+            occurrences: None,
+            last_seen: String::new(),
+            origins: Vec::new(),
+            trust: String::new(),
+            lesson: String::new(),
+            applies: None,
+            pattern: None,
+            files: Vec::new(),
+            worded_by: String::new(),
+            state: String::new(),
+            superseded_by: String::new(),
+            shown: None,
+            helped: None,
+            harmed: None,
+            needless: None,
+            judgement: None,
+        }
+    }
 }
 
 impl Record for Procedure {
@@ -108,7 +216,7 @@ impl Record for Procedure {
     }
 
     fn content(&self) -> String {
-        let mut words = String::new();
+        let mut words = self.lesson.clone();
         episode::push_values(&self.data, &mut words);
         words
     }
@@ -123,7 +231,14 @@ impl Record for Procedure {
 
     fn claims(&self) -> Vec<String> {
         let skill = self.skill.clone().unwrap_or_default();
-        vec![skill, super::kind::one_layout(&self.data)]
+        let mut claims = vec![skill, super::kind::one_layout(&self.data)];
+        // A procedure without a lesson is approved by the words of its document alone.
+        if !self.lesson.is_empty() || self.applies.is_some() || self.pattern.is_some() {
+            claims.push(self.lesson.clone());
+            claims.push(one_layout_of(&self.applies));
+            claims.push(one_layout_of(&self.pattern));
+        }
+        claims
     }
 }
 
@@ -364,6 +479,12 @@ impl Record for Fix {
             status => status,
         })
     }
+}
+
+/// Returns a part as JSON text; empty if it is missing.
+fn one_layout_of<T: Serialize>(part: &Option<T>) -> String {
+    let text = part.as_ref().map(serde_json::to_string);
+    text.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Trust of a record that was learned from a session: observed until a user approves it.

@@ -305,9 +305,8 @@ fn procedure(
         distilled_by: AUTHOR.to_owned(),
         occurrences: Some(1.0),
         last_seen: created,
-        origins: Vec::new(),
         trust: OBSERVED.to_owned(),
-        judgement: None,
+        ..Procedure::default()
     };
     serde_json::to_string(&record).ok()
 }
