@@ -252,6 +252,8 @@ fn candidate(
         times_injected: None,
         times_helped: None,
         times_harmed: None,
+        seen_by: Vec::new(),
+        action: crate::model::CallAction::Note,
         check: None,
         check_fired: None,
         check_overridden: None,

@@ -7,6 +7,7 @@
 //! in `episodic_memory.json`, and so on). Kind-independent code (search, listing, export) sees it
 //! as one [`Document`].
 
+mod call_pattern;
 mod check;
 mod condition;
 mod counting;
@@ -36,6 +37,7 @@ mod trial;
 mod trust;
 mod viewer;
 
+pub use call_pattern::{CallAction, CallPart, CallPattern};
 pub use check::{Check, CheckAction, CheckUse};
 pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};

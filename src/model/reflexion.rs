@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
+use super::call_pattern::{self, CallAction, CallPattern};
 use super::check::{self, Check, CheckUse};
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
@@ -176,6 +177,20 @@ pub struct Reflexion {
         skip_serializing_if = "Option::is_none"
     )]
     pub judgement: Option<Judgement>,
+    /// Calls of an agent that break the rule; empty if no call can be seen to.
+    #[serde(
+        default,
+        deserialize_with = "call_pattern::patterns",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub seen_by: Vec<CallPattern>,
+    /// Answer to such a call, once this user approved the rule with these patterns.
+    #[serde(
+        default,
+        deserialize_with = "call_pattern::action",
+        skip_serializing_if = "CallAction::is_note"
+    )]
+    pub action: CallAction,
     /// Calls of an agent that the rule is about; `None` if the rule only speaks in prompts.
     #[serde(
         default,

@@ -139,6 +139,8 @@ fn new_rule(
         times_injected: None,
         times_helped: None,
         times_harmed: None,
+        seen_by: Vec::new(),
+        action: crate::model::CallAction::Note,
         check: None,
         check_fired: None,
         check_overridden: None,
