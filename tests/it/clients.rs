@@ -261,6 +261,21 @@ fn claude_code_takes_the_plugin() {
         command.args(["plugin", "validate"]).arg(&plugin);
     });
     println!("{}", ran.stdout);
+    // The repository is a marketplace too.
+    let market = Workspace::empty();
+    for arguments in [
+        &["plugin", "marketplace", "add", env!("CARGO_MANIFEST_DIR")][..],
+        &["plugin", "install", "memctl@memctl"],
+    ] {
+        run(&market, &program, |command| {
+            command.args(arguments);
+        })
+        .succeeds();
+    }
+    let listed = run(&market, &program, |command| {
+        command.args(["plugin", "list"]);
+    });
+    assert!(listed.stdout.contains("memctl@memctl"), "{}", listed.stdout);
     let model = FakeModel::answering(|request| {
         script(request, &|command| {
             ("Bash", json!({"command": command, "description": "try"}))

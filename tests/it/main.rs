@@ -77,6 +77,7 @@ mod other_memories;
 mod output;
 #[cfg(unix)]
 mod pictures;
+mod plugin;
 #[cfg(unix)]
 mod postgres;
 mod price;
