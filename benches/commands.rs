@@ -114,9 +114,6 @@ const CASES: &[Case] = &[
     case("session list", |_, _| "session|list".into()),
     case("hint", |_, n| format!("hint|--error|{}", error(n))),
     case("stats", |_, _| "stats".into()),
-    case("consolidate --dry-run", |_, _| {
-        "consolidate|--dry-run|--model|offline".into()
-    }),
     case("doctor", |_, _| "doctor".into()),
     case("config show", |_, _| "config|show".into()),
     case("run --dry-run", |r, _| r.run("known.json|--dry-run")),

@@ -14,7 +14,7 @@ directory=$(readlink -f "$1")
 shift
 target=x86_64-pc-windows-gnu
 groups="agents_md:: approve:: audit:: backtest:: bad_input:: book:: chat:: checks:: completions::
-    conformance:: consolidate:: contract:: disable:: edit:: embedders:: episodes:: eval::
+    conformance:: contract:: disable:: edit:: embedders:: episodes:: eval::
     experiment:: export_import:: garbage:: guard:: help:: hosts:: index:: integrations::
     json_documents:: layers:: learn:: learning:: llm_wire:: mcp:: memories:: merge:: models::
     more_hosts:: output:: price:: procedures:: purge:: reference:: regression:: released_stores::

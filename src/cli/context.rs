@@ -191,8 +191,6 @@ impl Context {
                 max_output_tokens: config.parsed("llm.max_output_tokens")?,
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
-                analyse_prompt: self.prompt("analyse_failure.md"),
-                consolidate_prompt: self.prompt("consolidate.md"),
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,

@@ -11,7 +11,6 @@ const RELATED: &[(&str, &[&str])] = &[
     ("completions", &["man", "help"]),
     ("config", &["trust", "schema"]),
     ("config show", &["trust", "memory status"]),
-    ("consolidate", &["review", "memory undo", "learn"]),
     (
         "correct",
         &["memory prompt", "memory undo", "test", "memory conflicts"],
@@ -37,7 +36,7 @@ const RELATED: &[(&str, &[&str])] = &[
     ("init", &["setup", "run", "doctor"]),
     (
         "learn",
-        &["review", "backtest", "memory list", "consolidate"],
+        &["review", "backtest", "memory list", "memory undo"],
     ),
     ("man", &["help", "completions"]),
     ("mcp", &["mcp install", "serve", "hooks"]),
@@ -126,9 +125,7 @@ const RELATED: &[(&str, &[&str])] = &[
     ("remote user add", &["remote init", "remote check", "sync"]),
     (
         "review",
-        &[
-            "memory approve", "reject", "memory conflicts", "consolidate",
-        ],
+        &["memory approve", "reject", "memory conflicts", "learn"],
     ),
     ("run", &["correct", "accept", "memory prompt"]),
     ("schema", &["help", "config show"]),

@@ -4,7 +4,6 @@
 //! reply, and an offline function needs no model. The engine combines them with the store and the
 //! network.
 
-pub mod analyse;
 pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
@@ -33,5 +32,4 @@ pub mod rewrite;
 pub mod rubric;
 pub(crate) mod shell;
 pub(crate) mod shell_command;
-pub mod triage;
 pub(crate) mod wording;

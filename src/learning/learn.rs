@@ -77,7 +77,6 @@ pub fn learn(
     let total: u64 = files.iter().map(|file| file.size).sum();
     let mut report = LearnReport {
         dry_run: options.dry_run,
-        cost_usd: Some(0.0),
         ..LearnReport::default()
     };
     let mut sources = records.store.sources();

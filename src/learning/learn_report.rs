@@ -31,10 +31,6 @@ pub struct LearnReport {
     pub unchanged: usize,
     /// Number of files in the folders that are not session files.
     pub skipped: usize,
-    /// Ids of the procedures that a model put into words.
-    pub analysed: Vec<String>,
-    /// Cost of the model calls in US dollars; `None` if a price is unknown.
-    pub cost_usd: Option<f64>,
     /// `true` if nothing was written.
     pub dry_run: bool,
     /// Non-fatal problems.

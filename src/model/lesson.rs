@@ -66,6 +66,12 @@ pub struct Applies {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub errors: Vec<String>,
+    /// Phrases of an error that nobody has seen here; one counts only together with one of `commands`.
+    #[serde(
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub expected: Vec<String>,
     /// Beginnings of a command, without wrappers, assignments and `cd`.
     #[serde(
         deserialize_with = "lenient::texts",

@@ -109,10 +109,6 @@ pub struct Settings {
     pub min_similarity: f64,
     /// The prompt for turning corrections into rules, where a user has put one in place of ours.
     pub reflect_prompt: Option<String>,
-    /// The prompt for putting procedures into words, where a user has put one in place of ours.
-    pub analyse_prompt: Option<String>,
-    /// The prompt for reviewing what was learned, likewise.
-    pub consolidate_prompt: Option<String>,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.

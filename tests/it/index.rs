@@ -56,8 +56,6 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             max_output_tokens: 1_000,
             min_similarity: 0.35,
             reflect_prompt: None,
-            analyse_prompt: None,
-            consolidate_prompt: None,
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,

@@ -132,7 +132,6 @@ const SESSIONS: &Documents = &[
     ("learn-dry-run", &["learn", "past", "--dry-run"]),
     ("learn", &["learn", "past"]),
     ("review", &["review"]),
-    ("consolidate", &["consolidate"]),
     ("memory-list-fixes", &["memory", "list", "fixes"]),
     (
         "reject-fix",

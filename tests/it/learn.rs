@@ -286,56 +286,6 @@ fn files_that_are_no_sessions_are_said_or_skipped() {
     assert_eq!(ran.code, 2, "{ran:?}");
 }
 
-#[test]
-fn a_model_words_what_the_trace_says() {
-    let workspace = initialised();
-    let words = json!({ "recovered": true, "procedure_name": "Index the list", "semantic_description": "jq and lists",
-        "identified_root_cause": "The document is a list.", "critical_contextual_cues": ["jq"],
-        "example_scenario_abstract": "A list was read like an object." });
-    let script = json!({ "reply": words, "when": { "contains": ["jq .total report.json"] }, "cost_usd": 0.002 });
-    workspace.write("words.jsonl", script.to_string());
-    let path = format!("{SESSIONS}/steps.jsonl");
-    let args = ["learn", &path, "--llm", "--model", "scripted:words.jsonl"];
-    let ran = workspace.run(&[&args[..], &["--json"]].concat());
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(
-        ran.stderr
-            .contains("calling `scripted/words`: 1 call, about"),
-        "{ran:?}"
-    );
-    let report = ran.document();
-    assert_eq!(
-        (&report["analysed"], &report["cost_usd"]),
-        (&json!(["PROC-001"]), &json!(0.002))
-    );
-    let procedure = &workspace.stored("procedural_memory.json")["entries"][0];
-    assert_eq!(procedure["data"]["procedure_name"], "Index the list");
-    assert_eq!(procedure["distilled_by"], "scripted/words");
-    let steps = &procedure["data"]["learned_procedure_steps"];
-    assert_eq!(
-        steps,
-        &json!([
-            "Use `'.[0].total'` instead of `.total`.",
-            "Run `jq '.[0].total' report.json`."
-        ])
-    );
-    // Nothing is new the second time, so no model is called.
-    let again = workspace.run(&args);
-    assert!(!again.succeeds().stderr.contains("calling"));
-    let capped = initialised();
-    capped.write("words.jsonl", script.to_string());
-    let args = [
-        "learn", SESSIONS, "--llm", "--max-calls", "2", "--model", "scripted:words.jsonl", "--json",
-    ];
-    let ran = capped.run(&args);
-    assert!(
-        ran.stderr
-            .contains("2 calls, about an unknown cost; 1 more"),
-        "{ran:?}"
-    );
-    assert_eq!(ran.document()["learned"].as_array().unwrap().len(), 6);
-}
-
 /// The first scenario of the source document, section 6: a column without a type is refused; the
 /// next one who adds a column, elsewhere and in other words, finds what was learned from it.
 #[test]

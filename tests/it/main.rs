@@ -28,7 +28,6 @@ mod checks;
 mod clients;
 mod completions;
 mod conformance;
-mod consolidate;
 mod contract;
 #[cfg(unix)]
 mod crowd;

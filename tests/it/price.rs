@@ -80,32 +80,6 @@ fn scripts_are_not_asked_and_a_cap_counts_in_the_cost() {
 }
 
 #[test]
-fn refused_consolidation_keeps_what_needs_no_model() {
-    let server = model();
-    let mut workspace = with_test(&server);
-    workspace.set("MEMCTL_LLM_ASK_ABOVE_USD", "0");
-    let session = "fixtures/sessions/claude-code-stock.jsonl";
-    let recorded = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(session);
-    workspace.write(session, std::fs::read_to_string(recorded).unwrap());
-    let Some(terminal) = Terminal::open(&workspace, 100, 40) else {
-        return;
-    };
-    terminal.type_line(&format!("memctl learn --llm {session}; echo code=$?"));
-    terminal.wait_for("Go on? [y/N]");
-    terminal.keys(&["n"]);
-    let screen = terminal.wait_for("code=0");
-    assert!(screen.contains("6 fixes, 6 procedures learned"), "{screen}");
-    assert!(screen.contains("offline wording"), "{screen}");
-    terminal.type_line("clear; memctl consolidate; echo code=$?");
-    terminal.wait_for("Go on? [y/N]");
-    terminal.keys(&["n"]);
-    let screen = terminal.wait_for("code=0");
-    assert!(screen.contains("no model asked"), "{screen}");
-    assert!(screen.contains("left for another run"), "{screen}");
-    assert_eq!(server.requests().len(), 0);
-}
-
-#[test]
 fn untrusted_workspace_cannot_raise_the_limit() {
     let workspace = scripted();
     workspace.run(&RUN_SCRIPTED).succeeds();

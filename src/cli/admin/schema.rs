@@ -48,7 +48,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("backtest", &[of::<crate::insight::BacktestReport>]),
     ("completions", &[of::<Verbatim>]),
     ("config show", &[of::<config::ConfigReport>]),
-    ("consolidate", &[of::<learn::ConsolidateReport>]),
     (
         "correct",
         &[of::<engine::CorrectReport>, of::<engine::CorrectPreview>],

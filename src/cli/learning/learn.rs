@@ -4,16 +4,12 @@ use clap::Args;
 
 use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
-use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
-use crate::cli::price::Spending;
-use crate::cli::progress::follow;
 use crate::error::UserError;
 use crate::learn::fix::NoHint;
 use crate::learn::fix::hazard::new_hazards;
 use crate::learning::{self, CandidateReport, EpisodeReport, LearnOptions, LearnReport};
 use crate::model::Kind;
-use crate::workspace::Workspace;
 
 /// Minimum width of an error or a fix.
 pub(in crate::cli) const LEAST_TEXT: usize = 20;
@@ -23,7 +19,7 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
-/// and Codex have kept. Nothing is counted twice, and no model is called without `--llm`.
+/// and Codex have kept. Nothing is counted twice.
 /// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
 ///
 /// A message in which a person corrects the agent for good, or states a standing preference, becomes
@@ -39,18 +35,6 @@ pub(in crate::cli) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Let a model reword new records; prints the calls and the estimated cost first
-    #[arg(long, conflicts_with = "dry_run")]
-    llm: bool,
-    /// Maximum number of model calls
-    #[arg(long, value_name = "N", default_value_t = 20, requires = "llm")]
-    max_calls: usize,
-    /// Call the model without a question about the cost
-    #[arg(long, requires = "llm")]
-    yes: bool,
-    /// Model to call: `provider/model`, `exec:PROGRAM` or `scripted:FILE`
-    #[arg(long, value_name = "MODEL", requires = "llm")]
-    model: Option<String>,
     #[command(flatten)]
     files: SessionFiles,
 }
@@ -59,7 +43,7 @@ pub(in crate::cli) fn learn(
     context: &Context,
     args: &LearnArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(args.model.as_deref())?;
+    let workspace = context.workspace(None)?;
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
         paths,
@@ -70,72 +54,10 @@ pub(in crate::cli) fn learn(
         host_session: None,
         chat: context.config_quietly()?.parsed("learning.chat")?,
     };
-    let mut report = reading(context, |progress| {
+    let report = reading(context, |progress| {
         learning::learn(&workspace.records(), &options, progress)
     })?;
-    if args.llm {
-        word(context, &workspace, args, &mut report)?;
-    }
     Ok(Box::new(report))
-}
-
-/// Lets a model reword new records. They are stored already, so an error here is a warning.
-fn word(
-    context: &Context,
-    workspace: &Workspace,
-    args: &LearnArgs,
-    report: &mut LearnReport,
-) -> Result<(), UserError> {
-    let plan = match wait(learning::plan_analysis(
-        workspace, &report.learned, args.max_calls,
-    ))? {
-        Ok(Some(plan)) => plan,
-        Ok(None) => {
-            report
-                .warnings
-                .push("no model is configured; new records keep their offline wording".to_owned());
-            return Ok(());
-        }
-        Err(error) => {
-            report
-                .warnings
-                .push(format!("cannot call the model: {error}"));
-            return Ok(());
-        }
-    };
-    if plan.calls == 0 {
-        return Ok(());
-    }
-    let capped = match plan.left_out {
-        0 => String::new(),
-        count => format!("; {count} more stay unchanged (--max-calls)"),
-    };
-    let spending = Spending {
-        models: std::slice::from_ref(&plan.model),
-        calls: plan.calls,
-        cost_usd: plan.cost_usd,
-        about: String::new(),
-        also: capped,
-    };
-    if !spending.announce(context, args.yes)? {
-        let kept = "no model was called; new records keep their offline wording";
-        report.warnings.push(kept.to_owned());
-        return Ok(());
-    }
-    let spinner = context.printer.spinner("calling the model");
-    let analysis = wait(learning::analyse(workspace, plan, &mut follow(&spinner)))?;
-    drop(spinner);
-    match analysis {
-        Ok(analysis) => {
-            report.analysed = analysis.analysed;
-            report.cost_usd = analysis.cost_usd;
-            report.warnings.extend(analysis.warnings);
-        }
-        Err(error) => report
-            .warnings
-            .push(format!("cannot store the new wording: {error}")),
-    }
-    Ok(())
 }
 
 /// Shows the recoveries by session, each on two lines: the error, and what became of it.

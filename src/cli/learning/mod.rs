@@ -1,7 +1,6 @@
-//! Commands that learn from sessions of agents: `learn`, `consolidate`, `backtest`, `hint`, `record`, `hook`, `hooks`.
+//! Commands that learn from sessions of agents: `learn`, `backtest`, `hint`, `record`, `hook`, `hooks`.
 
 pub(super) mod backtest;
-pub(super) mod consolidate;
 pub(super) mod hint;
 pub(super) mod hook;
 pub(super) mod hooks;

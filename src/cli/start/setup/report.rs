@@ -252,7 +252,7 @@ fn show_offer(offer: &ModelOffer, settings: &str, page: &mut Page) {
     }
     let program = offer.model.trim_start_matches("exec:");
     page.line("\nNo model is configured, and nothing above needs one. An installed agent can");
-    page.line("answer where you ask for a model (`run`, `learn --llm`, `consolidate`). Add to");
+    page.line("answer where you ask for a model (`run`, `correct`). Add to");
     page.line(format!("{settings}:"));
     page.line(format!("  {line}"));
     page.line(format!(
