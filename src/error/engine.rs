@@ -37,6 +37,7 @@ impl Explain for Error {
             Self::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
             Self::Session(error) => error.explain(),
             Self::EmptyCorrection => input("say what should change: --correction \"…\""),
+            Self::NotHeard { .. } => input("memctl correct --help lists the fields of `--heard`"),
             Self::OtherSkill {
                 actual, execution, ..
             } => input(&format!(
