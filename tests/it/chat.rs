@@ -80,7 +80,10 @@ fn a_message_is_heard_recorded_approved_and_told() {
             &json!("chat")
         )
     );
-    assert_eq!(stored["seen_by"], json!([{"on": "command", "match": r"^cargo test\b"}]));
+    assert_eq!(
+        stored["seen_by"],
+        json!([{"on": "command", "match": r"^cargo test\b"}])
+    );
     let told_before = told(&workspace);
     assert!(told_before.contains("1 rule from the user's chats waits"));
     assert!(!told_before.contains("nextest"), "{told_before}");
@@ -94,7 +97,10 @@ fn hosts_that_take_no_context_are_not_asked() {
     let workspace = initialised();
     let message = "Bitte ab jetzt nie mehr direkt auf main committen.";
     for host in ["claude-code", "codex", "gemini", "opencode"] {
-        assert!(says(&workspace, host, message).contains("--heard"), "{host}");
+        assert!(
+            says(&workspace, host, message).contains("--heard"),
+            "{host}"
+        );
     }
     assert_eq!(says(&workspace, "copilot", message), "");
     // The message is a witness all the same.
@@ -116,7 +122,9 @@ fn words_that_the_person_did_not_write_are_no_rule() {
         assert!(refused.stderr.contains("`quote`"), "{}", refused.stderr);
     }
     let unknown = json!({"rule": "r", "quote": "q", "status": "active"}).to_string();
-    workspace.run(&["correct", "--heard", &unknown]).fails(2, "unknown field `status`");
+    workspace
+        .run(&["correct", "--heard", &unknown])
+        .fails(2, "unknown field `status`");
     assert!(!workspace.memory("reflexion_entries.json").exists());
 }
 
@@ -125,7 +133,10 @@ fn the_same_quote_changes_its_candidate() {
     let workspace = initialised();
     let message = "never push without asking me, and never with --force";
     says(&workspace, "claude-code", message);
-    let first = records(&workspace, &json!({"rule": "Ask before a push.", "quote": message}));
+    let first = records(
+        &workspace,
+        &json!({"rule": "Ask before a push.", "quote": message}),
+    );
     let again = json!({"rule": "Never push without asking, nor with --force.", "quote": message});
     assert_eq!(records(&workspace, &again)["id"], first["id"]);
     let rules = workspace.stored("reflexion_entries.json");
@@ -141,7 +152,11 @@ fn an_amended_candidate_gives_way_at_once() {
         &workspace,
         &json!({"rule": "Lint with eslint.", "quote": "always lint with eslint here"}),
     );
-    says(&workspace, "claude-code", "we don't lint with eslint any more, use biome");
+    says(
+        &workspace,
+        "claude-code",
+        "we don't lint with eslint any more, use biome",
+    );
     let new = json!({"rule": "Lint with biome, not eslint.", "replaces": true,
         "quote": "we don't lint with eslint any more, use biome"});
     let report = records(&workspace, &new);
@@ -154,7 +169,11 @@ fn an_amended_candidate_gives_way_at_once() {
 fn a_rule_in_force_is_suspended_until_the_person_decides() {
     let workspace = initialised();
     let old = approved(&workspace, "Never start the server on port 5050.");
-    says(&workspace, "claude-code", "forget what I said about port 5050, it is free again");
+    says(
+        &workspace,
+        "claude-code",
+        "forget what I said about port 5050, it is free again",
+    );
     let heard = json!({"withdraws": true, "quote": "forget what I said about port 5050"});
     let report = records(&workspace, &heard);
     assert_eq!(
@@ -170,7 +189,11 @@ fn a_rule_in_force_is_suspended_until_the_person_decides() {
     assert!(told(&workspace).contains("Never start"));
     assert_eq!(rule(&workspace, &old).get("suspended_by"), None);
 
-    says(&workspace, "claude-code", "forget the rule about port 5050 please");
+    says(
+        &workspace,
+        "claude-code",
+        "forget the rule about port 5050 please",
+    );
     let heard = json!({"withdraws": old, "quote": "forget the rule about port 5050"});
     assert_eq!(records(&workspace, &heard)["id"], "REFL-003");
     workspace.json(&["memory", "approve", "REFL-003"]);
@@ -189,9 +212,15 @@ fn an_agent_takes_no_rule_away_by_other_words_of_the_person() {
     assert!(told(&workspace).contains("Never delete the backups"));
 
     // A rule that refuses calls goes on, whatever the words.
-    let args = ["memory", "check", &old, "--command", "rm", "--action", "deny", "--yes"];
+    let args = [
+        "memory", "check", &old, "--command", "rm", "--action", "deny", "--yes",
+    ];
     workspace.run(&args).succeeds();
-    says(&workspace, "claude-code", "you may delete the backups in vault/ from now on");
+    says(
+        &workspace,
+        "claude-code",
+        "you may delete the backups in vault/ from now on",
+    );
     let heard = json!({"rule": "Backups may be deleted.", "replaces": old,
         "quote": "you may delete the backups in vault/ from now on"});
     assert_eq!(records(&workspace, &heard)["earlier"]["now"], "in_force");
@@ -200,11 +229,13 @@ fn an_agent_takes_no_rule_away_by_other_words_of_the_person() {
 
 #[test]
 fn a_switch_hears_nothing_and_retains_nothing() {
-    let workspace = initialised();
-    workspace.run(&["config", "set", "learning.chat", "false"]).succeeds();
+    let mut workspace = initialised();
+    workspace.set("MEMCTL_LEARNING_CHAT", "false");
     assert_eq!(says(&workspace, "claude-code", "always use tabs here"), "");
     let heard = json!({"rule": "Use tabs.", "quote": "always use tabs here"}).to_string();
-    workspace.run(&["correct", "--heard", &heard]).fails(2, "`quote`");
+    workspace
+        .run(&["correct", "--heard", &heard])
+        .fails(2, "`quote`");
 }
 
 #[test]

@@ -24,7 +24,7 @@ const LONGEST_PATTERN: usize = 600;
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeardArgs {
-    /// The rule in one line, both halves of "not X but Y"
+    /// The rule in one line, with both halves
     pub rule: String,
     /// When it applies; empty if always
     pub when: String,
@@ -34,25 +34,25 @@ pub struct HeardArgs {
     #[serde(rename = "do")]
     pub action: String,
     /// `project` (default) or `everywhere`
+    #[schemars(with = "String")]
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regular expressions over a single command that breaks the rule, such as `^npm\b`
+    /// Regular expressions of a single command that breaks it: `^npm\b`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
-    /// The same over a path that an edit changes
+    /// The same of a path
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<PatternArg>,
-    /// The same over the new text of an edit
+    /// The same of new text
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// The same with exceptions: fine where `unless` matches, or once a command matching `after`
-    /// succeeded in the session
+    /// The same with exceptions: `unless` it matches, or `after` such a command succeeded
     pub see: Vec<SeeArg>,
-    /// Id of the earlier rule that this one replaces or amends, or `true` for the nearest
+    /// Id of the earlier rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
     pub replaces: Option<EarlierArg>,
-    /// Id of the earlier rule that the user takes back, or `true` for the nearest
+    /// The same, if the user takes it back
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<EarlierArg>,
 }
@@ -68,18 +68,20 @@ pub enum PatternArg {
 }
 
 /// Pattern with exceptions.
+#[expect(
+    missing_docs,
+    reason = "a comment would cost tokens in the schema of the tool"
+)]
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SeeArg {
-    /// Part of the call
+    /// `command`, `path` or `content`
+    #[schemars(with = "String")]
     #[serde(rename = "in", alias = "on")]
     pub part: CallPart,
-    /// Breaks the rule
     #[serde(rename = "match")]
     pub matches: String,
-    /// Is fine all the same
     pub unless: String,
-    /// Makes it fine once it succeeded
     pub after: String,
 }
 

@@ -66,7 +66,9 @@ pub(in crate::cli) struct CorrectArgs {
     /// command, a path or new text that breaks the rule), `see` (the same as objects with `in`,
     /// `match`, `unless`, `after`), `replaces` and `withdraws` (an id, or true for the nearest rule).
     /// The rule is a candidate until a person approves it.
-    #[arg(long, value_name = "JSON", exclusive = true)]
+    #[arg(long, value_name = "JSON", conflicts_with_all = [
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model"
+    ])]
     heard: Option<String>,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
