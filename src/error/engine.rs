@@ -42,6 +42,7 @@ impl Explain for Error {
             } => input(&format!(
                 "memctl correct {actual} --execution-id {execution} --correction \"…\""
             )),
+            Self::NoCase { .. } => missing("memctl test --json lists the cases"),
             Self::NoId(_) => input("memctl memory list executions"),
             Self::Forgotten { kind, .. } => {
                 missing(&format!("memctl memory list {}", kind.plural()))

@@ -142,6 +142,14 @@ pub enum Error {
     /// Session operation failed.
     #[error(transparent)]
     Session(#[from] crate::workspace::SessionError),
+    /// Skill has no such test case.
+    #[error("`{skill}` has no test case `{case}`")]
+    NoCase {
+        /// Skill that the caller named.
+        skill: SkillPath,
+        /// Name of the case.
+        case: String,
+    },
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,

@@ -155,7 +155,11 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("sync", &[of::<remote::SyncReport>]),
     (
         "test",
-        &[of::<engine::TestReport>, of::<engine::TestExportReport>],
+        &[
+            of::<engine::TestReport>,
+            of::<engine::OutputVerdict>,
+            of::<engine::TestExportReport>,
+        ],
     ),
     ("token", &[of::<server::token::Minted>]),
     ("trust", &[of::<trust::TrustReport>]),
