@@ -4,7 +4,6 @@
 //! reply, and an offline function needs no model. The engine combines them with the store and the
 //! network.
 
-pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
 pub(crate) mod chat;
@@ -13,19 +12,17 @@ pub(crate) mod claim;
 pub mod conflict;
 pub(crate) mod correction_quality;
 pub mod credit;
-pub mod distil;
 pub mod error_key;
 pub mod error_line;
 pub mod export;
-pub mod fix;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
 pub mod lasting;
 mod line_rank;
 pub(crate) mod outcome;
+pub(crate) mod people;
 mod plain_output;
 pub(crate) mod plain_words;
-mod procedure_words;
 pub mod recover;
 pub mod reflect;
 pub mod rewrite;

@@ -1,15 +1,12 @@
-//! Learning from sessions of agents: session files in, fixes and procedures out.
+//! Learning from sessions of agents: session files in, lessons out.
 //!
 //! - `session_files`: finds and reads session files. `learn`: stores what is new and counts what is known.
-//! - `lessons`: new fixes and counts of known ones. `episodes`: recoveries that are no advice.
 //! - `chat`: candidate rules from what people tell their agents.
 
 pub(crate) mod at_once;
 pub(crate) mod chat;
-pub(crate) mod episodes;
 pub(crate) mod learn;
 mod learn_report;
-pub(crate) mod lessons;
 pub(crate) mod session_files;
 
 pub use chat::CandidateReport;

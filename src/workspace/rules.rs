@@ -1,4 +1,4 @@
-//! Remote records in use: rules and fixes of other workspaces, pulled from the shared store.
+//! Remote records in use: rules and lessons of other workspaces, pulled from the shared store.
 //!
 //! An id such as `REFL-003@3f2a9c1b` ends with the start of the workspace's name, so that a prompt,
 //! a hint or an execution shows the origin. Evidence is counted in the origin only: use here
