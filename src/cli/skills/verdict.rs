@@ -44,7 +44,7 @@ pub(in crate::cli) fn accept(
 #[command(
     after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
     memctl reject latest --rule REFL-003\n  \
-    memctl reject FIX-007 --reason \"only in this branch\""
+    memctl reject PROC-007 --reason \"only in this branch\""
 )]
 pub(in crate::cli) struct RejectArgs {
     /// Id of an execution, a candidate rule or a procedure, a prefix of one, or `latest`

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::model::{
     Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion, Trial, Trust,
 };
-use crate::store::Selection;
+use crate::store::{LateCalls, Selection};
 
 use super::compare::{self, Comparison};
 use super::days::{Days, percentile};
@@ -60,8 +60,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         (Kind::Procedure, procedures.records.len() as u64),
     ]));
     let procedures = procedures.records;
-    warnings.extend(doubts(&procedures));
-    warnings.extend(checks::doubts(&rules.records));
+    warnings.extend(doubtful(workspace, &procedures, &rules.records));
     let checks = checked(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials_of_all()?;
@@ -123,6 +122,14 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         over_time,
         warnings,
     })
+}
+
+/// Describes lessons and checks that rarely help, and calls whose rules were not checked in time.
+fn doubtful(workspace: &Workspace, lessons: &[Procedure], rules: &[Reflexion]) -> Vec<String> {
+    let mut found = doubts(lessons);
+    found.extend(checks::doubts(rules));
+    found.extend(LateCalls::of(workspace.store.directory()).sentence());
+    found
 }
 
 /// Rules with a check, most fired first.
