@@ -6,7 +6,6 @@
 
 pub mod assertion;
 pub mod case;
-pub(crate) mod chat;
 pub mod check;
 pub(crate) mod claim;
 pub mod conflict;

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::chat::CandidateReport;
 use super::learn::redacted;
 use super::session_files::Found;
 use crate::model::{BrokenLine, Pattern};
@@ -20,8 +19,6 @@ pub struct LearnReport {
     pub learned: Vec<String>,
     /// Ids of known ones that were seen again.
     pub merged: Vec<String>,
-    /// Candidate rules from the messages of people, surest first.
-    pub candidates: Vec<CandidateReport>,
     /// Number of patterns skipped because their record was deleted on purpose.
     pub buried: usize,
     /// Number of files unchanged since they were processed.
