@@ -81,6 +81,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
+        workspace.writer()?.separate_ids()?;
         finished.extend(finish_all_guardrails(workspace)?);
     }
     let mut problems = Vec::new();
