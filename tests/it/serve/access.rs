@@ -35,7 +35,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("GET", "/v1/executions", Value::Null),
         ("POST", "/v1/executions", run),
-        ("POST", "/v1/traces", json!({ "resourceSpans": [] })),
         ("GET", "/v1/corrections", Value::Null),
         ("POST", "/v1/corrections", said),
         ("POST", "/v1/hints", json!({ "error": "KeyError: 'x'" })),
