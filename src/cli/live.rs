@@ -1,8 +1,7 @@
 //! Full screen that redraws in place until the user quits.
 //!
 //! It redraws on changes of files and of its size; in between it only updates ages. The terminal is
-//! restored at the end, on errors and on a panic. A screen that is over leaves its last state in
-//! the terminal.
+//! restored at the end, on errors and on a panic.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
@@ -29,14 +28,9 @@ pub(super) trait Live {
     /// Returns the text for a screen of `rows` × `columns`, `since` after the start. It has at most
     /// `rows - 1` lines: the cursor rests on the last row.
     fn frame(&self, rows: usize, columns: usize, since: Duration) -> String;
-
-    /// Returns `true` once nothing can change any more.
-    fn is_over(&self) -> bool {
-        false
-    }
 }
 
-/// Redraws in place until the user quits or interrupts, or until nothing can change any more.
+/// Redraws in place until the user quits or interrupts.
 pub(super) fn redraw(
     context: &Context,
     follower: &mut Follower,
@@ -49,7 +43,7 @@ pub(super) fn redraw(
     let full = FullScreen::enter(&mut terminal)?;
     follower.read_keys();
     let mut warnings = Vec::new();
-    let (code, last) = loop {
+    let code = loop {
         let (rows, columns) = terminal.size();
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
@@ -59,19 +53,15 @@ pub(super) fn redraw(
             .map(|line| console::truncate_str(line, columns, "…"))
             .collect();
         draw(&mut terminal, &lines)?;
-        if screen.is_over() {
-            break (0, lines.join("\n") + "\n");
-        }
         match follower.next(Some(TICK))? {
             Event::Changed => screen.look(),
             Event::Nothing => {}
-            Event::Quit => break (0, String::new()),
-            Event::Interrupted => break (error::Kind::Interrupted.code(), String::new()),
+            Event::Quit => break 0,
+            Event::Interrupted => break error::Kind::Interrupted.code(),
             Event::Failed(reason) => warnings.push(reason),
         }
     };
     drop(full);
-    terminal.write_str(&last)?;
     warnings.dedup();
     for reason in warnings {
         context.printer.warn(&reason);

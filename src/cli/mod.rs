@@ -194,7 +194,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     let context = Context::new(environment, &cli.global, printer.clone(), command);
     signals(match &cli.command {
         Command::Watch(_) | Command::Serve(_) => true,
-        Command::Session(command) => command.follows(),
         _ => false,
     });
     let code = match dispatch(&context, cli.command, &cli.global) {
