@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 
-.PHONY: demo check-targets link-macos zig-tool test-windows dist dist-tools lint-release test-dist test schemas reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-supabase test-storm test-faults test-remote-scale bench-sync bench-remote
+.PHONY: demo check-targets link-macos zig-tool test-windows dist dist-tools lint-release test-dist test reference docs book-tool lint deny-tool deny audit check bench bench-commands bench-check bench-search eval eval-public fuzz fmt unused unused-tool clients exports test-clients test-exports test-n8n test-supabase test-storm test-faults test-remote-scale bench-sync bench-remote
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
@@ -37,14 +37,10 @@ clients: ## install the coding agents and other memories that `make test-clients
 	@python3 -m venv $(CLIENTS)/mem0 && $(CLIENTS)/mem0/bin/pip install --quiet --disable-pip-version-check mem0ai==2.2.1 \
 		|| echo "skipped: pip could not install mem0"
 	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
-			opentelemetry-exporter-otlp-json-file==0.66b1 openai==3.54.0 openinference-instrumentation-openai==0.1.66 \
-			opentelemetry-instrumentation-openai==0.40.14 \
+			opentelemetry-exporter-otlp-json-file==0.66b1 \
 		|| echo "skipped: pip could not install OpenTelemetry"
 	@python3 -m venv $(CLIENTS)/schemathesis && $(CLIENTS)/schemathesis/bin/pip install --quiet --disable-pip-version-check schemathesis==4.32.5 \
 		|| echo "skipped: pip could not install schemathesis"
-
-schemas: ## write the JSON Schemas below docs/reference/schemas again
-	UPDATE_SCHEMAS=1 $(CARGO) test --locked --test it -- schemas::kept
 
 reference: ## write the pages below docs/reference that the program can say again
 	UPDATE_REFERENCE=1 $(CARGO) test --locked --test it -- reference page_of_stats

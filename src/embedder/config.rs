@@ -208,5 +208,4 @@ mod tests {
         );
         assert_eq!(embedder.embed(&["x"]).unwrap()[0].len(), DIMENSIONS);
     }
-
 }

@@ -126,7 +126,6 @@ impl Transformer {
             .map(|x| x / length.max(f32::MIN_POSITIVE))
             .collect())
     }
-
 }
 
 fn on_threads(threads: usize) -> RunOptions {

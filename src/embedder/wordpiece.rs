@@ -291,7 +291,12 @@ ete
 ##s";
         let tokenizer = WordPiece::of_lines(pieces).unwrap();
         assert_eq!(tokenizer.encode("Été étés", 10), [0, 4, 4, 5, 1]);
-        assert!(WordPiece::of_lines("a
-b").is_none());
+        assert!(
+            WordPiece::of_lines(
+                "a
+b"
+            )
+            .is_none()
+        );
     }
 }

@@ -113,10 +113,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory why", &[of::<crate::insight::WhyReport>]),
     (
         "merge-driver",
-        &[
-            of::<merge_driver::Driven>,
-            of::<merge_driver::SetUp>,
-        ],
+        &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
     ),
     ("record failure", &[of::<hints::HintReport>]),
     ("record success", &[of::<engine::RecordReport>]),

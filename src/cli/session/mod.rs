@@ -234,7 +234,9 @@ fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
 
 /// List the newest sessions
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl session list --status awaiting_approval\n  memctl session list -n 5")]
+#[command(
+    after_help = "Examples:\n  memctl session list --status awaiting_approval\n  memctl session list -n 5"
+)]
 pub(super) struct ListArgs {
     /// List only sessions in this state
     #[arg(long, value_name = "STATE", value_parser = states(false))]
