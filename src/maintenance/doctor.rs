@@ -38,9 +38,7 @@ pub struct DoctorReport {
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Files that do not use the new ids of a merge yet.
-    pub unfinished: Vec<String>,
-    /// Files that were updated to the new ids.
+    /// Guardrail files that are written now.
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files; they are never opened.
     pub irregular: Vec<String>,
@@ -73,16 +71,13 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
-    let (mut finished, mut left) = (Vec::new(), Vec::new());
+    let mut finished = Vec::new();
     if repair {
-        let done = merge::finish(workspace)?;
-        finished = done.changed;
-        left = done.left;
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
         workspace.writer()?.separate_ids()?;
-        finished.extend(finish_all_guardrails(workspace)?);
+        finished = finish_all_guardrails(workspace)?;
     }
     let mut problems = Vec::new();
     for kind in Kind::ALL {
@@ -91,8 +86,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     problems.extend(workspace.store.inspect_execution_logs()?);
     let dangling = dangling(&workspace.store)?;
     let conflicts = merge::open_conflicts(&workspace.store)?;
-    let mut unfinished = merge::unfinished(&workspace.store)?;
-    unfinished.append(&mut left);
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
     let irregular = irregular(workspace);
@@ -107,7 +100,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         healthy: problems.iter().all(harmless)
             && dangling.is_empty()
             && conflicts.is_empty()
-            && unfinished.is_empty()
             && irregular.is_empty()
             && guardrails.is_empty(),
         problems,
@@ -117,7 +109,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         repaired,
         guardrails,
         conflicts,
-        unfinished,
         finished,
         irregular,
         doubtful,

@@ -143,10 +143,6 @@ impl Report for DoctorReport {
             let line = format!("{id}: two branches set `{field}` to different values");
             page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
         }
-        for path in &self.unfinished {
-            let line = format!("{path}: contains outdated record ids from before the last merge");
-            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
-        }
         for path in &self.finished {
             page.styled(&[(Style::Good, "finished "), (Style::Plain, path)]);
         }
@@ -170,8 +166,7 @@ impl Report for DoctorReport {
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
-        } else if !self.unfinished.is_empty()
-            || !self.guardrails.is_empty()
+        } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {
             // All other problems need a person.

@@ -63,9 +63,6 @@ impl Role {
     }
 }
 
-/// State of a merge that is not complete.
-pub const PENDING: &str = "merge.json";
-
 /// Files with fixed names, in the order of an export.
 const NAMED: &[(&str, Role)] = &[
     (tombstones::FILE, Role::Tombstones),
@@ -77,7 +74,6 @@ const NAMED: &[(&str, Role)] = &[
     (REMOTE, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),
-    (PENDING, Role::Copies),
     ("config.toml", Role::Settings),
     ("prompts", Role::Settings),
     (".gitignore", Role::Settings),
