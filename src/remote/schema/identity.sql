@@ -67,11 +67,26 @@ end
 $$;
 
 -- Which user a login role is. Only the administrator writes it.
+--
+-- A login is a role, and not only its name: a role of that name that was made later is another one, and
+-- nobody. After a database was restored on another server: update memctl.logins set role_name = role_name.
 create table memctl.logins (
   role_name name primary key,
   user_id uuid not null references auth.users (id) on delete cascade,
-  created_at timestamptz not null default now()
+  created_at timestamptz not null default now(),
+  role_oid oid
 );
+create function memctl.bind_login() returns trigger
+language plpgsql
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  new.role_oid := to_regrole(quote_ident(new.role_name));
+  return new;
+end
+$$;
+create trigger memctl_bind_login before insert or update on memctl.logins
+  for each row execute function memctl.bind_login();
 
 -- The session roles that verify tokens before they pass the claims on. Whoever holds a database
 -- password can write any setting, so `request.jwt.claims` counts for these and for nobody else. On
@@ -146,7 +161,8 @@ begin
   if current_setting('memctl.probe', true) = 'on' then
     return '00000000-0000-4000-8000-000000000000';
   end if;
-  select l.user_id into found_id from memctl.logins l where l.role_name = session_user;
+  select l.user_id into found_id from memctl.logins l
+    where l.role_name = session_user and l.role_oid = to_regrole(quote_ident(session_user));
   if found_id is not null then
     return found_id;
   end if;
@@ -164,18 +180,25 @@ $$;
 
 -- Which copy of a workspace shares under its name. Two copies under one name would each take what the
 -- other has for removed.
+--
+-- Names are checked by their characters and length. A regular expression that counts to 63 has a state for
+-- each number, and PostgreSQL builds the states anew for each row: half of what it took to write one.
 create table memctl.origins (
   user_id uuid not null default memctl.current_user_id() references auth.users (id) on delete cascade,
-  origin text not null check (origin ~ '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$'),
+  origin text not null check (origin ~ '^[A-Za-z0-9][A-Za-z0-9._-]*$' and length(origin) <= 64),
   replica text not null check (replica ~ '^[A-Za-z0-9._-]{1,64}$'),
   claimed_at timestamptz not null default now(),
+  -- The key under which a memory that lies here hashes what was removed; every copy needs the same. Null
+  -- where a workspace only shares what lies in its own files.
+  tombstone_key text check (length(tombstone_key) between 16 and 200),
   primary key (user_id, origin)
 );
 alter table memctl.origins enable row level security, force row level security;
 create policy "users keep their own" on memctl.origins
   using (user_id = (select memctl.current_user_id()))
   with check (user_id = (select memctl.current_user_id()));
-grant select, insert on memctl.origins to memctl_user;
+-- The lock of the row is the turn of a writer. It takes the right to change something of it.
+grant select, insert, update (tombstone_key, claimed_at) on memctl.origins to memctl_user;
 
 -- Whether the caller has a role; of others nothing is told.
 create function memctl.has_role(_user_id uuid, _role text) returns boolean
@@ -230,5 +253,94 @@ begin
     revoke all on function auth.uid() from public;
     grant execute on function auth.uid() to memctl_user;
   end if;
+end
+$$;
+
+-- Users for whom a holder may write rows: the name in the tokens (`sub`), and the user in the database.
+create table memctl.hosted_users (
+  host_id uuid not null references auth.users (id) on delete cascade,
+  sub text not null check (length(sub) between 1 and 200),
+  user_id uuid not null references auth.users (id) on delete cascade,
+  created_at timestamptz not null default now(),
+  primary key (host_id, sub)
+);
+create index on memctl.hosted_users (user_id, host_id);
+alter table memctl.hosted_users enable row level security, force row level security;
+create policy "the administrator keeps it" on memctl.hosted_users to current_user using (true) with check (true);
+create policy "holders are looked up" on memctl.hosted_users for select to memctl_definer using (true);
+create policy "holders get users" on memctl.hosted_users for insert to memctl_definer with check (true);
+create policy "holders and users know of each other" on memctl.hosted_users for select
+  using (host_id = (select memctl.current_user_id()) or user_id = (select memctl.current_user_id()));
+revoke all on memctl.hosted_users from public;
+grant select, insert on memctl.hosted_users to memctl_definer;
+
+-- A new user of a token needs a row in `auth.users`. Where that table is Supabase's, an administrator may have no
+-- right to grant this; users that exist already are found all the same.
+do $$
+begin
+  grant usage on schema auth to memctl_definer;
+  grant insert (id) on auth.users to memctl_definer;
+  if (select relrowsecurity from pg_catalog.pg_class where oid = 'auth.users'::regclass) then
+    create policy "holders add users" on auth.users for insert to memctl_definer with check (true);
+  end if;
+exception when insufficient_privilege then
+  raise notice 'new users cannot be added to auth.users by servers';
+end
+$$;
+
+-- Whether the caller holds rows of a user. Volatile, so that it sees a user that the same statement has made.
+create function memctl.hosts(_user_id uuid) returns boolean
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from memctl.hosted_users h
+    where h.user_id = _user_id and h.host_id = memctl.current_user_id())
+$$;
+
+-- The user of a name in the caller's tokens, made at its first use; null for no name.
+--
+-- Such a user is new, and nobody's but the caller's: a name alone must not give access to the rows of somebody who
+-- exists already. Only a login in `memctl.token_roles`, which the administrator trusts to verify tokens, may name
+-- an existing user by id.
+create function memctl.host_user(sub text) returns uuid
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  me uuid := memctl.current_user_id();
+  found_id uuid;
+begin
+  if me is null or coalesce(host_user.sub, '') = '' then
+    return null;
+  end if;
+  select h.user_id into found_id from memctl.hosted_users h where h.host_id = me and h.sub = host_user.sub;
+  if found_id is not null then
+    return found_id;
+  end if;
+  if host_user.sub ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then
+    if host_user.sub::uuid = me then
+      return me;
+    end if;
+    if exists (select from memctl.token_roles t where t.role_name = session_user) then
+      begin
+        insert into memctl.hosted_users (host_id, sub, user_id) values (me, host_user.sub, host_user.sub::uuid);
+        return host_user.sub::uuid;
+      exception when foreign_key_violation then
+        -- No user has this id.
+        null;
+      end;
+    end if;
+  end if;
+  found_id := gen_random_uuid();
+  begin
+    insert into auth.users (id) values (found_id);
+    insert into memctl.hosted_users (host_id, sub, user_id) values (me, host_user.sub, found_id);
+  exception when unique_violation then
+    -- Another session was first.
+    select h.user_id into strict found_id
+      from memctl.hosted_users h where h.host_id = me and h.sub = host_user.sub;
+  end;
+  return found_id;
 end
 $$;

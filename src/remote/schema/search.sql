@@ -1,18 +1,7 @@
--- Clients of the source documents: they name no embedding model, and their edge functions come with the key
--- of `service_role`.
+-- Search, with the seeds' signatures.
 
--- The model of a user's own vectors, as the last `sync` or `remote join` stored them.
-create table memctl.embedders (
-  user_id uuid primary key default memctl.current_user_id() references auth.users (id) on delete cascade,
-  model text not null
-);
-alter table memctl.embedders enable row level security, force row level security;
-create policy "users keep their own" on memctl.embedders
-  using (user_id = (select memctl.current_user_id()))
-  with check (user_id = (select memctl.current_user_id()));
-
--- Models whose vectors a search compares: the one that the setting names; without it, vectors that name none
--- and those of the user's own model.
+-- Models whose vectors a search compares: the one that the setting names; without it, vectors that name none,
+-- those of the user's own model, and those of the models of servers that hold the user's rows.
 create function memctl.searched_models(me uuid) returns text[]
 language sql stable security invoker
 set search_path = pg_catalog, pg_temp
@@ -21,8 +10,43 @@ as $$
     when coalesce(current_setting('memctl.embedding_model', true), '') <> ''
       then array[current_setting('memctl.embedding_model', true)]
     else array[''] || array(
-      select e.model from memctl.embedders e where e.user_id = me)
+      select e.model from memctl.embedders e
+      where e.user_id = me or exists (
+        select from memctl.hosted_users h where h.host_id = e.user_id and h.user_id = me))
   end
+$$;
+
+-- The ids of the caller's procedures that hold a word of the query, best first.
+--
+-- This runs with the rights of memctl_definer for one reason: under row-level security PostgreSQL
+-- cannot use an index for an operator that is not leak-proof, and `@@` is none, so that as the caller
+-- it would read every row of the table. It takes no user, asks memctl.current_user_id() itself, and
+-- answers nothing but ids; the text is then read under the caller's own policies.
+--
+-- Any word will do, rare ones and those that stand together rank first. The seed's neighbour
+-- `websearch_to_tsquery` demands all words, and a rewritten, wordy query finds nothing by it.
+create function memctl.keyword_candidates(query_text text, candidates integer)
+returns table (id bigint, rank bigint)
+language sql stable security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  with words as (
+    -- Lexemes are text, not syntax: each is quoted as one.
+    select string_agg('''' || replace(replace(w.lexeme, '\', '\\'), '''', '''''') || '''', ' | ')::tsquery as query
+    from (
+      select lexeme from unnest(to_tsvector('pg_catalog.english', left(query_text, 20000)))
+      order by positions[1] limit 64
+    ) w
+  ), best as (
+    select m.id, ts_rank_cd(m.fts, words.query) as likeness
+    from public.context_eng_memories m, words
+    where m.fts @@ words.query
+      and m.user_id = (select memctl.current_user_id())
+      and m.deleted_at is null
+    order by likeness desc, m.id
+    limit candidates
+  )
+  select best.id, row_number() over (order by best.likeness desc, best.id) from best
 $$;
 
 -- The hybrid search over the rows of all users, for a caller that bypasses row security and is no user. The
@@ -83,8 +107,23 @@ as $$
   limit wanted
 $$;
 
--- Both searches as before, but for the models.
-create or replace function public.hybrid_search_context_eng_memories(
+-- Reciprocal rank fusion of the words and the meaning:
+--   full_text_weight / (rrf_k + keyword_rank) + semantic_weight / (rrf_k + semantic_rank)
+-- where a list that does not have a row gives it nothing.
+--
+-- The searches are plpgsql, because that plans with the numbers that are asked for (at every call, by
+-- `plan_cache_mode`): of a `limit` whose number it does not know the planner expects a tenth of the table,
+-- and then leaves the index alone. The user stands in a variable for the same reason: the planner then
+-- knows from its statistics how many rows are theirs.
+--
+-- The costs tell it what it does not know: that a distance reads 6 KB from elsewhere, and that a page of
+-- an index is as near as any other. Without them it sorts all rows of a user who owns half of the table;
+-- whoever owns a few thousand is searched exactly with them too.
+--
+-- Without statistics (see `hide_statistics`) the planner takes `deleted_at is null` and a comparison with the
+-- model for something that hardly a row fulfils, and then leaves the index alone. Of a `coalesce` it expects
+-- that half of the rows fulfil it.
+create function public.hybrid_search_context_eng_memories(
   query_text text,
   query_embedding @vector@.vector(1536),
   match_count integer,
@@ -147,7 +186,10 @@ begin
 end
 $$;
 
-create or replace function public.match_memory(
+-- The seed's ran with its owner's rights and believed the caller's `filter_user_id`, so that everybody
+-- could read everybody; and it failed in any case, because `memory_type` meant both the argument and
+-- the column. Here another user's id finds nothing, except for an administrator on record.
+create function public.match_memory(
   query_embedding @vector@.vector(1536),
   match_threshold double precision default 0.7,
   match_count integer default 5,
@@ -194,115 +236,54 @@ begin
 end
 $$;
 
--- A backend that writes for users takes the turn of each of them, before `memctl_stamp` takes the number:
--- numbers of changes become visible in their order.
-create function memctl.take_turn_of() returns trigger
-language plpgsql security definer
+-- The nearest memories that the caller holds for one user of its tokens, or for all of them. `match_memory` has those
+-- of the caller. Comparable vectors and the settings of the planner are as in `match_memory`.
+create function memctl.match_held_memory(
+  query_embedding @vector@.vector(1536),
+  match_count integer,
+  memory_type text,
+  sub text
+)
+returns table (id uuid, similarity double precision)
+language plpgsql stable security invoker
 set search_path = pg_catalog, pg_temp
+set hnsw.iterative_scan = 'relaxed_order'
+set hnsw.ef_search = 800
+set random_page_cost = 1.1
+set cpu_operator_cost = 0.1
+set plan_cache_mode = 'force_custom_plan'
 as $$
-begin
-  insert into memctl.clocks as c (user_id) values (new.user_id)
-    on conflict (user_id) do update set writes = c.writes + 1;
-  return new;
-end
-$$;
-do $$
+#variable_conflict use_column
 declare
-  name text;
+  me uuid := memctl.current_user_id();
+  person uuid;
+  wanted integer := least(greatest(coalesce(match_count, 5), 0), 1000);
+  models text[] := memctl.searched_models(me);
 begin
-  foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
-    'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
-  ] loop
-    execute format('create trigger memctl_first_turn before insert or update on public.%I for each row
-      when (current_user = ''service_role'' and new.user_id is not null)
-      execute function memctl.take_turn_of()', name);
-  end loop;
-end
-$$;
-
--- Lets Supabase's `service_role` read and write for all users. It counts only if it bypasses row security
--- already, which a superuser has decided. `memctl remote init` calls this again.
-create function memctl.admit_service_role() returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  name text;
-  is_super boolean := (select rolsuper from pg_roles where rolname = current_user);
-begin
-  if not exists (select from pg_roles where rolname = 'service_role' and rolbypassrls)
-    or has_function_privilege('service_role', 'memctl.hybrid_search_of_all(text, @vector@.vector, integer,
-      double precision, double precision, integer)', 'execute')
-  then
+  if match_held_memory.sub is not null then
+    select h.user_id into person from memctl.hosted_users h
+      where h.host_id = me and h.sub = match_held_memory.sub;
+    return query
+    select m.id, 1 - (m.embedding operator(@vector@.<=>) query_embedding)
+    from public.agent_memory m
+    where m.user_id = person and m.held_by = me and m.user_id <> me
+      and (match_held_memory.memory_type is null or m.memory_type = match_held_memory.memory_type)
+      and m.embedding is not null
+      and coalesce(m.deleted_at is null and m.embedding_model = any (models)
+        and (m.expires_at is null or m.expires_at > now()), false)
+    order by m.embedding operator(@vector@.<=>) query_embedding
+    limit wanted;
     return;
   end if;
-  if not is_super then
-    execute format('grant memctl_definer to %I', current_user);
-  end if;
-  grant usage on schema memctl to service_role;
-  grant usage on sequence memctl.changes to service_role;
-  grant select on memctl.embedders to service_role;
-  foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
-    'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
-  ] loop
-    execute format('grant select, insert, update, delete on public.%I to service_role', name);
-  end loop;
-  for name in
-    select p.oid::regprocedure::text from pg_proc p
-    where p.pronamespace = 'memctl'::regnamespace
-      and p.proname in ('current_user_id', 'searched_models', 'hybrid_search_of_all')
-      or p.pronamespace = 'public'::regnamespace
-      and p.proname in ('hybrid_search_context_eng_memories', 'match_memory')
-  loop
-    execute format('grant execute on function %s to service_role', name);
-  end loop;
-  -- The numbers of rows that `identity` or `serial` columns count.
-  for name in
-    select s.oid::regclass::text from pg_class s
-      join pg_depend d on d.objid = s.oid and d.deptype in ('a', 'i')
-      join pg_class t on t.oid = d.refobjid
-    where s.relkind = 'S' and t.relnamespace = 'public'::regnamespace and t.relname = 'context_eng_memories'
-  loop
-    execute format('grant usage on sequence %s to service_role', name);
-  end loop;
-  if not is_super then
-    execute format('revoke memctl_definer from %I', current_user);
-  end if;
+  return query
+  select m.id, 1 - (m.embedding operator(@vector@.<=>) query_embedding)
+  from public.agent_memory m
+  where m.held_by = me and m.user_id <> me
+    and (match_held_memory.memory_type is null or m.memory_type = match_held_memory.memory_type)
+    and m.embedding is not null
+    and coalesce(m.deleted_at is null and m.embedding_model = any (models)
+      and (m.expires_at is null or m.expires_at > now()), false)
+  order by m.embedding operator(@vector@.<=>) query_embedding
+  limit wanted;
 end
 $$;
-
-do $$
-declare
-  signature text;
-  who name;
-begin
-  if not (select rolsuper from pg_catalog.pg_roles where rolname = current_user) then
-    execute format('grant memctl_definer to %I', current_user);
-    grant create on schema memctl to memctl_definer;
-  end if;
-  foreach signature in array array[
-    'memctl.searched_models(uuid)', 'memctl.admit_service_role()', 'memctl.take_turn_of()',
-    'memctl.hybrid_search_of_all(text, @vector@.vector, integer, double precision, double precision, integer)'
-  ] loop
-    execute format('revoke all on function %s from public', signature);
-    for who in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop
-      execute format('revoke all on function %s from %I', signature, who);
-    end loop;
-  end loop;
-  for who in select rolname from pg_catalog.pg_roles where rolname in ('memctl_user', 'authenticated') loop
-    execute format('grant execute on function memctl.searched_models(uuid) to %I', who);
-    execute format('grant select, insert, update on memctl.embedders to %I', who);
-  end loop;
-  revoke all on memctl.embedders from public;
-  alter function memctl.take_turn_of() owner to memctl_definer;
-  if not (select rolsuper from pg_catalog.pg_roles where rolname = current_user) then
-    revoke create on schema memctl from memctl_definer;
-    execute format('revoke memctl_definer from %I', current_user);
-  end if;
-end
-$$;
-
-select memctl.hide_statistics();
-select memctl.admit_service_role();
