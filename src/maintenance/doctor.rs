@@ -11,7 +11,6 @@ use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
-use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
 use crate::hints::checks;
 use crate::lessons::evidence::doubts;
@@ -45,9 +44,6 @@ pub struct DoctorReport {
     /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
-    /// Rules whose condition nobody said. They work; a person decides if the condition goes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
     /// Offer to install the merge driver; filled in by the caller.
@@ -63,7 +59,6 @@ impl DoctorReport {
             && self.formats.newer().next().is_none()
             && self.skills.is_empty()
             && self.doubtful.is_empty()
-            && self.conditions.is_empty()
             && self.git.is_empty())
     }
 }
@@ -112,7 +107,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         finished,
         irregular,
         doubtful,
-        conditions: made_conditions(workspace)?,
         git: Vec::new(),
         git_offer: None,
     })

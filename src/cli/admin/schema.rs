@@ -55,7 +55,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
         &[
             of::<maintenance::DoctorReport>,
             of::<maintenance::SecretsReport>,
-            of::<maintenance::ConditionsReport>,
         ],
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
