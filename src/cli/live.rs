@@ -7,9 +7,9 @@ use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use console::Term;
-use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
-use ratatui::crossterm::terminal::{self, Clear, ClearType};
-use ratatui::crossterm::{execute, queue};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::terminal::{self, Clear, ClearType};
+use crossterm::{execute, queue};
 
 use crate::error::{self, UserError};
 
@@ -40,7 +40,7 @@ pub(super) fn redraw(
     let start = Instant::now();
     screen.look();
     restore_at_termination(|| leave(&mut Term::stdout()))?;
-    let full = FullScreen::enter(&mut terminal)?;
+    let full = FullScreen::enter(&terminal)?;
     follower.read_keys();
     let mut warnings = Vec::new();
     let code = loop {
@@ -70,28 +70,32 @@ pub(super) fn redraw(
 }
 
 /// Draws lines over the ones before. Clearing each line, not the screen, avoids flicker.
-fn draw(terminal: &mut Term, lines: &[std::borrow::Cow<'_, str>]) -> std::io::Result<()> {
+pub(super) fn draw<L: AsRef<str>>(terminal: &mut Term, lines: &[L]) -> std::io::Result<()> {
+    let (rows, _) = terminal.size();
     let mut frame = Vec::new();
-    queue!(frame, MoveTo(0, 0))?;
-    for line in lines {
-        frame.extend_from_slice(line.as_bytes());
-        queue!(frame, Clear(ClearType::UntilNewLine))?;
-        frame.extend_from_slice(b"\r\n");
+    for (row, line) in (0..rows).zip(lines) {
+        queue!(frame, MoveTo(0, row), Clear(ClearType::UntilNewLine))?;
+        frame.extend_from_slice(line.as_ref().as_bytes());
     }
-    queue!(frame, Clear(ClearType::FromCursorDown))?;
+    if let Some(below) = u16::try_from(lines.len())
+        .ok()
+        .filter(|below| *below < rows)
+    {
+        queue!(frame, MoveTo(0, below), Clear(ClearType::FromCursorDown))?;
+    }
     terminal.write_all(&frame)?;
     terminal.flush()
 }
 
 /// Alternate screen without a cursor, with keys that are not echoed; ends when dropped.
-struct FullScreen(Term);
+pub(super) struct FullScreen(Term);
 
 impl FullScreen {
-    fn enter(terminal: &mut Term) -> std::io::Result<Self> {
+    pub(super) fn enter(terminal: &Term) -> std::io::Result<Self> {
         let screen = Self(terminal.clone());
         // Without keys the screen still shows, and an interrupt ends it.
         drop(terminal::enable_raw_mode());
-        execute!(terminal, terminal::EnterAlternateScreen, Hide)?;
+        execute!(&screen.0, terminal::EnterAlternateScreen, Hide)?;
         Ok(screen)
     }
 }
@@ -102,7 +106,7 @@ impl Drop for FullScreen {
     }
 }
 
-fn leave(terminal: &mut Term) {
+pub(super) fn leave(terminal: &mut Term) {
     drop(execute!(terminal, Show, terminal::LeaveAlternateScreen));
     drop(terminal::disable_raw_mode());
 }

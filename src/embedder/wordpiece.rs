@@ -8,10 +8,9 @@
 use std::ops::Range;
 
 use hashbrown::HashTable;
-use icu_normalizer::DecomposingNormalizerBorrowed;
-use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
-use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use memchr::memchr_iter;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Maximum length of a known word, in characters.
@@ -27,8 +26,6 @@ pub(crate) struct WordPiece {
     begin: i32,
     /// Token after every text.
     end: i32,
-    categories: CodePointMapDataBorrowed<'static, GeneralCategory>,
-    decomposer: DecomposingNormalizerBorrowed<'static>,
 }
 
 impl WordPiece {
@@ -49,8 +46,6 @@ impl WordPiece {
             begin: pieces.number("[CLS]", false)?,
             end: pieces.number("[SEP]", false)?,
             pieces,
-            categories: CodePointMapData::new(),
-            decomposer: DecomposingNormalizerBorrowed::new_nfd(),
         })
     }
 
@@ -72,14 +67,14 @@ impl WordPiece {
 
     /// Encodes text without white space, which can still be several words.
     fn encode_chunk(&self, chunk: &str, room: usize, out: &mut Vec<i32>) {
-        let plain = self.plain(chunk);
+        let plain = plain(chunk);
         let mut word_start = 0;
         for (at, c) in plain.char_indices() {
             if out.len() >= room {
                 return;
             }
             // Ideographs and punctuation are separate words.
-            if is_ideograph(c) || self.is_punctuation(c) {
+            if is_ideograph(c) || is_punctuation(c) {
                 let end = at + c.len_utf8();
                 self.push_word(&plain[word_start..at], out);
                 self.push_word(&plain[at..end], out);
@@ -87,21 +82,6 @@ impl WordPiece {
             }
         }
         self.push_word(&plain[word_start..], out);
-    }
-
-    /// Text with spelling normalized for the model.
-    fn plain(&self, chunk: &str) -> String {
-        let kept = chunk.chars().filter(|c| !self.is_hidden(*c));
-        let mut plain: String = kept.collect();
-        if plain.is_ascii() {
-            plain.make_ascii_lowercase();
-            return plain;
-        }
-        let whole = self.decomposer.normalize(&plain);
-        let is_bare = |c: &char| self.categories.get(*c) != GeneralCategory::NonspacingMark;
-        // Lower-cases each letter alone, independent of its neighbours.
-        let letters = whole.chars().filter(is_bare);
-        letters.flat_map(char::to_lowercase).collect()
     }
 
     /// Splits a word greedily into the longest pieces, from its start.
@@ -132,27 +112,41 @@ impl WordPiece {
             }
         }
     }
+}
 
-    /// Returns true for removed characters: control, format, private use and replacement
-    /// characters.
-    fn is_hidden(&self, c: char) -> bool {
-        if c.is_ascii() {
-            return c.is_ascii_control();
-        }
-        let hidden = [
-            GeneralCategory::Control,
-            GeneralCategory::Format,
-            GeneralCategory::PrivateUse,
-        ];
-        c == '\u{fffd}' || hidden.contains(&self.categories.get(c))
+/// Text with spelling normalized for the model.
+fn plain(chunk: &str) -> String {
+    let shown = chunk.chars().filter(|c| !is_hidden(*c));
+    let mut plain: String = shown.collect();
+    if plain.is_ascii() {
+        plain.make_ascii_lowercase();
+        return plain;
     }
+    let is_bare = |c: &char| c.general_category() != GeneralCategory::NonspacingMark;
+    // Lower-cases each letter alone, independent of its neighbours.
+    let letters = plain.nfd().filter(is_bare);
+    letters.flat_map(char::to_lowercase).collect()
+}
 
-    fn is_punctuation(&self, c: char) -> bool {
-        if c.is_ascii() {
-            return c.is_ascii_punctuation();
-        }
-        GeneralCategoryGroup::Punctuation.contains(self.categories.get(c))
+/// Returns true for removed characters: control, format, private use and replacement
+/// characters.
+fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
     }
+    let hidden = [
+        GeneralCategory::Control,
+        GeneralCategory::Format,
+        GeneralCategory::PrivateUse,
+    ];
+    c == '\u{fffd}' || hidden.contains(&c.general_category())
+}
+
+fn is_punctuation(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_punctuation();
+    }
+    c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
 /// Lookup of pieces by spelling. It is built for every semantic search, so construction is cheap:
