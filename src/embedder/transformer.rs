@@ -50,8 +50,6 @@ pub struct Transformer {
     tokenizer: WordPiece,
     ids: NodeId,
     mask: NodeId,
-    /// Input for sentence numbers, which many models require.
-    types: Option<NodeId>,
     output: NodeId,
     max_tokens: usize,
     /// Threads for a single text: one per processor, shared by all users of the model.
@@ -84,7 +82,6 @@ impl Transformer {
         Ok(Self {
             ids: model.node_id("input_ids")?,
             mask: model.node_id("attention_mask")?,
-            types: model.find_node("token_type_ids"),
             output: *model.output_ids().first().ok_or(EmbedError::NoVector)?,
             model,
             tokenizer,
@@ -93,7 +90,8 @@ impl Transformer {
         })
     }
 
-    /// Embeds texts, in order. Tokens beyond the model's limit are ignored (256, about a page). A text without words gets a vector without particular meaning.
+    /// Embeds texts, in order. Tokens beyond the model's limit are ignored (256, about a page). A text
+    /// without words gets a vector without particular meaning.
     ///
     /// # Errors
     ///
@@ -112,14 +110,13 @@ impl Transformer {
     fn embed_one(&self, text: &str, options: &RunOptions) -> Result<Vector, EmbedError> {
         let tokens = self.tokenizer.encode(text, self.max_tokens);
         let shape = [1, tokens.len()];
-        let all = |number: i32| NdTensor::full(shape, number);
+        let all = NdTensor::full(shape, 1_i32);
         let tokens = NdTensor::from_data(shape, tokens);
-        let mut inputs = vec![(self.ids, tokens.into()), (self.mask, all(1).into())];
-        inputs.extend(self.types.map(|types| (types, all(0).into())));
+        let inputs = vec![(self.ids, tokens.into()), (self.mask, all.into())];
         let [output] = self
             .model
             .run_n(inputs, [self.output], Some(options.clone()))?;
-        let vector = mean(output).ok_or(EmbedError::NoVector)?;
+        let vector = vector(output).ok_or(EmbedError::NoVector)?;
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         Ok(vector
             .iter()
@@ -134,19 +131,8 @@ fn on_threads(threads: usize) -> RunOptions {
     options
 }
 
-/// Mean of the token vectors, of any length; `None` if the shape is unexpected. A sum has its
-/// direction, and normalization follows.
-fn mean(output: Value) -> Option<Vector> {
+/// Vector of any length from the model's output, which is pooled; `None` if the shape is unexpected.
+fn vector(output: Value) -> Option<Vector> {
     let output = output.into_tensor::<f32>()?;
-    let [1, tokens, width] = output.shape()[..] else {
-        return None;
-    };
-    if tokens == 0 || width == 0 {
-        return None;
-    }
-    let mut sum = vec![0.0; width];
-    for token in output.to_vec().chunks_exact(width) {
-        sum.iter_mut().zip(token).for_each(|(sum, x)| *sum += x);
-    }
-    Some(sum)
+    matches!(output.shape()[..], [1, width] if width > 0).then(|| output.to_vec())
 }

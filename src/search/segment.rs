@@ -253,7 +253,7 @@ pub(super) struct Postings<'a> {
     next: u32,
 }
 
-impl<'a> Postings<'a> {
+impl Postings<'_> {
     /// Number of documents that contain the term.
     pub(super) fn documents(&self) -> usize {
         self.left as usize

@@ -76,7 +76,7 @@ fn check(schema: &Value, root: &Value, value: &Value) -> Result<BTreeSet<String>
     };
     for (keyword, says) in keywords {
         match keyword.as_str() {
-            "$schema" | "$defs" | "title" | "description" | "default" | "format" => {}
+            "$schema" | "$defs" | "title" | "description" | "default" | "format" | "examples" => {}
             "$ref" => {
                 let path = says.as_str().unwrap().strip_prefix('#').unwrap();
                 named.extend(check(root.pointer(path).unwrap(), root, value)?);

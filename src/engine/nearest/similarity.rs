@@ -130,7 +130,7 @@ mod tests {
         assert!(pine > 0.4 && elm == 0.0 && ash == 0.0, "{pine} {elm} {ash}");
         assert!(weights.weight("pine", 1) > weights.weight("oak", 1));
         for case in &cases {
-            assert_eq!(weights.similarity(case, case), 1.0);
+            assert!(weights.similarity(case, case) > 0.999_999);
         }
     }
 }
