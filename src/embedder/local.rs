@@ -49,7 +49,7 @@ pub fn built_in(many_texts: bool) -> Result<Transformer, EmbedError> {
         max_tokens: MAX_TOKENS,
         many_texts,
     };
-    Transformer::load(parts, || {
+    Transformer::load(&parts, || {
         WordPiece::of_lines(VOCABULARY).ok_or(EmbedError::NoVector)
     })
 }

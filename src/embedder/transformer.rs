@@ -65,7 +65,7 @@ impl std::fmt::Debug for Transformer {
 impl Transformer {
     /// Loads a model and, in parallel, its tokenizer.
     pub(crate) fn load(
-        parts: Parts,
+        parts: &Parts,
         tokenizer: impl FnOnce() -> Result<WordPiece, EmbedError> + Send,
     ) -> Result<Self, EmbedError> {
         let (model, tokenizer) = thread::scope(|scope| {

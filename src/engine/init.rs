@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::{Directory, ProjectPath, named};
+use crate::platform::{Directory, ProjectPath};
 use crate::store::{Error as StoreError, Scoped};
 
 use crate::workspace::Error;

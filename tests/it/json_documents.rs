@@ -224,7 +224,6 @@ const FOUND: &Documents = &[
         &["memory", "resolve", "REFL-001", "--theirs"],
     ),
     ("doctor-secrets", &["doctor", "--secrets"]),
-    ("merge-driver", &["merge-driver", "--install"]),
     ("memory-prune", &["memory", "prune"]),
     ("trust-dry-run", &["trust", "--dry-run"]),
     ("trust", &["trust"]),
