@@ -30,8 +30,12 @@ pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
         return Outcome::Void;
     }
     // The host refused the call, whatever its flag says.
-    if step.output.trim_start().starts_with("<tool_use_error>") || echoes_a_failure(step) {
+    if step.output.trim_start().starts_with("<tool_use_error>") {
         return Outcome::Failed;
+    }
+    // The agent reads the code itself: neither a failure nor a success is certain.
+    if step.is_error != Some(true) && echoes_a_failure(step) {
+        return Outcome::Void;
     }
     // If the host sets a flag, the command itself printed this text.
     let code = match step.is_error {
@@ -138,7 +142,11 @@ fn echoes_a_failure(step: &Step) -> bool {
             is_echo && last.words.iter().any(|word| word.contains("$?"))
         })
     });
-    let last = step.output.lines().rev().find(|line| !line.trim().is_empty());
+    let last = step
+        .output
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty());
     let digits = last.map_or("", |line| {
         let line = line.trim_end();
         let start = line.rfind(|c: char| !c.is_ascii_digit());

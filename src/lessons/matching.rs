@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::guard;
 use crate::hints::failure::{ErrorLine, Failure};
 use crate::hints::hint::Hint;
-use crate::hints::likeness::{key_words, similarity, weight};
+use crate::hints::likeness::{key_words, same_program, similarity, telling_words, weight};
 use crate::learn::error_key::{normalised, quoted_names};
 use crate::learn::people::without_people;
 use crate::learn::shell::commands;
@@ -38,6 +38,8 @@ const WORDS: usize = 4_000;
 const LINES: usize = 3;
 /// Minimum similarity of an error that an agent recorded.
 const SIMILAR: f64 = 0.55;
+/// Minimum number of specific words of an error that a call of another program may have.
+const TELLING: usize = 3;
 /// Minimum length of a phrase that decides alone, in characters.
 const PHRASE: usize = 12;
 
@@ -226,6 +228,13 @@ impl View<'_> {
         if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
             return None;
         }
+        // Few words are an error of many programs.
+        let is_other = !self.code.is_empty()
+            && !pattern.failing_code.is_empty()
+            && !same_program(&pattern.failing_code, &self.code);
+        if is_other && telling_words(&line.key) < TELLING {
+            return None;
+        }
         let why = if is_same {
             "same error"
         } else {
@@ -383,7 +392,7 @@ pub(crate) fn before_call(
                 && runs(code, &applies.commands)
                 && procedure.is_of(&|name| project == Some(name))
                 && !told.contains(&procedure.procedure_id)
-                && !evidence::is_followed(code, &procedure.lesson);
+                && !evidence::is_followed(code, &evidence::advice(&procedure));
             if !is_meant {
                 return None;
             }

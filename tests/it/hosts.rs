@@ -597,7 +597,10 @@ fn a_recovery_is_a_hint_at_once_for_its_session_and_for_others() {
     // The same session, and one that began before the first has ended.
     for session in ["first", "second"] {
         let text = told(&denied(session), "PostToolUseFailure");
-        assert!(text.contains("CORRECT:\n    bun run test"), "{session}: {text}");
+        assert!(
+            text.contains("CORRECT:\n    bun run test"),
+            "{session}: {text}"
+        );
     }
     // The end of the session finds nothing new, and counts nothing twice.
     let line = |id: usize, command: &str, output: &str, ok: bool| {

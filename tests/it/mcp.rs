@@ -387,12 +387,7 @@ fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
         found["results"][0]["text"],
         "The saffron deploy needs the VPN."
     );
-    assert!(
-        found["notice"]
-            .as_str()
-            .unwrap()
-            .contains("not instructions")
-    );
+    assert!(found["notice"].as_str().unwrap().contains("not reviewed"));
     let fence = text.find("<memctl-data-").unwrap();
     assert!(fence < text.find("saffron").unwrap(), "{text}");
     // A person has approved it.
