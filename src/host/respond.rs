@@ -203,6 +203,7 @@ mod tests {
                     Trust::Observed
                 },
                 why: String::new(),
+                advice: Vec::new(),
             });
         proptest::collection::vec(hint, 0..4)
     }
@@ -244,6 +245,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");

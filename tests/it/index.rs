@@ -407,8 +407,8 @@ fn filters_leave_only_what_they_name() {
     workspace.write(".agentura/memories.json", memories.to_string());
     workspace.write(
         ".agentura/procedural_memory.json",
-        json!({"entries": [{"procedure_id": "PROC-001", "created_at": new, "error_key": "logo colour green",
-            "failing_code": "a", "working_code": "b"}]})
+        json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": new, "error_key": "logo colour green",
+            "failing_code": "a", "working_code": "b"})]})
         .to_string(),
     );
     let check = |args: &[&str], expected: &[&str]| {
