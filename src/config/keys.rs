@@ -185,6 +185,11 @@ pub(super) const KEYS: &[Key] = &[
         "propose rules from people's messages to agents; none acts before approval",
     ),
     Key::open(
+        "learning.ask",
+        "stop",
+        "when an agent is asked what its session found out: `stop`, `recovery` or `off`",
+    ),
+    Key::open(
         "tests.export",
         "false",
         "also write the tests of corrections for DeepEval and Promptfoo",

@@ -3,17 +3,19 @@
 //! Claude Code has one status line. One of the user is never replaced, so there is nothing to restore: the
 //! removal takes out the inserted piece and keeps every other byte.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::platform::named;
 use crate::store;
 
-use super::install::{Error, LONGEST, create_dir, digest, read, real_path, replace};
+use super::install::{Error, read, real_path, replace};
 use super::jsonc::{self, Node};
+use super::settings_piece::{is_blank, keep, kept, parse, state_of, without, write};
 
+/// Name of the directory with the stored pieces.
+const STATE: &str = "statusline";
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.
 const CALL: &str = " statusline";
@@ -27,13 +29,6 @@ pub enum StatusLine {
     Other,
     /// None.
     Absent,
-}
-
-/// Stored state of an installation.
-#[derive(Debug, Serialize, Deserialize)]
-struct Added {
-    path: PathBuf,
-    piece: String,
 }
 
 /// Returns the status line that is set.
@@ -70,29 +65,24 @@ pub fn set_status_line(
         let what = "a form that cannot be extended".to_owned();
         return Err(Error::Shape { path, what });
     }
-    let added = Added {
-        path: path.clone(),
-        piece: insertion.text,
-    };
-    if let Some(state) = state_of(state_dir, &path) {
-        create_parent(&state)?;
-        let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-        replace(&state, &json)?;
-    }
-    create_parent(&path)?;
-    replace(&path, &text)?;
+    keep(
+        state_of(state_dir, STATE, &path).as_deref(),
+        &path,
+        insertion.text,
+    )?;
+    write(&path, &text)?;
     Ok(StatusLine::Absent)
 }
 
 /// Removes the status line of this program. Returns `true` if there was one.
 pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
     let path = real_path(settings)?;
-    let state = state_of(state_dir, &path);
+    let state = state_of(state_dir, STATE, &path);
     let text = read(&path)?.unwrap_or_default();
     let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
     if is_own {
-        let known = state.as_deref().and_then(|state| known(state, &path));
-        let by_piece = known.and_then(|added| without_piece(&path, &text, &added.piece));
+        let known = state.as_deref().and_then(|state| kept(state, &path));
+        let by_piece = known.and_then(|piece| without_piece(&path, &text, &piece));
         let text = match by_piece {
             Some(text) => text,
             None => without_member(&path, text)?,
@@ -107,10 +97,7 @@ pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<b
 
 /// Returns the text without the inserted piece, if it is there once and the rest is valid.
 fn without_piece(path: &Path, text: &str, piece: &str) -> Option<String> {
-    let mut places = text.match_indices(piece);
-    let (at, _) = places.next().filter(|_| places.next().is_none())?;
-    let mut text = text.to_owned();
-    text.replace_range(at..at + piece.len(), "");
+    let text = without(text, piece)?;
     let root = parse(path, &text).ok()?;
     (find(&root) == StatusLine::Absent).then_some(text)
 }
@@ -140,42 +127,6 @@ fn find(root: &Node) -> StatusLine {
         }
         _ => StatusLine::Other,
     }
-}
-
-fn parse(path: &Path, text: &str) -> Result<Node, Error> {
-    let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
-        path: path.to_owned(),
-        line: fault.line,
-        reason: fault.reason,
-    })?;
-    if root.members().is_none() {
-        return Err(Error::Shape {
-            path: path.to_owned(),
-            what: "a value that is not an object".to_owned(),
-        });
-    }
-    Ok(root)
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-        .is_empty()
-}
-
-fn state_of(state_dir: Option<&Path>, path: &Path) -> Option<PathBuf> {
-    let name = digest(&path.to_string_lossy());
-    let directory = state_dir?.join("statusline");
-    Some(directory.join(format!("{}.json", &name[..24])))
-}
-
-fn known(state: &Path, path: &Path) -> Option<Added> {
-    let text = named::read(state, LONGEST).ok()?;
-    let added: Added = serde_json::from_slice(&text).ok()?;
-    (added.path == path).then_some(added)
-}
-
-fn create_parent(path: &Path) -> Result<(), Error> {
-    Ok(path.parent().map_or(Ok(()), create_dir)?)
 }
 
 #[cfg(test)]

@@ -72,7 +72,15 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("hooks uninstall", &[of::<host::InstallReport>]),
     ("index", &[of::<engine::IndexReport>]),
     ("init", &[of::<engine::InitReport>]),
-    ("learn", &[of::<learn::LearnReport>]),
+    ("lesson add", &[of::<crate::lessons::StoredLesson>]),
+    ("lesson list", &[of::<learning::lesson::LessonList>]),
+    (
+        "learn",
+        &[
+            of::<learning::learn::SessionsLearned>,
+            of::<crate::lessons::TidyReport>,
+        ],
+    ),
     ("man", &[of::<Verbatim>]),
     ("mcp install", &[of::<host::RegisterReport>]),
     ("mcp status", &[of::<mcp::Registered>]),

@@ -24,10 +24,13 @@ use crate::host::{EventKind, Host, respond};
 use crate::learning::at_once::hear_at_once;
 use crate::learning::chat::proposes_rule;
 use crate::learning::{self, LearnOptions};
+use crate::lessons::carries_lessons;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::Records;
+
+use super::hook_lessons::LessonEvent;
 
 /// Time from start to answer. Leaves room for the start of the process within the promised 500 ms.
 const DEADLINE: Duration = Duration::from_millis(400);
@@ -114,6 +117,7 @@ fn answer(
             | EventKind::SessionStart
             | EventKind::SessionEnd
             | EventKind::Prompt
+            | EventKind::Stop
     );
     // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells
@@ -162,10 +166,44 @@ fn answer(
         }
         return None;
     }
+    let lessons = LessonEvent {
+        environment: &environment,
+        places: &places,
+        host,
+        store: &store,
+        event: &event,
+    };
+    if event.kind == EventKind::Stop {
+        let config = config.as_ref().filter(|_| !read_only)?;
+        if !carries_lessons(&event.output) {
+            return lessons.at_stop(config);
+        }
+        // New records go to the primary.
+        session_ends();
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let lessons = LessonEvent {
+            environment: &environment,
+            places: &places,
+            host,
+            store: &store,
+            event: &event,
+        };
+        return lessons.at_stop(config);
+    }
     let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
     if read_only {
         return answer;
+    }
+    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
+        lessons.keep();
+    }
+    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
+        let config = Config::load(&environment, &places.memory, &[]).ok()?;
+        return lessons.at_recovery(&config);
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         session_ends();
