@@ -19,6 +19,8 @@ use super::session_calls::{SessionCall, SessionCalls};
 const DETOUR: usize = 3;
 /// Number of calls that are looked back at.
 const BACK: usize = 12;
+/// Number of calls in which another form follows its failure.
+const SOON: usize = 8;
 /// Minimum length of a telling word.
 const TELLING: usize = 4;
 
@@ -36,9 +38,13 @@ pub(crate) struct FoundOut {
 /// Finds what a session found out, in the order of its calls.
 pub(crate) fn found_out(session: &SessionCalls) -> Vec<FoundOut> {
     let mut all = recoveries(session);
-    for detour in detours(&session.calls) {
-        if all.iter().all(|known| known.worked != detour.worked) {
-            all.push(detour);
+    let others = other_forms(&session.calls);
+    for found in others.into_iter().chain(detours(&session.calls)) {
+        let is_same = |known: &FoundOut| {
+            known.worked == found.worked || known.failed.is_some() && known.failed == found.failed
+        };
+        if !all.iter().any(is_same) {
+            all.push(found);
         }
     }
     all.sort_by_key(|found| found.worked);
@@ -59,6 +65,41 @@ fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
         })
     });
     found.collect()
+}
+
+/// Failures after which the same program soon worked with something new: an option, a path, a variable.
+/// An edit in between makes it a repair.
+fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
+    let mut all = Vec::new();
+    for (at, failed) in calls.iter().enumerate().filter(|(_, call)| call.failed) {
+        let Some((command, work)) = failed.command().and_then(|c| Some((c, Work::of(c)?))) else {
+            continue;
+        };
+        let after = calls.iter().enumerate().skip(at + 1).take(SOON);
+        let unedited = after.take_while(|(_, call)| call.command().is_some() || looks(call));
+        let worked = unedited.filter(|(_, call)| !call.failed).find(|(_, call)| {
+            let other = call.command().and_then(Work::of);
+            other.is_some_and(|other| {
+                let is_new = |word: &String| !command.contains(word.as_str());
+                is_alike(&work.name, &other.name) && other.telling.iter().any(is_new)
+            })
+        });
+        if let Some((worked, _)) = worked {
+            all.push(FoundOut {
+                failed: Some(at),
+                worked,
+                effort: worked - at,
+            });
+        }
+    }
+    all
+}
+
+/// Returns `true` if one name of programs is the other, or its beginning.
+fn is_alike(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {

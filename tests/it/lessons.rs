@@ -399,11 +399,12 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
         json!({"contains": ["1 FAILED bash: tools/build web", "PERSON: build the web bundle"]});
     let line = json!({"when": when, "reply": lessons, "cost_usd": 0.01});
     workspace.write("model.jsonl", format!("{line}\n"));
-    let args = ["learn", "past", "--model", "scripted:model.jsonl", "--json"];
+    let args = ["learn", "past", "--model", "scripted:model.jsonl"];
+    let run = || workspace.run(&[&args[..], &["--json"]].concat());
     let dry = workspace.json_of(&[&args[..], &["--dry-run"]].concat());
     assert_eq!(dry["lessons"]["questions"].as_array().unwrap().len(), 1);
     assert_eq!(procedures(&workspace), [Value::Null; 0]);
-    let ran = workspace.run(&args);
+    let ran = run();
     assert!(
         ran.stderr
             .contains("calling `scripted/model`: 1 call about 1 session"),
@@ -428,7 +429,7 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
         "model.jsonl",
         "{\"when\": {\"contains\": [\"nobody says this\"]}, \"reply\": {\"lessons\": []}}\n",
     );
-    let failed = workspace.run(&args);
+    let failed = run();
     assert_eq!(
         failed.document()["lessons"]["failed_calls"],
         1,

@@ -20,7 +20,7 @@ use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
-use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
+use crate::{engine, exchange, hints, host, maintenance, merge, remote, review};
 use crate::{serve as server, sessions};
 
 use super::{config, merge_driver, trust};

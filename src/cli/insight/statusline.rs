@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn the_line_has_what_there_is() {
-        let check = |[told, helped, waiting]: [usize; 3], has_session, expected: &str| {
+        let check = |[told, helped, waiting]: [usize; 3], has_session: bool, expected: &str| {
             let counts = SessionCounts {
                 told,
                 helped,

@@ -31,7 +31,12 @@ pub(super) fn ask_for(
     project: Option<String>,
     report: &mut SetupReport,
 ) -> Result<(), UserError> {
-    let model = report.model.as_ref().map(|offer| offer.model.clone());
+    // Who has just refused the agent as a model is not asked again.
+    let model = match &report.model {
+        Some(offer) if offer.set => Some(offer.model.clone()),
+        Some(_) => return Ok(()),
+        None => None,
+    };
     let workspace = context.workspace(model.as_deref())?;
     let options = PastOptions {
         paths,

@@ -210,6 +210,8 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
         "hooks" => "install the hooks",
         "mcp" => "install the MCP server",
         "status line" => "show a status line",
+        "allow tool" => "allow the tool that records lessons",
+        "remove allowed tool" => "no longer allow the tool that records lessons",
         "remove status line" => "remove the status line",
         "remove hooks" => "remove the hooks",
         "remove mcp" => "remove the MCP server",
