@@ -11,6 +11,9 @@ use crate::learn::shell_command::{AROUND, wrapped};
 
 use super::session_calls::SessionCall;
 
+/// Maximum length of a name between `<` and `>`, in bytes.
+const LONGEST_NAME: usize = 48;
+
 /// A call with its simple commands.
 #[derive(Debug)]
 pub(crate) struct PeeledCall<'a> {
@@ -73,11 +76,39 @@ pub(crate) fn names_program(written: &str, calls: &[PeeledCall<'_>]) -> bool {
 /// modules or programs is peeled too.
 fn simples(line: &str) -> Vec<Vec<String>> {
     let mut all = Vec::new();
-    for Simple { words, .. } in commands(line) {
+    for Simple { words, .. } in commands(&without_angles(line)) {
         all.extend(wrapped(&words));
         all.push(words);
     }
     all
+}
+
+/// Replaces each `<name>` by `…`: a shell would read it as redirections.
+fn without_angles(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('<') {
+        let inner = &rest[at + 1..];
+        let end = inner.find('>').filter(|end| {
+            let name = &inner[..*end];
+            !name.is_empty()
+                && name.len() <= LONGEST_NAME
+                && !name.contains(['<', '|', ';', '&', '(', '\n'])
+                && !name.starts_with([' ', '/', '.'])
+        });
+        plain.push_str(&rest[..at]);
+        match end {
+            Some(end) => {
+                plain.push('…');
+                rest = &inner[end + 1..];
+            }
+            None => {
+                plain.push('<');
+                rest = inner;
+            }
+        }
+    }
+    plain + rest
 }
 
 fn is_around(words: &[String]) -> bool {
@@ -190,6 +221,7 @@ fn pieces(word: &str) -> Option<Vec<String>> {
 
 /// Returns `true` if each assignment of the written command stands in a call.
 fn assignments_occur(written: &str, calls: &[PeeledCall<'_>]) -> bool {
+    let written = without_angles(written);
     let words = written.split_whitespace();
     let mut assignments = words.filter(|word| {
         word.split_once('=').is_some_and(|(name, _)| {
@@ -245,7 +277,7 @@ mod tests {
             Occurrence::Worked,
         );
         check("bin/py -m pytest", Occurrence::Worked);
-        check("pytest", Occurrence::Worked);
+        check("pytest", Occurrence::Failed);
         check("python3 -m pytest", Occurrence::Failed);
         check("PYTHONPATH=lib bin/py -m pytest", Occurrence::Nowhere);
         check("bin/py -m pytest --fast", Occurrence::Nowhere);

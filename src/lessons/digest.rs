@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_long_session_stays_within_the_budget_and_says_what_is_missing() {
         let mut items = vec![call("make first", "done", false)];
-        for at in 0..600 {
+        for at in 0..2_000 {
             items.push(call(
                 &format!("cat src/file{at}.rs"),
                 &"x ".repeat(300),

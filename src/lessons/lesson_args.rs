@@ -9,24 +9,24 @@ use crate::model::LessonScope;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LessonArgs {
-    /// One imperative line of at most 240 characters, with the exact command
+    /// One imperative line, at most 240 characters, with the exact command
     pub lesson: String,
-    /// Phrases of an error by which it is told
+    /// Phrases of the error it is for
     pub errors: Vec<String>,
-    /// Beginnings of the command by which it is told
+    /// Beginnings of the commands it is for
     pub commands: Vec<String>,
     /// Phrases that rule it out
     pub not: Vec<String>,
-    /// `project`, or `everywhere` with this tool
+    /// Where it is true
     #[schemars(extend("enum" = ["project", "everywhere"]))]
     pub scope: LessonScope,
-    /// Files of the project that it was read from
+    /// Files it was read from
     pub files: Vec<String>,
-    /// Id of a lesson that says the same
+    /// Id of one that says the same
     pub same: Option<String>,
-    /// Id of a lesson that it replaces
+    /// Id of one that is outdated
     pub replaces: Option<String>,
-    /// Session that showed it, as the question named it
+    /// Session, as the question named it
     pub session: Option<String>,
 }
 

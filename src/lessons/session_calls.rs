@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_long_output_keeps_its_ends_and_its_errors() {
-        let noise = "compiling a module\n".repeat(400);
+        let noise = "compiling a module\n".repeat(150);
         let output = format!("first\n{noise}error: no such profile `std`\n{noise}last");
         let call = SessionCall::new(Some("Bash"), "build", &output, true);
         assert!(call.output.starts_with("first"));

@@ -9,6 +9,12 @@ use crate::workspace::{Ran, Workspace};
 
 const SESSION: &str = "5f9d1f6c-9d3c-4a50-9f6b-0d5a1a3c2b10";
 
+fn initialised() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace
+}
+
 /// An event of Claude Code 2.1.329, with the fields that it sends.
 fn event(workspace: &Workspace, name: &str, more: Value) -> String {
     let mut event = json!({"session_id": SESSION, "transcript_path": "/nowhere.jsonl",
@@ -87,7 +93,7 @@ fn procedures(workspace: &Workspace) -> Vec<Value> {
 
 #[test]
 fn an_agent_is_asked_once_and_its_lines_are_stored() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     building(&workspace);
     let question = reason(&stop(&workspace, false, "Built."));
     for part in [
@@ -150,7 +156,7 @@ fn an_agent_is_asked_once_and_its_lines_are_stored() {
 
 #[test]
 fn nothing_found_out_is_not_asked_about() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     worked(&workspace, "ls", "src");
     worked(&workspace, "cargo test", "ok");
     assert_eq!(stop(&workspace, false, "Done.").stdout, "");
@@ -189,7 +195,7 @@ fn nothing_found_out_is_not_asked_about() {
 #[test]
 fn a_switch_and_read_only_hooks_ask_nothing() {
     for (name, value) in [("off", "off"), ("read-only", "stop")] {
-        let mut workspace = Workspace::sample();
+        let mut workspace = initialised();
         workspace.set("MEMCTL_LEARNING_ASK", value);
         building(&workspace);
         let event = event(
@@ -208,7 +214,7 @@ fn a_switch_and_read_only_hooks_ask_nothing() {
 
 #[test]
 fn the_words_are_a_file_and_an_allowed_tool_is_named() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     building(&workspace);
     let settings = json!({"permissions": {"allow": ["mcp__memctl__lesson"]}});
     workspace.write(".claude/settings.json", settings.to_string());
@@ -230,7 +236,7 @@ fn the_words_are_a_file_and_an_allowed_tool_is_named() {
 
 #[test]
 fn a_recovery_is_asked_about_where_a_stop_has_no_event() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     let call = |command: &str, output: &str, exit: i64| {
         let event = json!({"hook_event_name": "PostToolUse", "session_id": "s", "cwd": workspace.root(),
             "tool_name": "bash", "tool_input": {"command": command}, "tool_response": output, "exit_code": exit});
@@ -254,7 +260,7 @@ fn a_recovery_is_asked_about_where_a_stop_has_no_event() {
 
 #[test]
 fn the_command_checks_and_says_what_would_pass() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     let add = |json: &str| workspace.run(&["lesson", "add", json]);
     add(LESSON).fails(2, "hooks install");
     building(&workspace);
@@ -346,7 +352,7 @@ fn the_command_checks_and_says_what_would_pass() {
 
 #[test]
 fn what_a_person_approved_is_not_replaced_by_an_agent() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     building(&workspace);
     let stored = workspace.json(&["lesson", "add", LESSON]);
     let id = stored["id"].as_str().unwrap();
@@ -388,7 +394,7 @@ fn past(workspace: &Workspace, name: &str) {
 
 #[test]
 fn a_model_words_the_lessons_of_past_sessions_once() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     past(&workspace, "s1");
     let lessons = json!({"lessons": [
         {"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"],
@@ -446,7 +452,7 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
 
 #[test]
 fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
-    let workspace = Workspace::sample();
+    let workspace = initialised();
     building(&workspace);
     let one = workspace.json(&["lesson", "add", LESSON]);
     let id = one["id"].as_str().unwrap();

@@ -44,7 +44,7 @@ pub(in crate::cli) enum LessonCommand {
 pub(in crate::cli) struct LessonAddArgs {
     /// Lesson as JSON with the fields of the tool `lesson`; `-` reads it from stdin
     #[arg(value_name = "JSON", conflicts_with_all = ["lesson", "errors", "commands", "not", "scope", "files"])]
-    json: Option<String>,
+    document: Option<String>,
     /// One imperative line of at most 240 characters
     #[arg(long)]
     lesson: Option<String>,
@@ -126,7 +126,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
 }
 
 fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
-    let mut given = match args.json.as_deref() {
+    let mut given = match args.document.as_deref() {
         Some("-") => {
             let mut text = String::new();
             let mut input = std::io::stdin().lock().take(LARGEST);

@@ -142,7 +142,7 @@ impl Operation {
                 "Return known fixes for an error. Use it after a command or tool failed, before trying again."
             }
             Self::Lesson => {
-                "Record what this session found out, that the next agent here cannot guess, and that was seen to work: one line with the exact command. Checked against the calls of the session. Nothing to record is fine."
+                "Record what this session found out that the next agent here cannot guess, and that was seen to work. It is checked against the session's calls."
             }
             Self::Remember => {
                 "Store a note, or a fix: what failed and what then worked. Give `content` or `fix`. It counts as observed until a person approves it."

@@ -18,7 +18,7 @@ use crate::store::files::directory::DERIVED;
 
 const DIRECTORY: &str = "calls";
 /// Maximum number of files; the least recently changed are removed.
-const KEPT: usize = 256;
+const KEPT: usize = 128;
 /// Size of one half of a log in bytes.
 const FULL: u64 = 192 << 10;
 /// Maximum size that is read; a larger file is not ours.
