@@ -7,7 +7,7 @@
 use crate::guard::{self, Person};
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 
-use super::call_match::{Occurrence, PeeledCall, names_program, occurrence, peeled};
+use super::call_match::{Occurrence, PeeledCall, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
 
@@ -176,6 +176,12 @@ fn is_of_project(command: &str) -> bool {
     })
 }
 
+/// Returns `true` if a phrase of an error is long enough to tell it from others.
+pub(crate) fn is_telling(phrase: &str) -> bool {
+    let letters = phrase.chars().filter(|c| c.is_alphabetic()).count();
+    phrase.chars().count() >= SHORTEST_ERROR && letters >= SHORTEST_ERROR / 2
+}
+
 /// Parts the error phrases: those that the session has seen, and those that are only expected.
 fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refusal> {
     let plain = |text: &str| {
@@ -183,8 +189,7 @@ fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refus
         words.join(" ").to_lowercase()
     };
     for phrase in &applies.errors {
-        let letters = phrase.chars().filter(|c| c.is_alphabetic()).count();
-        if phrase.chars().count() < SHORTEST_ERROR || letters < SHORTEST_ERROR / 2 {
+        if !is_telling(phrase) {
             return Err(Refusal {
                 field: "errors",
                 reason: format!("`{phrase}` would match too much"),
@@ -234,21 +239,19 @@ fn check_commands(
         best = best.max(found);
     }
     for span in code_spans(lesson) {
-        let found = occurrence(span, calls);
-        if found == Occurrence::Nowhere
-            && span.split_whitespace().count() > 1
-            && names_program(span, calls)
-        {
-            return Err(Refusal {
-                field: "lesson",
-                reason: format!("`{span}` did not run like this in the session"),
-                passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
-            });
+        match in_prose(span, calls) {
+            Ok(found) => best = best.max(found),
+            Err(part) => {
+                return Err(Refusal {
+                    field: "lesson",
+                    reason: format!("`{span}` did not run like this in the session: {part}"),
+                    passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
+                });
+            }
         }
-        best = best.max(found);
     }
-    let only_errors = applies.commands.is_empty() && !applies.errors.is_empty();
-    if best < Occurrence::Worked && !only_errors {
+    // An error that was seen bears out that nothing works.
+    if best < Occurrence::Worked && applies.errors.is_empty() {
         return Err(Refusal {
             field: "commands",
             reason: "no call that worked in this session bears it out".to_owned(),

@@ -21,7 +21,7 @@ use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace, dollars};
 
-use super::checks::{Refusal, check};
+use super::checks::{Refusal, check, is_telling};
 use super::digest::{Item, digest};
 use super::found_out::found_out;
 use super::lesson_args::LessonArgs;
@@ -337,7 +337,7 @@ fn take(
     };
     for args in lessons {
         let args = match args {
-            Ok(args) => args,
+            Ok(args) => mended(args),
             Err(reason) => {
                 report.refused.push(RefusedLesson {
                     lesson: String::new(),
@@ -367,6 +367,34 @@ fn take(
         }
     }
     Ok(())
+}
+
+/// Mends what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
+/// short, or that names a home directory, is left out.
+fn mended(mut args: LessonArgs) -> LessonArgs {
+    args.lesson = without_home(&args.lesson);
+    for texts in [&mut args.commands, &mut args.not] {
+        for text in texts.iter_mut() {
+            *text = without_home(text);
+        }
+    }
+    args.errors
+        .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
+    args
+}
+
+/// Returns a text with `~` for each home directory.
+fn without_home(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for root in ["/home/", "/Users/"] {
+        while let Some(at) = plain.find(root) {
+            let rest = &plain[at + root.len()..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+            let end = at + root.len() + end.unwrap_or(rest.len());
+            plain.replace_range(at..end, "~");
+        }
+    }
+    plain
 }
 
 /// Content of a session file.
