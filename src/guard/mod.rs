@@ -23,6 +23,7 @@ mod body;
 mod class;
 mod clean;
 mod documents;
+mod encoded;
 mod extent;
 mod fence;
 mod hidden;

@@ -6,11 +6,11 @@
 
 use std::path::Path;
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 
-use super::install::{Error, read, real_path, replace};
+use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};
-use super::settings_piece::{is_blank, keep, kept, parse, state_of, without, write};
+use super::settings_piece::{is_blank, keep, kept, parse, state_of, without};
 
 /// Name of the tool in the settings.
 pub const LESSON_TOOL: &str = "mcp__memctl__lesson";
@@ -18,16 +18,15 @@ pub const LESSON_TOOL: &str = "mcp__memctl__lesson";
 const STATE: &str = "permission";
 
 /// Returns `true` if the settings allow the tool.
-pub fn allows_lessons(settings: &Path) -> Result<bool, Error> {
-    let path = real_path(settings)?;
-    let text = read(&path)?.unwrap_or_default();
-    Ok(!is_blank(&text) && place(&parse(&path, &text)?).is_some())
+pub fn allows_lessons(settings: &SharedFile) -> Result<bool, Error> {
+    let text = read(settings)?.unwrap_or_default();
+    Ok(!is_blank(&text) && place(&parse(settings.path(), &text)?).is_some())
 }
 
 /// Allows the tool. Returns `false` if it was allowed before.
-pub fn allow_lessons(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = real_path(settings)?;
-    let mut text = read(&path)?.unwrap_or_default();
+pub fn allow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
+    let path = settings.path().to_owned();
+    let mut text = read(settings)?.unwrap_or_default();
     if is_blank(&text) {
         "{}\n".clone_into(&mut text);
     }
@@ -58,13 +57,13 @@ pub fn allow_lessons(settings: &Path, state_dir: Option<&Path>) -> Result<bool, 
         &path,
         insertion.text,
     )?;
-    write(&path, &text)?;
+    replace(settings, &text)?;
     Ok(true)
 }
 
 /// Takes the permission out again. Returns `false` if this program did not give it.
-pub fn disallow_lessons(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = real_path(settings)?;
+pub fn disallow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
+    let path = settings.path().to_owned();
     // What a person allowed is theirs: only a kept piece is removed.
     let Some(state) = state_of(state_dir, STATE, &path) else {
         return Ok(false);
@@ -72,7 +71,7 @@ pub fn disallow_lessons(settings: &Path, state_dir: Option<&Path>) -> Result<boo
     let Some(piece) = kept(&state, &path) else {
         return Ok(false);
     };
-    let text = read(&path)?.unwrap_or_default();
+    let text = read(settings)?.unwrap_or_default();
     let is_allowed = !is_blank(&text) && place(&parse(&path, &text)?).is_some();
     if is_allowed {
         let by_piece = without(&text, &piece)
@@ -81,7 +80,7 @@ pub fn disallow_lessons(settings: &Path, state_dir: Option<&Path>) -> Result<boo
             Some(text) => text,
             None => without_entry(&path, text)?,
         };
-        replace(&path, &text)?;
+        replace(settings, &text)?;
     }
     drop(named::remove(&state));
     Ok(is_allowed)
@@ -117,7 +116,8 @@ mod tests {
     #[test]
     fn removal_restores_every_byte() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         let state = dir.path().join("state");
         for original in [
             "{}",
@@ -125,19 +125,19 @@ mod tests {
             "// mine\n{\n    \"permissions\": {\n        \"deny\": [\"Bash(rm:*)\"]\n    }\n}\n",
             "{\"permissions\": {\"allow\": [\"Bash(ls:*)\", ]}}",
         ] {
-            named::replace(&settings, original.as_bytes()).unwrap();
+            named::replace(&file, original.as_bytes()).unwrap();
             let allow = || allow_lessons(&settings, Some(&state)).unwrap();
             assert_eq!((allow(), allow()), (true, false), "{original}");
             assert!(allows_lessons(&settings).unwrap());
             assert!(disallow_lessons(&settings, Some(&state)).unwrap());
-            assert_eq!(std::fs::read_to_string(&settings).unwrap(), original);
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), original);
             // Another entry that came later stays.
             assert!(allow());
-            let text = std::fs::read_to_string(&settings).unwrap();
+            let text = std::fs::read_to_string(&file).unwrap();
             let more = text.replace(LESSON_TOOL, &format!("{LESSON_TOOL}\", \"Bash(make:*)"));
-            named::replace(&settings, more.as_bytes()).unwrap();
+            named::replace(&file, more.as_bytes()).unwrap();
             assert!(disallow_lessons(&settings, Some(&state)).unwrap());
-            let text = std::fs::read_to_string(&settings).unwrap();
+            let text = std::fs::read_to_string(&file).unwrap();
             assert!(
                 text.contains("Bash(make:*)") && !text.contains(LESSON_TOOL),
                 "{text}"
@@ -148,11 +148,12 @@ mod tests {
     #[test]
     fn what_the_person_allowed_stays() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         let text = format!("{{\"permissions\": {{\"allow\": [\"{LESSON_TOOL}\"]}}}}");
-        named::replace(&settings, text.as_bytes()).unwrap();
+        named::replace(&file, text.as_bytes()).unwrap();
         assert!(!allow_lessons(&settings, Some(dir.path())).unwrap());
         assert!(!disallow_lessons(&settings, Some(dir.path())).unwrap());
-        assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     }
 }

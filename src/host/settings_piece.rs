@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::platform::named;
 use crate::store;
 
-use super::install::{Error, LONGEST, create_dir, digest, replace};
+use super::install::{Error, LONGEST, digest, store_state};
 use super::jsonc::{self, Node};
 
 /// Stored state of an insertion.
@@ -35,7 +35,7 @@ pub(super) fn keep(state: Option<&Path>, path: &Path, piece: String) -> Result<(
         piece,
     };
     let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-    write(state, &json)
+    Ok(store_state(state, &json)?)
 }
 
 /// Returns the piece that was inserted into a settings file.
@@ -74,10 +74,4 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
 pub(super) fn is_blank(text: &str) -> bool {
     text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
         .is_empty()
-}
-
-/// Writes a file, and its directory if there is none.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Error> {
-    path.parent().map_or(Ok(()), create_dir)?;
-    Ok(replace(path, text)?)
 }

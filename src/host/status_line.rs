@@ -7,12 +7,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 use crate::store;
 
-use super::install::{Error, read, real_path, replace};
+use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};
-use super::settings_piece::{is_blank, keep, kept, parse, state_of, without, write};
+use super::settings_piece::{is_blank, keep, kept, parse, state_of, without};
 
 /// Name of the directory with the stored pieces.
 const STATE: &str = "statusline";
@@ -32,23 +32,22 @@ pub enum StatusLine {
 }
 
 /// Returns the status line that is set.
-pub fn status_line(settings: &Path) -> Result<StatusLine, Error> {
-    let path = real_path(settings)?;
-    let text = read(&path)?.unwrap_or_default();
+pub fn status_line(settings: &SharedFile) -> Result<StatusLine, Error> {
+    let text = read(settings)?.unwrap_or_default();
     if is_blank(&text) {
         return Ok(StatusLine::Absent);
     }
-    Ok(find(&parse(&path, &text)?))
+    Ok(find(&parse(settings.path(), &text)?))
 }
 
 /// Sets the status line if there is none. Returns the one that was set before.
 pub fn set_status_line(
-    settings: &Path,
+    settings: &SharedFile,
     state_dir: Option<&Path>,
     command: &str,
 ) -> Result<StatusLine, Error> {
-    let path = real_path(settings)?;
-    let mut text = read(&path)?.unwrap_or_default();
+    let path = settings.path().to_owned();
+    let mut text = read(settings)?.unwrap_or_default();
     if is_blank(&text) {
         "{}\n".clone_into(&mut text);
     }
@@ -70,15 +69,15 @@ pub fn set_status_line(
         &path,
         insertion.text,
     )?;
-    write(&path, &text)?;
+    replace(settings, &text)?;
     Ok(StatusLine::Absent)
 }
 
 /// Removes the status line of this program. Returns `true` if there was one.
-pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = real_path(settings)?;
+pub fn remove_status_line(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
+    let path = settings.path().to_owned();
     let state = state_of(state_dir, STATE, &path);
-    let text = read(&path)?.unwrap_or_default();
+    let text = read(settings)?.unwrap_or_default();
     let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
     if is_own {
         let known = state.as_deref().and_then(|state| kept(state, &path));
@@ -87,7 +86,7 @@ pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<b
             Some(text) => text,
             None => without_member(&path, text)?,
         };
-        replace(&path, &text)?;
+        replace(settings, &text)?;
     }
     if let Some(state) = state {
         drop(named::remove(&state));
@@ -138,7 +137,8 @@ mod tests {
     #[test]
     fn removal_restores_every_byte() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         let state = dir.path().join("state");
         for original in [
             "{}",
@@ -148,12 +148,12 @@ mod tests {
             "// mine\n{\n    \"a\": 1, // one\n    /* two */ \"b\": [1, 2,],\n}\n",
             "{\"model\":\"opus\",\"hooks\":{}}",
         ] {
-            named::replace(&settings, original.as_bytes()).unwrap();
+            named::replace(&file, original.as_bytes()).unwrap();
             let set = || set_status_line(&settings, Some(&state), OWN).unwrap();
             assert_eq!((set(), set()), (StatusLine::Absent, StatusLine::Own));
             assert_eq!(status_line(&settings).unwrap(), StatusLine::Own);
             assert!(remove_status_line(&settings, Some(&state)).unwrap());
-            let now = std::fs::read_to_string(&settings).unwrap();
+            let now = std::fs::read_to_string(&file).unwrap();
             assert_eq!(now, original);
             // Without the stored piece, the rest stays valid.
             set();
@@ -165,14 +165,15 @@ mod tests {
     #[test]
     fn the_line_of_a_user_stays() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         for command in ["~/line.sh", "~/line.sh; memctl statusline --json", "memctl"] {
             let text = json!({"statusLine": {"type": "command", "command": command}}).to_string();
-            named::replace(&settings, text.as_bytes()).unwrap();
+            named::replace(&file, text.as_bytes()).unwrap();
             let found = set_status_line(&settings, None, OWN).unwrap();
             assert_eq!(found, StatusLine::Other, "{command}");
             assert!(!remove_status_line(&settings, None).unwrap());
-            assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
     }
 }

@@ -105,7 +105,7 @@ impl Setup<'_> {
     fn plan_hooks(&self, host: Host) -> Step {
         let mut step = Step::new("hooks", Some(host.name()));
         let status = hooks::place(self.context, host, false).and_then(|place| {
-            step.path = Some(place.settings.display().to_string());
+            step.path = Some(place.settings.shown());
             Ok(host::status(host, &place)?.standing)
         });
         step.set_status(status);
@@ -115,7 +115,7 @@ impl Setup<'_> {
     fn plan_status_line(&self) -> Step {
         let mut step = Step::new("status line", Some(Host::ClaudeCode.name()));
         let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-            step.path = Some(place.settings.display().to_string());
+            step.path = Some(place.settings.shown());
             Ok(host::status_line(&place.settings)?)
         });
         match found {
@@ -155,7 +155,7 @@ impl Setup<'_> {
         let mut step = Step::new("mcp", Some(host.name()));
         let settings = mcp::settings(self.context, host, in_project(host));
         let status = settings.and_then(|settings| {
-            step.path = Some(settings.display().to_string());
+            step.path = Some(settings.shown());
             Ok(host::registered(host, &settings)?.standing)
         });
         step.set_status(status);
@@ -294,7 +294,7 @@ impl Setup<'_> {
                 report.steps.push(step);
                 let mut step = Step::new("remove status line", Some(host.name()));
                 let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-                    step.path = Some(place.settings.display().to_string());
+                    step.path = Some(place.settings.shown());
                     Ok(host::remove_status_line(&place.settings, state)?)
                 });
                 step.ended(done.map(|changed| (changed, None)));
@@ -303,7 +303,7 @@ impl Setup<'_> {
             if let Some(host) = host.hooks() {
                 let mut step = Step::new("remove hooks", Some(host.name()));
                 let done = hooks::place(self.context, host, false).and_then(|place| {
-                    step.path = Some(place.settings.display().to_string());
+                    step.path = Some(place.settings.shown());
                     Ok(host::uninstall(host, &place)?)
                 });
                 step.ended(done.map(|done| (done.changed, None)));
@@ -311,7 +311,7 @@ impl Setup<'_> {
             }
             let mut step = Step::new("remove mcp", Some(host.name()));
             let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
-                step.path = Some(settings.display().to_string());
+                step.path = Some(settings.shown());
                 Ok(host::unregister(host, &settings, state)?)
             });
             step.ended(done.map(|done| (done.changed, None)));
