@@ -137,7 +137,7 @@ impl Setup<'_> {
     fn plan_permission(&self) -> Step {
         let mut step = Step::new("allow tool", Some(Host::ClaudeCode.name()));
         let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-            step.path = Some(place.settings.display().to_string());
+            step.path = Some(place.settings.shown());
             Ok(host::allows_lessons(&place.settings)?)
         });
         match found {
@@ -287,7 +287,7 @@ impl Setup<'_> {
             if host.hooks() == Some(Host::ClaudeCode) {
                 let mut step = Step::new("remove allowed tool", Some(host.name()));
                 let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-                    step.path = Some(place.settings.display().to_string());
+                    step.path = Some(place.settings.shown());
                     Ok(host::disallow_lessons(&place.settings, state)?)
                 });
                 step.ended(done.map(|changed| (changed, None)));
