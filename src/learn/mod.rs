@@ -7,7 +7,6 @@
 pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
-pub(crate) mod chat;
 pub mod check;
 pub(crate) mod claim;
 pub mod conflict;

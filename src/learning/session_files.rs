@@ -16,8 +16,6 @@ use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
-use super::chat::{ChatRule, Listener};
-
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
 
 /// Size of each read from a file, in bytes.
@@ -40,8 +38,6 @@ pub(crate) struct SessionTrace {
     pub(crate) ended: Option<i64>,
     pub(crate) broken: Vec<BrokenLine>,
     pub(crate) found: Vec<Found>,
-    /// Rules that the person's messages propose.
-    pub(crate) heard: Vec<ChatRule>,
 }
 
 /// Failure with its recovery, and the lesson from them.
@@ -60,11 +56,10 @@ pub(crate) struct Found {
 /// Callback for each step in order, with `true` if the step failed.
 pub(crate) type OnStep<'a> = &'a mut dyn FnMut(&Step, bool);
 
-/// Reads a session file. `on_bytes` receives the number of bytes read so far. With `listens`, the
-/// messages of the person propose rules; each costs about 0.3 ms.
+/// Reads a session file. `on_bytes` receives the number of bytes read so far.
 pub(crate) fn read(
     path: &Path,
-    (format, listens): (Option<Format>, bool),
+    format: Option<Format>,
     keep: &dyn Fn(&str) -> Clean<'static>,
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
@@ -77,7 +72,6 @@ pub(crate) fn read(
     let mut input = BufReader::with_capacity(BUFFER, counted);
     let mut session = SessionTrace::default();
     let mut window = Window::default();
-    let mut listener = Listener::default();
     session.format = transcript::read(format, &mut input, &mut |event| match event {
         Event::Step(step) => {
             session.steps += 1;
@@ -85,16 +79,12 @@ pub(crate) fn read(
                 session.began.get_or_insert(time);
                 session.ended = session.ended.max(Some(time));
             }
-            listener.step(&step);
             window.steps.push(*step);
             if window.steps.len() >= WINDOW {
                 window.look(&mut session, keep, on_step, false);
             }
         }
         Event::Remark(remark) => {
-            if listens {
-                listener.remark(&remark);
-            }
             window.remarks.push_back(remark);
         }
         Event::Broken(line) => {
@@ -105,7 +95,6 @@ pub(crate) fn read(
         Event::Session(id) => session.id = Some(id),
     })?;
     window.look(&mut session, keep, on_step, true);
-    session.heard = listener.finish();
     Ok(session)
 }
 
@@ -282,7 +271,7 @@ mod tests {
         let mut on_step = |step: &Step, failed: bool| judged.push((step.index, failed));
         let session = read(
             &path,
-            (None, false),
+            None,
             &|text| Clean::of_owned(text.to_owned()),
             &mut on_step,
             &mut |at| {

@@ -121,7 +121,6 @@ fn new_rule(
     distilled_by: &str,
 ) -> Reflexion {
     Reflexion {
-        reflexion_id: String::new(),
         skill: correction.skill.clone(),
         created_at: stamp(now),
         correction_id: correction.correction_id.clone(),
@@ -130,31 +129,8 @@ fn new_rule(
         rule: draft.rule,
         applies_when: draft.applies_when,
         confidence: Some(draft.confidence),
-        validated_by_test: false,
-        generated_test_ids: Vec::new(),
-        partial_test_ids: Vec::new(),
-        breaks_test_ids: Vec::new(),
         distilled_by: distilled_by.to_owned(),
-        utility_score: None,
-        times_injected: None,
-        times_helped: None,
-        times_harmed: None,
-        seen_by: Vec::new(),
-        action: crate::model::CallAction::Note,
-        check: None,
-        check_fired: None,
-        check_overridden: None,
-        check_needless: None,
-        source: String::new(),
-        said: Vec::new(),
-        also_corrected_by: Vec::new(),
-        superseded_by: String::new(),
-        observed: false,
-        status: String::new(),
-        guardrails_pending: Vec::new(),
-        pinned: false,
-        relations: Vec::new(),
-        judgement: None,
+        ..Reflexion::default()
     }
 }
 

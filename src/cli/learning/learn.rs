@@ -11,7 +11,7 @@ use crate::cli::price::{Spending, price};
 use crate::error::UserError;
 use crate::learn::fix::NoHint;
 use crate::learn::fix::hazard::new_hazards;
-use crate::learning::{self, CandidateReport, EpisodeReport, LearnOptions, LearnReport};
+use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{TidyReport, tidy};
 use crate::llm::Progress;
@@ -33,11 +33,6 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// Sessions that were asked about are not asked about again.
 ///
 /// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
-///
-/// A message in which a person corrects the agent for good, or states a standing preference, becomes
-/// a candidate rule with its quote. A candidate acts only after `memory approve`; the setting
-/// `learning.chat` turns this off. Most such messages are missed, and more than half of the candidates
-/// are wrong.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
@@ -83,7 +78,6 @@ pub(in crate::cli) fn learn(
         dry_run: args.dry_run,
         session: context.session(None),
         host_session: None,
-        chat: context.config_quietly()?.parsed("learning.chat")?,
     };
     let mut lessons = None;
     let report = reading(context, |progress| {
@@ -249,37 +243,6 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
     }
 }
 
-/// Shows the candidate rules from chats, each on two lines: the rule, and the words of the person.
-fn candidates(candidates: &[CandidateReport], page: &mut Page) {
-    if candidates.is_empty() {
-        return;
-    }
-    let count = plural(candidates.len() as u64, "candidate rule");
-    page.styled(&[(Style::Strong, &format!("{count} from chats"))]);
-    let room = page.width().saturating_sub(4).max(LEAST_TEXT);
-    for candidate in candidates {
-        let id = candidate.id.as_deref().unwrap_or("new");
-        let rule = format!("{id}: {}", candidate.rule);
-        page.styled(&[(Style::Good, &format!("  {}", end(&rule, room)))]);
-        let times = match candidate.times {
-            0 | 1 => String::new(),
-            times => format!(
-                ", {times} times in {}",
-                plural(candidate.sessions as u64, "session")
-            ),
-        };
-        let said = format!(
-            "\"{}\" ({:.0} % sure{times})",
-            candidate.quote,
-            candidate.sureness * 100.0
-        );
-        page.styled(&[(Style::Dim, &format!("    {}", end(&said, room)))]);
-    }
-    if candidates.iter().any(|candidate| candidate.id.is_some()) {
-        page.styled(&[(Style::Dim, "  approve with `memctl memory approve ID`")]);
-    }
-}
-
 /// The fix of a recovery on one line, or the reason why there is none.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     if let Some(fix) = &episode.fix {
@@ -370,7 +333,6 @@ fn show(report: &LearnReport, page: &mut Page) {
         }
     }
     recoveries(&report.episodes, page);
-    candidates(&report.candidates, page);
     let mut ends = Vec::new();
     if report.dry_run {
         ends.push("nothing was written".to_owned());

@@ -1,5 +1,6 @@
 //! `correct`: a rule from a correction.
 
+mod heard;
 mod page;
 mod questions;
 
@@ -31,6 +32,7 @@ use questions::{execution_of, keep_anyway, pick, relate, use_draft, write};
     memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
     --correction - --expected right.json\n  \
     memctl correct hr/resume-screen \"Keep the summary under 120 words.\" --dry-run\n  \
+    memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
     memctl correct"
 )]
 pub(in crate::cli) struct CorrectArgs {
@@ -57,6 +59,17 @@ pub(in crate::cli) struct CorrectArgs {
     /// Show the request to the model, and the rule without one; write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
+    ///
+    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), `quote`
+    /// (the user's exact words), `commands`, `paths`, `content` (regular expressions over a single
+    /// command, a path or new text that breaks the rule), `see` (the same as objects with `in`,
+    /// `match`, `unless`, `after`), `replaces` and `withdraws` (an id, or true for the nearest rule).
+    /// The rule is a candidate until a person approves it.
+    #[arg(long, value_name = "JSON", conflicts_with_all = [
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model"
+    ])]
+    heard: Option<String>,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -66,6 +79,9 @@ pub(in crate::cli) fn correct(
     context: &Context,
     args: CorrectArgs,
 ) -> Result<Box<dyn Report>, UserError> {
+    if let Some(json) = &args.heard {
+        return heard::record(context, json);
+    }
     let expected = args
         .expected
         .as_deref()
