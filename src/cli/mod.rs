@@ -104,7 +104,6 @@ enum Command {
     Learn(learning::learn::LearnArgs),
     #[command(subcommand)]
     Lesson(learning::lesson::LessonCommand),
-    Backtest(learning::backtest::BacktestArgs),
     Stats(insight::stats::StatsArgs),
     Statusline(insight::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
@@ -254,7 +253,6 @@ impl Command {
             | Self::Mcp(_)
             // Use no memory.
             | Self::Hooks(_)
-            | Self::Backtest(_)
             | Self::Remote(_)
             | Self::Token(_)
             | Self::Eval(_)
@@ -311,7 +309,6 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
         Command::Lesson(command) => learning::lesson::lesson(context, command)?,
         Command::Learn(args) => learning::learn::learn(context, &args)?,
-        Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => insight::stats::stats(context, &args)?,
         Command::Statusline(_) => {

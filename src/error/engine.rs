@@ -196,7 +196,7 @@ fn of_review(error: &Error) -> String {
         Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
             format!("memctl accept {id}")
         }
-        Error::NotApprovable { .. } => "memctl memory list fixes".to_owned(),
+        Error::NotApprovable { .. } => "memctl memory list procedures".to_owned(),
         Error::NotRejectable { id, .. } => format!("memctl memory forget {id}"),
         Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
         Error::NotCheckable {

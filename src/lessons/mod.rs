@@ -1,30 +1,48 @@
-//! Everything of a lesson that an agent or a model words: the calls of a session, the question, the
-//! checks of the answer, and its storage.
+//! Lessons: what recoveries and detours taught, who words it, and when an agent is told it.
 //!
-//! - `session_calls`: calls of a running session, as the hooks append them.
-//! - `found_out`: what a session found out, by its calls alone.
+//! Worded by an agent, a model or a person, and checked by the program:
+//! - `session_calls`: calls of a running session, as the hooks append them. `found_out`: what it found
+//!   out, by its calls alone.
 //! - `question`: the question to the agent. `asking`: when it is asked, and what became of it.
 //! - `lesson_args`: a lesson as an agent writes it. `checks`, `call_match`: its mechanical checks.
-//! - `list`: lessons for people.
-//! - `new_lesson`: storage of a checked lesson. `neighbours`: lessons that say nearly the same.
-//! - `digest`, `past_sessions`: questions to a model about past sessions. `tidy`: equal lessons become one.
+//! - `new_lesson`: storage of a checked lesson. `neighbours`: lessons that say nearly the same. `list`:
+//!   lessons for people. `tidy`: equal lessons become one.
+//! - `session_files`, `digest`, `past_sessions`: questions to a model about past sessions.
 //!
-//! Deliberately absent: putting anything into words, and rules.
+//! Seen by the program, and told:
+//! - `call`: a call in comparable form. `pattern`: when a recovery may be told unasked. `hazard`:
+//!   changes that never are.
+//! - `episodes`: storage of recoveries. `trace`: recent steps of a running session.
+//! - `table`, `matching`: lessons and patterns for a failing call, and before a call. `cues`:
+//!   procedures that another program wrote.
+//! - `telling`: texts for an agent. `evidence`: whether a call follows what was told.
+//!
+//! Nothing here puts a lesson into words.
 
 pub(crate) mod asking;
+pub(crate) mod call;
 pub(crate) mod call_match;
 pub(crate) mod checks;
+pub(crate) mod cues;
 pub(crate) mod digest;
+pub(crate) mod episodes;
+pub(crate) mod evidence;
 pub(crate) mod found_out;
+pub(crate) mod hazard;
 pub(crate) mod lesson_args;
 pub(crate) mod list;
+pub(crate) mod matching;
 pub(crate) mod neighbours;
 pub(crate) mod new_lesson;
 pub mod past_sessions;
+pub mod pattern;
 pub(crate) mod question;
 pub(crate) mod session_calls;
 pub(crate) mod session_files;
+pub(crate) mod table;
+pub(crate) mod telling;
 pub(crate) mod tidy;
+pub(crate) mod trace;
 
 pub use asking::{Asking, Marks};
 pub use checks::Refusal;

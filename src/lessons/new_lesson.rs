@@ -19,6 +19,7 @@ use crate::workspace::{Error, Records, repair_warnings};
 
 use super::checks::{CheckedLesson, Refusal};
 use super::neighbours::{Neighbour, is_same, nearest};
+use super::table::prepare;
 
 /// Maximum number of lessons of one session: more are noise.
 const MOST_OF_SESSION: usize = 12;
@@ -197,6 +198,7 @@ pub(crate) fn store_lesson(
     report
         .warnings
         .extend(repair_warnings(writer.take_repairs()));
+    prepare(writer.store())?;
     Ok(Ok(report))
 }
 

@@ -13,6 +13,7 @@ use crate::workspace::{Error, Records};
 
 use super::neighbours::is_same;
 use super::new_lesson::is_in_use;
+use super::table::prepare;
 
 /// Least number of outcomes against a lesson before it retires.
 const OUTCOMES: u64 = 3;
@@ -103,6 +104,7 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
         for (id, fields) in &changes {
             writer.update(Kind::Procedure, id, fields)?;
         }
+        prepare(writer.store())?;
     }
     Ok(report)
 }

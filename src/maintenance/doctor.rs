@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::merge;
-use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
+use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
 use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
@@ -14,7 +14,7 @@ use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, 
 use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
 use crate::hints::checks;
-use crate::hints::fixes::doubts;
+use crate::lessons::evidence::doubts;
 use crate::merge::Conflict as MergeConflict;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -44,7 +44,7 @@ pub struct DoctorReport {
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files; they are never opened.
     pub irregular: Vec<String>,
-    /// Approved fixes with evidence against them, and checks that are overridden often, one sentence
+    /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
     /// Rules whose condition nobody said. They work; a person decides if the condition goes.
@@ -95,9 +95,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
     let irregular = irregular(workspace);
-    let fixes = workspace.store.list::<Fix>(&Selection::default())?.records;
+    let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
-    let mut doubtful = doubts(&fixes);
+    let mut doubtful = doubts(&procedures.records);
     doubtful.extend(checks::doubts(&rules.records));
     doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
     // A value that only Python can read is kept and does no harm.

@@ -199,9 +199,7 @@ pub enum Error {
         day: String,
     },
     /// Records of this kind cannot be approved.
-    #[error(
-        "{kind} `{id}` cannot be approved: only fixes, procedures and imported notes are observed"
-    )]
+    #[error("{kind} `{id}` cannot be approved: only procedures and imported notes are observed")]
     NotApprovable {
         /// Id of the record.
         id: String,
@@ -210,7 +208,7 @@ pub enum Error {
     },
     /// Records of this kind, or with this trust, cannot be rejected.
     #[error(
-        "{kind} `{id}` cannot be rejected: only candidate rules and observed fixes are proposals"
+        "{kind} `{id}` cannot be rejected: only candidate rules and observed procedures are proposals"
     )]
     NotRejectable {
         /// Id of the record.

@@ -429,7 +429,7 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
     assert!(text.contains("No hints"), "{text}");
     let fix = json!({"failed": "pip install x", "error": error, "worked": "pip install --user x"});
     let (kept, _) = server.done("remember", &json!({"fix": fix}));
-    assert_eq!(kept["id"], "FIX-001");
+    assert_eq!(kept["id"], "PROC-001");
     let (known, text) = server.done("hint", &ask);
     assert_eq!(known["hints"][0]["correct"], "pip install --user x");
     assert!(
@@ -458,10 +458,10 @@ fn knowledge_of_a_project_is_hinted_in_that_project() {
     let own = root.file_name().unwrap().to_str().unwrap();
     let error = "error: connect ECONNREFUSED";
     let fix = |project: &str| {
-        let fixes = json!({"entries": [{"fix_id": "FIX-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
+        let fixes = json!({"entries": [{"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
             "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
             "origins": [{"session": "s", "workspace": project, "step": 0}]}]});
-        workspace.write(".agentura/fixes.json", fixes.to_string());
+        workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     };
     let mut server = Server::greeted(&workspace, &["mcp"]);
     let mut hints = |project: Option<&str>| {

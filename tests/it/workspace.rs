@@ -356,7 +356,6 @@ pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
     let entries = all["entries"].as_array_mut().unwrap();
     entries.extend(local["entries"].as_array().unwrap().iter().cloned());
     let field = match name {
-        "fixes.json" => "fix_id",
         "procedural_memory.json" => "procedure_id",
         _ => "reflexion_id",
     };

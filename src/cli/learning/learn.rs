@@ -1,4 +1,4 @@
-//! `learn`: fixes and procedures from agents' session files.
+//! `learn`: lessons from agents' session files.
 
 use clap::Args;
 use serde::Serialize;
@@ -9,30 +9,27 @@ use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
 use crate::cli::price::{Spending, price};
 use crate::error::UserError;
-use crate::learn::fix::NoHint;
-use crate::learn::fix::hazard::new_hazards;
 use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{TidyReport, tidy};
 use crate::llm::Progress;
-use crate::model::Kind;
 use crate::workspace::Workspace;
 
-/// Minimum width of an error or a fix.
+/// Minimum width of an error or a change.
 pub(in crate::cli) const LEAST_TEXT: usize = 20;
 
-/// Learn fixes and procedures from failures and recoveries in agent sessions
+/// Learn from failures and recoveries in agent sessions
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept. Nothing is counted twice.
+/// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
+/// only at the same failure in the same project, until a person approves it.
 ///
 /// With `--model`, a model words the lessons of each session in which something failed or was found out: one
 /// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
 /// Sessions that were asked about are not asked about again.
-///
-/// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
@@ -243,7 +240,7 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
     }
 }
 
-/// The fix of a recovery on one line, or the reason why there is none.
+/// The change of a recovery on one line, or the reason why it is no pattern.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     if let Some(fix) = &episode.fix {
         return (
@@ -251,40 +248,15 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
             change(&fix.failing_code, &fix.working_code, room),
         );
     }
-    let reason = episode.no_fix.and_then(NoHint::from_name);
-    let mut text = format!("no hint: {}", reason.map_or("", NoHint::words));
-    let Some(fix) = &episode.episode else {
-        return (Style::Dim, text);
-    };
-    let (failing, working) = (&fix.failing_code, &fix.working_code);
-    let hazards: Vec<&str> = new_hazards(failing, working).into_iter().collect();
-    if !hazards.is_empty() {
-        text.extend([" (", &hazards.join(", "), ")"]);
-    }
-    text.push_str(": ");
-    let left = room.saturating_sub(text.chars().count()).max(LEAST_TEXT);
-    text.push_str(&change(failing, working, left));
-    (Style::Dim, text)
+    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
+    (Style::Dim, format!("no pattern: {reason}"))
 }
 
-/// Number of new records of each kind: "6 fixes, 2 procedures learned".
+/// Number of new records: "2 procedures learned".
 fn learned(ids: &[String]) -> String {
-    let told = [Kind::Fix, Kind::Procedure].into_iter().filter_map(|kind| {
-        let count = ids
-            .iter()
-            .filter(|id| Kind::of_id(id) == Some(kind))
-            .count();
-        match count {
-            0 => None,
-            1 => Some(format!("1 {}", kind.name())),
-            _ => Some(format!("{count} {}", kind.plural())),
-        }
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        "nothing new".to_owned()
-    } else {
-        format!("{} learned", told.join(", "))
+    match ids.len() {
+        0 => "nothing new".to_owned(),
+        count => format!("{} learned", plural(count as u64, "procedure")),
     }
 }
 
@@ -340,10 +312,6 @@ fn show(report: &LearnReport, page: &mut Page) {
         ends.push(learned(&report.learned));
         if !report.merged.is_empty() {
             ends.push(format!("{} seen again", report.merged.len()));
-        }
-        if report.kept > 0 {
-            let episodes = plural(report.kept as u64, "episode");
-            ends.push(format!("{episodes} kept for `memory why`"));
         }
     }
     let rest = [

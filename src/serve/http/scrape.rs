@@ -7,7 +7,6 @@ use axum::response::{IntoResponse as _, Response};
 
 use crate::model::Kind;
 use crate::serve::token::Caller;
-use crate::workspace::document::count_episodes;
 
 use super::problem::Problem;
 use super::state::Server;
@@ -20,12 +19,7 @@ pub(super) async fn metrics(
     let work = server.work(&caller, "serve metrics", |workspace| {
         let count = |kind| {
             let count = workspace.store.count(kind)?;
-            // An episode is kept as a fix, and is none.
-            let episodes = match kind {
-                Kind::Fix => count_episodes(&workspace.store)?,
-                _ => 0,
-            };
-            Ok((kind, count.saturating_sub(episodes)))
+            Ok((kind, count))
         };
         let counts: Result<Vec<_>, crate::store::Error> =
             Kind::ALL.into_iter().map(count).collect();

@@ -1,7 +1,7 @@
 //! The data files of a memory directory: one or two for each kind of record.
 //!
 //! The file of a kind is shared with others, usually through git. What nobody has approved is kept
-//! in a second file, `*.local.json`, which git ignores: fixes and procedures that were observed in
+//! in a second file, `*.local.json`, which git ignores: procedures that were observed in
 //! this person's sessions, and candidate rules. Approval moves a record to the shared file.
 //!
 //! Invariants:
@@ -29,15 +29,13 @@ pub struct DataFile {
 
 impl DataFile {
     /// All data files, by kind in the order of [`Kind::ALL`], the shared file first.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 8] = [
         Self::shared(Kind::Execution),
         Self::shared(Kind::Correction),
         Self::shared(Kind::Reflexion),
         Self::local(Kind::Reflexion),
         Self::shared(Kind::Procedure),
         Self::local(Kind::Procedure),
-        Self::shared(Kind::Fix),
-        Self::local(Kind::Fix),
         Self::shared(Kind::Memory),
         Self::shared(Kind::Session),
     ];
@@ -73,7 +71,6 @@ impl DataFile {
         let field = |name| json::string_field(text, name);
         let is_local = match kind {
             Kind::Reflexion => field("status").is_some_and(|status| status == CANDIDATE),
-            Kind::Fix => field("trust").is_none_or(|trust| trust != "approved"),
             Kind::Procedure => {
                 // A procedure without origins was not observed here: a program or a person wrote it.
                 let trust = field("trust");
@@ -104,7 +101,6 @@ impl DataFile {
         match (self.kind, self.is_local) {
             (Kind::Reflexion, true) => "reflexion_entries.local.json",
             (Kind::Procedure, true) => "procedural_memory.local.json",
-            (Kind::Fix, true) => "fixes.local.json",
             (kind, _) => kind.file(),
         }
     }
@@ -150,13 +146,13 @@ mod tests {
                 "{text}"
             );
         };
-        let [fix, rule] = [Kind::Fix, Kind::Reflexion].map(DataFile::local);
-        check(fix, r#"{"shown": {"total": 3}}"#, true);
-        check(fix, r#"{"trust": "approved"}"#, false);
+        let [learned, rule] = [Kind::Procedure, Kind::Reflexion].map(DataFile::local);
+        check(learned, r#"{"trust": "observed"}"#, true);
+        check(learned, r#"{"trust": "approved"}"#, false);
         check(rule, r#"{"status": "candidate"}"#, true);
         check(rule, r#"{"status": "retired"}"#, true);
         check(rule, r#"{"status": "active"}"#, false);
-        check(DataFile::shared(Kind::Fix), "{}", false);
+        check(DataFile::shared(Kind::Procedure), "{}", false);
         check(
             DataFile::shared(Kind::Reflexion),
             r#"{"status": "candidate"}"#,
@@ -170,9 +166,7 @@ mod tests {
             let file = DataFile::for_record(kind, text.as_bytes());
             assert_eq!((file.kind, file.is_local), (kind, is_local), "{text}");
         };
-        check(Kind::Fix, r#"{"fix_id": "FIX-001"}"#, true);
-        check(Kind::Fix, r#"{"trust": "approved"}"#, false);
-        check(Kind::Fix, r#"{"trust": "appr"}"#, true);
+        check(Kind::Procedure, r#"{"trust": "appr"}"#, true);
         check(Kind::Procedure, r#"{"origins": [{"path": "a"}]}"#, true);
         check(Kind::Procedure, r#"{"trust": "observed"}"#, true);
         check(

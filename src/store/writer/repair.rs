@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::json::{self, Walk};
 use crate::model::{
-    Correction, Execution, Expiry, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+    Correction, Execution, Expiry, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 use crate::store::access::access_filter::expiry;
 use crate::store::access::query::unreadable;
@@ -381,7 +381,6 @@ fn parse(entry: &Entry) -> Result<(), serde_json::Error> {
         Kind::Correction => check::<Correction>(entry),
         Kind::Reflexion => check::<Reflexion>(entry),
         Kind::Procedure => check::<Procedure>(entry),
-        Kind::Fix => check::<Fix>(entry),
         Kind::Memory => check::<Memory>(entry),
         Kind::Session => check::<Session>(entry),
     }
