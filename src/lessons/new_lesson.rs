@@ -10,7 +10,6 @@ use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use crate::learn::distil::LEARNED;
 use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
 use crate::platform::named;
 use crate::store::{Selection, Writer};
@@ -18,6 +17,7 @@ use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, Records, repair_warnings};
 
 use super::checks::{CheckedLesson, Refusal};
+use super::episodes::LEARNED;
 use super::neighbours::{Neighbour, is_same, nearest};
 use super::table::prepare;
 
