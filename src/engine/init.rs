@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::{Directory, ProjectPath, named};
+use crate::platform::{Directory, ProjectPath};
 use crate::store::{Error as StoreError, Scoped};
 
 use crate::workspace::Error;
@@ -16,7 +16,7 @@ const IGNORE: &str = ".gitignore";
 /// Patterns for git to ignore: derived files, copies of damaged files, personal files, and the local
 /// state of a checkout. Personal files are unapproved records, sessions and their log, and the undo
 /// journal. A file that git tracks already stays tracked.
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\nmerge.json\nprimary.json\nreplica\nremote/\n";
+const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\nprimary.json\nreplica\nremote/\n";
 
 /// Result of an initialisation.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -88,13 +88,6 @@ pub fn with_lines(file: &ProjectPath, wanted: &str) -> Result<bool, Error> {
     Ok(text.is_some())
 }
 
-/// Creates an executable shell script for a git hook; the file must not exist yet.
-pub fn make_hook(path: &Path, text: &str) -> Result<(), Error> {
-    redacting_writer::create(path, text)?;
-    let set = named::make_executable(path);
-    Ok(set.map_err(StoreError::io("make executable", path))?)
-}
-
 /// Returns the text with the missing lines appended; `None` if none are missing.
 fn completed(text: &str, wanted: &str) -> Option<String> {
     let lacking: Vec<&str> = wanted
@@ -129,7 +122,7 @@ mod tests {
             old,
             Some(&format!(
                 "{old}\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\n\
-                 merge.json\nprimary.json\nreplica\nremote/\n"
+                 primary.json\nreplica\nremote/\n"
             )),
         );
     }

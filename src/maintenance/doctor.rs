@@ -11,7 +11,6 @@ use crate::platform::Directory;
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
-use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
 use crate::hints::checks;
 use crate::lessons::evidence::doubts;
@@ -38,18 +37,13 @@ pub struct DoctorReport {
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Files that do not use the new ids of a merge yet.
-    pub unfinished: Vec<String>,
-    /// Files that were updated to the new ids.
+    /// Guardrail files that are written now.
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files; they are never opened.
     pub irregular: Vec<String>,
     /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
-    /// Rules whose condition nobody said. They work; a person decides if the condition goes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
     /// Offer to install the merge driver; filled in by the caller.
@@ -65,7 +59,6 @@ impl DoctorReport {
             && self.formats.newer().next().is_none()
             && self.skills.is_empty()
             && self.doubtful.is_empty()
-            && self.conditions.is_empty()
             && self.git.is_empty())
     }
 }
@@ -73,15 +66,13 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
-    let (mut finished, mut left) = (Vec::new(), Vec::new());
+    let mut finished = Vec::new();
     if repair {
-        let done = merge::finish(workspace)?;
-        finished = done.changed;
-        left = done.left;
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
-        finished.extend(finish_all_guardrails(workspace)?);
+        workspace.writer()?.separate_ids()?;
+        finished = finish_all_guardrails(workspace)?;
     }
     let mut problems = Vec::new();
     for kind in Kind::ALL {
@@ -90,8 +81,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     problems.extend(workspace.store.inspect_execution_logs()?);
     let dangling = dangling(&workspace.store)?;
     let conflicts = merge::open_conflicts(&workspace.store)?;
-    let mut unfinished = merge::unfinished(&workspace.store)?;
-    unfinished.append(&mut left);
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
     let irregular = irregular(workspace);
@@ -106,7 +95,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         healthy: problems.iter().all(harmless)
             && dangling.is_empty()
             && conflicts.is_empty()
-            && unfinished.is_empty()
             && irregular.is_empty()
             && guardrails.is_empty(),
         problems,
@@ -116,11 +104,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         repaired,
         guardrails,
         conflicts,
-        unfinished,
         finished,
         irregular,
         doubtful,
-        conditions: made_conditions(workspace)?,
         git: Vec::new(),
         git_offer: None,
     })

@@ -38,6 +38,7 @@
 mod directory;
 mod exchange;
 mod file;
+mod hex;
 mod kind;
 pub(crate) mod named;
 pub(crate) mod parallel;
@@ -57,6 +58,7 @@ mod windows;
 mod write;
 
 pub use directory::{Directory, Found};
+pub(crate) use hex::hex;
 pub use kind::FoundKind;
 pub use refused::{Reason, Refused};
 pub use shared_file::{ProjectPath, SharedFile};

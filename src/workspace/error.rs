@@ -22,7 +22,6 @@ impl From<crate::embedder::Error> for Error {
                 expected,
             },
             Of::Runtime { source } => Self::Runtime { source },
-            Of::Unreadable { path, source } => Self::Unreadable { path, source },
         }
     }
 }
@@ -142,6 +141,14 @@ pub enum Error {
     /// Session operation failed.
     #[error(transparent)]
     Session(#[from] crate::workspace::SessionError),
+    /// Skill has no such test case.
+    #[error("`{skill}` has no test case `{case}`")]
+    NoCase {
+        /// Skill that the caller named.
+        skill: SkillPath,
+        /// Name of the case.
+        case: String,
+    },
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,

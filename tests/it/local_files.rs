@@ -139,3 +139,30 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     assert_eq!(hint["hints"][0]["id"], "PROC-001", "{hint}");
     workspace.run(&["doctor"]).succeeds();
 }
+
+#[test]
+fn doctor_gives_a_local_record_another_id_than_a_shared_one() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let rule = |text: &str, status: &str| {
+        json!({"entries": [{"reflexion_id": "REFL-002", "skill": "", "rule": text, "status": status,
+            "source": "chat", "created_at": format!("2026-02-0{}T00:00:00+00:00", text.len() % 9 + 1)}]})
+    };
+    let put = |file: &str, rules: &Value| {
+        workspace.write(&format!(".agentura/{file}"), rules.to_string())
+    };
+    put("reflexion_entries.json", &rule("Pulled.", "active"));
+    put(
+        "reflexion_entries.local.json",
+        &rule("Heard here.", "candidate"),
+    );
+    let report = workspace.json_of(&["doctor"]);
+    assert_eq!(report["problems"][0]["kind"], "taken_id", "{report}");
+    workspace.run(&["doctor", "--repair"]).succeeds();
+    assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
+    assert_eq!(ids(&workspace, "reflexion_entries.json"), ["REFL-002"]);
+    assert_eq!(
+        ids(&workspace, "reflexion_entries.local.json"),
+        ["REFL-003"]
+    );
+}

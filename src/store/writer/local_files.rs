@@ -224,6 +224,13 @@ impl Writer {
         self.store().file(snapshot.of).remove_all(snapshot, &going)
     }
 
+    /// Gives records that only this machine has another id where a shared record has theirs.
+    pub fn separate_ids(&mut self) -> Result<(), Error> {
+        Kind::ALL
+            .into_iter()
+            .try_for_each(|kind| self.make_ids_unique(kind))
+    }
+
     /// Makes the ids of each kind unique across its files, unless that is known. Does nothing before
     /// a write to a kind with one file.
     pub(super) fn make_ids_unique(&mut self, kind: Kind) -> Result<(), Error> {
