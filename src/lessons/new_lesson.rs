@@ -11,7 +11,7 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
-use crate::platform::named;
+use crate::platform::{hex, named};
 use crate::store::{Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, Records, repair_warnings};
@@ -290,7 +290,7 @@ fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Refu
         let content = content.map_err(|_| refuse(path, "cannot be read"))?;
         Ok(LessonFile {
             path: path.trim().to_owned(),
-            hash: format!("{:x}", Sha256::digest(&content)),
+            hash: hex(&Sha256::digest(&content)),
         })
     };
     files.iter().map(read).collect()

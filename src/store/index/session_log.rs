@@ -11,7 +11,7 @@ use std::io;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::Directory;
+use crate::platform::{Directory, hex};
 use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
 use crate::store::files::directory::DERIVED;
@@ -38,7 +38,7 @@ impl Scoped {
         SessionLog {
             memory: self.directory().clone(),
             directory: self.directory().below(DERIVED).below(DIRECTORY),
-            stem: format!("{:x}", Sha256::digest(session.as_bytes())),
+            stem: hex(&Sha256::digest(session.as_bytes())),
         }
     }
 
