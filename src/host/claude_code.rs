@@ -39,6 +39,7 @@ pub(super) const HOOKS: &[Hook] = &[
         of_tools: true,
         seconds: 5,
     },
+    Hook::of_session("Stop"),
     Hook {
         event: "SessionEnd",
         of_tools: false,
@@ -54,6 +55,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "PreToolUse" => fields.before_tool(),
+        "Stop" => fields.stop("last_assistant_message"),
         "UserPromptSubmit" if is_typed(fields) => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

@@ -74,7 +74,7 @@ pub fn respond(
             adviser.ended(&session)?;
             String::new()
         }
-        EventKind::Prompt | EventKind::BeforeTool => String::new(),
+        EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
     };
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }

@@ -69,6 +69,7 @@ pub use index::derived::{Derived, DerivedWriter};
 pub use index::mmap::Map;
 pub use index::positions::Positions;
 pub use index::processed_files::{Source, Sources};
+pub use index::session_log::SessionLog;
 pub use index::session_scratch::Notes;
 pub use index::terms::Terms;
 pub use logs::execution_logs::{LogListing, LogSelection};

@@ -56,6 +56,8 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             max_output_tokens: 1_000,
             min_similarity: 0.35,
             reflect_prompt: None,
+            past_session_prompt: None,
+            person: memctl::guard::Person::default(),
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,

@@ -24,11 +24,14 @@ use crate::hints::HintService;
 use crate::hints::failure::project_of;
 use crate::host::{Event, EventKind, Host, respond};
 use crate::learning::{self, LearnOptions};
+use crate::lessons::carries_lessons;
 use crate::model::{Kind, Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::rules::hearing::Message;
 use crate::store::{AuditContext, LateCalls, Scoped};
 use crate::workspace::Records;
+
+use super::hook_lessons::LessonEvent;
 
 /// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
 /// [`DEADLINE`] it is below the host's timeout of 5 s.
@@ -123,6 +126,7 @@ fn answer(
             | EventKind::SessionStart
             | EventKind::SessionEnd
             | EventKind::Prompt
+            | EventKind::Stop
     );
     // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells
@@ -162,10 +166,44 @@ fn answer(
             .is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
         return hears.then(|| host.hear(&event, &store, message))?;
     }
+    let lessons = LessonEvent {
+        environment: &environment,
+        places: &places,
+        host,
+        store: &store,
+        event: &event,
+    };
+    if event.kind == EventKind::Stop {
+        let config = config.as_ref().filter(|_| !read_only)?;
+        if !carries_lessons(&event.output) {
+            return lessons.at_stop(config);
+        }
+        // New records go to the primary.
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let lessons = LessonEvent {
+            environment: &environment,
+            places: &places,
+            host,
+            store: &store,
+            event: &event,
+        };
+        return lessons.at_stop(config);
+    }
     let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
     if read_only {
         return answer;
+    }
+    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
+        lessons.keep();
+    }
+    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
+        let config = Config::load(&environment, &places.memory, &[]).ok()?;
+        return lessons.at_recovery(&config);
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
