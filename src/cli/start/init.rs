@@ -13,9 +13,10 @@ use crate::merge::git::Repository;
 use crate::model::SkillPath;
 use crate::skill::Skills;
 
-/// Create a workspace here: `.agentura/` for records, `skills/` for skills
+/// Create a workspace here: `.agentura/` for records
 ///
-/// Git is left alone. `--git` installs a merge driver, which merges the records of two branches:
+/// Git sees what people share: approved rules and lessons, memories, corrections. What a session
+/// changes is ignored. `--git` installs a merge driver, which merges the records of two branches:
 /// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
 /// merge.
 #[derive(Debug, Args)]
