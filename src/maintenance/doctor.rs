@@ -1,13 +1,14 @@
 //! Checks the store, and repairs damage.
 
 use std::collections::{BTreeSet, HashSet};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::merge;
 use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
-use crate::platform::Directory;
+use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
 use crate::store::{DataFile, Problem, ProblemKind, Repaired, Scoped, Selection};
 
@@ -18,9 +19,10 @@ use crate::hints::fixes::doubts;
 use crate::merge::Conflict as MergeConflict;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use crate::workspace::error::chain;
 
 /// Result of the check and the repair.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct DoctorReport {
     /// `true` if nothing has to be repaired; the lists may still hold advice.
     pub healthy: bool,
@@ -40,9 +42,10 @@ pub struct DoctorReport {
     pub conflicts: Vec<MergeConflict>,
     /// Files that do not use the new ids of a merge yet.
     pub unfinished: Vec<String>,
-    /// Files that were updated to the new ids.
+    /// Files that were updated to the new ids, or given back to the owner of their directory.
     pub finished: Vec<String>,
-    /// Links, pipes and devices among the data and skill files; they are never opened.
+    /// Links, pipes and devices among the data and skill files, which are never opened, and what
+    /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
     /// Approved fixes with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
@@ -73,6 +76,20 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
+    let given = if repair {
+        workspace.store.directory().give_back()
+    } else {
+        Vec::new()
+    };
+    let mut closed = false;
+    let access = access(&workspace.store, &mut closed);
+    if closed {
+        // Nothing else can be said of files that cannot be read.
+        return Ok(DoctorReport {
+            irregular: access,
+            ..DoctorReport::default()
+        });
+    }
     let (mut finished, mut left) = (Vec::new(), Vec::new());
     if repair {
         let done = merge::finish(workspace)?;
@@ -94,7 +111,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     unfinished.append(&mut left);
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
-    let irregular = irregular(workspace);
+    let mut irregular = irregular(workspace);
+    irregular.extend(access);
+    finished.extend(given.iter().map(|path| path.display().to_string()));
     let fixes = workspace.store.list::<Fix>(&Selection::default())?.records;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let mut doubtful = doubts(&fixes);
@@ -123,6 +142,28 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         git: Vec::new(),
         git_offer: None,
     })
+}
+
+/// Returns what keeps this user from the files of the memory. Sets `closed` if one cannot be read.
+fn access(store: &Scoped, closed: &mut bool) -> Vec<String> {
+    let directory = store.directory();
+    let mut found = Vec::new();
+    if let Some(error) = store.unwritable() {
+        found.push(format!(
+            "nothing can be written: {}; agents are still answered, and nothing is learned",
+            chain(&error)
+        ));
+    }
+    for Foreign { path, owner } in directory.foreign() {
+        *closed |= directory
+            .open(&path)
+            .is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        found.push(format!(
+            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
+            path.display()
+        ));
+    }
+    found
 }
 
 fn irregular(workspace: &Workspace) -> Vec<String> {

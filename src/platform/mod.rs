@@ -34,11 +34,13 @@
 //! Deliberately absent: a defence against a process of the same user that swaps directories. Such a
 //! process could write to the files itself.
 
+pub(crate) mod decoded;
 mod directory;
 mod exchange;
 mod file;
 mod kind;
 pub(crate) mod named;
+mod ownership;
 pub(crate) mod parallel;
 pub(crate) mod process;
 mod refused;
@@ -56,6 +58,8 @@ mod write;
 
 pub use directory::{Directory, Found};
 pub use kind::FoundKind;
+pub use ownership::Foreign;
+pub(crate) use ownership::{Owned, owned};
 pub use refused::{Reason, Refused};
 pub use state::FileState;
 pub(crate) use state::PositionedFile;
