@@ -31,9 +31,6 @@ clients: ## install the coding agents and other memories that `make test-clients
 	@npm install --no-audit --no-fund --silent --prefix $(CLIENTS)/mcp @modelcontextprotocol/inspector@2.12.0 @modelcontextprotocol/conformance@0.1.16 \
 			"node-linux-$$(node -p process.arch)@22.23.3" \
 		|| echo "skipped: npm could not install the MCP inspector and the conformance suite"
-	@npm install --no-audit --no-fund --silent --force --prefix $(CLIENTS) @oven/bun-linux-x64@1.4.5 \
-		&& mkdir -p $(CLIENTS)/claude-mem && cd $(CLIENTS)/claude-mem && npm pack --silent claude-mem@13.25.3 >/dev/null && tar xzf claude-mem-*.tgz \
-		|| echo "skipped: npm could not install claude-mem"
 	@python3 -m venv $(CLIENTS)/mem0 && $(CLIENTS)/mem0/bin/pip install --quiet --disable-pip-version-check mem0ai==2.2.1 \
 		|| echo "skipped: pip could not install mem0"
 	@python3 -m venv $(CLIENTS)/otel && $(CLIENTS)/otel/bin/pip install --quiet --disable-pip-version-check opentelemetry-sdk==1.45.2 \
