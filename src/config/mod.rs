@@ -110,11 +110,11 @@ impl Config {
         };
         if let Some(directory) = &environment.config_dir {
             let path = directory.join(FILE);
-            let text = absent(named::read_text(&path, LONGEST));
+            let text = absent(named::read_decoded(&path, LONGEST));
             config.file(&path, text, true)?;
         }
         let trusted = environment.trusts_settings(workspace);
-        let text = Directory::at(workspace).read_text(FILE, LONGEST);
+        let text = Directory::at(workspace).read_decoded(FILE, LONGEST);
         config.file(&workspace.join(FILE), text, trusted)?;
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));

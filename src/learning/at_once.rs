@@ -35,6 +35,7 @@ pub(crate) fn learn_at_once(
         workspace: project.to_owned(),
         step: 0,
         live: true,
+        call: String::new(),
     };
     let mut stored = Stored::default();
     store_lesson(&mut writer, &mut known, lesson, origin, now, &mut stored)?;

@@ -173,6 +173,7 @@ fn take(
                 workspace: found.workspace.clone(),
                 step: found.episode.fail_step as u64,
                 live: false,
+                call: found.call.clone(),
             };
             store_found(
                 &mut writer, &mut known, found, origin, records.now, &mut stored,
@@ -266,6 +267,7 @@ fn read_of_project(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     let mut is_here = options.project.is_none();
+    let warned = report.warnings.len();
     let session = read(
         file,
         (options.format, options.chat),
@@ -280,6 +282,7 @@ fn read_of_project(
         },
         on_bytes,
     );
+    report.unread += usize::from(file.named && report.warnings.len() > warned);
     session.filter(|_| is_here)
 }
 
@@ -293,6 +296,13 @@ pub(crate) fn read(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     match session_files::read(&file.path, (format, listens), &clean, on_step, on_bytes) {
+        // A named format is no proof.
+        Ok(session) if session.is_empty() && format.is_some() => warnings.push(format!(
+            "`{}` holds no call and no message in the format {}",
+            file.path.display(),
+            format.map_or("", Format::name)
+        )),
+        Ok(session) if session.is_empty() && !file.named => *skipped += 1,
         Ok(session) if session.format.is_some() => return Some(session),
         // A folder may hold files of any kind.
         Ok(_) if !file.named => *skipped += 1,

@@ -258,11 +258,7 @@ pub(crate) fn fix_of(recovery: &Recovery, origin: Origin, seen: &str) -> Fix {
 
 /// Counts up a fix seen again; returns `false` if this occurrence is already counted.
 pub(crate) fn count_up(fix: &mut Fix, origin: Origin) -> bool {
-    // The session file repeats what was learned while the session ran.
-    let again = |o: &Origin| {
-        o.session == origin.session && (o.step == origin.step || o.live || origin.live)
-    };
-    if fix.origins.iter().any(again) {
+    if fix.origins.iter().any(|known| known.is_same(&origin)) {
         return false;
     }
     fix.origins.push(origin);

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use chrono::DateTime;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::Clean;
 use crate::learn::asked::asked;
@@ -21,11 +22,11 @@ use crate::workspace::Error;
 
 /// Maximum depth of folders to walk.
 const MAX_DEPTH: usize = 32;
-/// Size of each read from a file, in bytes.
-const BUFFER: usize = 1 << 18;
 /// Number of steps analysed together. A longer session is analysed in windows that overlap by half,
 /// so that memory does not grow with it.
 const WINDOW: usize = 2_000;
+/// Minimum length of a call's id that no other session has, in bytes.
+const LEAST_ID: usize = 20;
 /// Maximum number of broken lines reported per file.
 const MAX_BROKEN: usize = 100;
 
@@ -72,14 +73,10 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
             continue;
         }
         let ending = path.extension().and_then(|ending| ending.to_str());
-        // Other Markdown is text of people.
-        let is_history = || {
-            let name = entry.file_name();
-            name == ".aider.chat.history.md" || directory.ends_with(".specstory/history")
-        };
         let is_session = match ending {
             Some("jsonl" | "json" | "traj") => true,
-            Some("md") => is_history(),
+            // Other Markdown is text of people.
+            Some("md") => by_name(&path).is_some(),
             _ => false,
         };
         if is_session {
@@ -91,6 +88,19 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
         }
     }
     Ok(())
+}
+
+/// Returns the format of a file whose name and place are those of a tool's own history.
+fn by_name(path: &Path) -> Option<Format> {
+    let is_of = |end: &str| path.parent().is_some_and(|parent| parent.ends_with(end));
+    let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+    if path
+        .file_name()
+        .is_some_and(|name| name == ".aider.chat.history.md")
+    {
+        return Some(Format::Aider);
+    }
+    (is_markdown && is_of(".specstory/history")).then_some(Format::SpecStory)
 }
 
 impl SessionFile {
@@ -115,6 +125,8 @@ pub(crate) struct SessionTrace {
     pub(crate) id: Option<String>,
     pub(crate) steps: usize,
     pub(crate) failures: usize,
+    /// Number of messages.
+    pub(crate) remarks: usize,
     /// Times of the first and the last step, in microseconds since 1970.
     pub(crate) began: Option<i64>,
     pub(crate) ended: Option<i64>,
@@ -122,6 +134,13 @@ pub(crate) struct SessionTrace {
     pub(crate) found: Vec<Found>,
     /// Rules that the person's messages propose.
     pub(crate) heard: Vec<ChatRule>,
+}
+
+impl SessionTrace {
+    /// Returns `true` if the file holds no call, no message, and nothing that may have been one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps + self.remarks + self.broken.len() == 0
+    }
 }
 
 /// Failure with its recovery, and the lesson from them.
@@ -132,6 +151,8 @@ pub(crate) struct Found {
     pub(crate) fail_native_id: Option<String>,
     pub(crate) success_native_id: Option<String>,
     pub(crate) workspace: String,
+    /// Hash of the failing call with its time; see [`Origin`](crate::model::Origin).
+    pub(crate) call: String,
     /// Code of the successful call, as a hook reports it.
     pub(crate) success_code: String,
     pub(crate) lesson: Result<Lesson, NoLesson>,
@@ -154,36 +175,41 @@ pub(crate) fn read(
         read: 0,
         on_bytes,
     };
-    let mut input = BufReader::with_capacity(BUFFER, counted);
+    let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
     let mut listener = Listener::default();
-    session.format = transcript::read(format, &mut input, &mut |event| match event {
-        Event::Step(step) => {
-            session.steps += 1;
-            if let Some(time) = step.time.as_deref().and_then(microseconds) {
-                session.began.get_or_insert(time);
-                session.ended = session.ended.max(Some(time));
+    session.format = transcript::read(
+        format.or_else(|| by_name(path)),
+        &mut counted,
+        &mut |event| match event {
+            Event::Step(step) => {
+                session.steps += 1;
+                if let Some(time) = step.time.as_deref().and_then(microseconds) {
+                    session.began.get_or_insert(time);
+                    session.ended = session.ended.max(Some(time));
+                }
+                listener.step(&step);
+                window.steps.push(*step);
+                if window.steps.len() >= WINDOW {
+                    window.look(&mut session, keep, on_step, false);
+                }
             }
-            listener.step(&step);
-            window.steps.push(*step);
-            if window.steps.len() >= WINDOW {
-                window.look(&mut session, keep, on_step, false);
+            Event::Remark(remark) => {
+                session.remarks += 1;
+                if listens {
+                    listener.remark(&remark);
+                }
+                window.remarks.push_back(remark);
             }
-        }
-        Event::Remark(remark) => {
-            if listens {
-                listener.remark(&remark);
+            Event::Broken(line) => {
+                if session.broken.len() < MAX_BROKEN {
+                    session.broken.push(line);
+                }
             }
-            window.remarks.push_back(remark);
-        }
-        Event::Broken(line) => {
-            if session.broken.len() < MAX_BROKEN {
-                session.broken.push(line);
-            }
-        }
-        Event::Session(id) => session.id = Some(id),
-    })?;
+            Event::Session(id) => session.id = Some(id),
+        },
+    )?;
     window.look(&mut session, keep, on_step, true);
     session.heard = listener.finish();
     Ok(session)
@@ -287,6 +313,7 @@ impl Window {
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
+            call: failed.map(call_hash).unwrap_or_default(),
             success_code: step(episode.success_step)
                 .map(Step::call_text)
                 .unwrap_or_default(),
@@ -295,6 +322,18 @@ impl Window {
             episode,
         }
     }
+}
+
+/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
+/// id that is long enough to be the only one.
+fn call_hash(step: &Step) -> String {
+    let id = step.native_id.as_deref().unwrap_or_default();
+    let time = step.time.as_deref().unwrap_or_default();
+    if time.is_empty() && id.len() < LEAST_ID {
+        return String::new();
+    }
+    let text = format!("{id}\n{time}\n{}\n{}", step.call_text(), step.output);
+    format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
 /// Refuses knowledge of one project if the session does not name the project: it would be shown nowhere.

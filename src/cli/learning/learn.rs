@@ -213,4 +213,9 @@ impl Report for LearnReport {
     fn warnings(&self) -> &[String] {
         &self.warnings
     }
+
+    /// A file that the caller named and that is no session is bad input.
+    fn exit_code(&self) -> u8 {
+        if self.unread > 0 { 2 } else { 0 }
+    }
 }

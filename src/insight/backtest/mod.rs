@@ -331,6 +331,7 @@ impl<'a> Replay<'a> {
                     workspace: overcome.workspace.clone(),
                     step: overcome.fail_step as u64,
                     live: false,
+                    call: String::new(),
                 };
                 self.memory.learn(lesson, origin);
             }
