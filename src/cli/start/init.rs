@@ -16,7 +16,9 @@ use crate::skill::Skills;
 /// Create a workspace here: `.agentura/` for records
 ///
 /// Git sees what people share: approved rules and lessons, memories, corrections. What a session
-/// changes is ignored. `--git` installs a merge driver, which merges the records of two branches:
+/// changes is ignored. `--git` installs a merge driver, which merges the records of two branches; in a
+/// clone without it, git leaves conflict markers, and `memctl init --git && git checkout --merge
+/// .agentura` merges the files again. It writes
 /// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
 /// merge.
 #[derive(Debug, Args)]

@@ -267,3 +267,52 @@ struct Change {
     is_counted: bool,
     step: Step,
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Reflexion, Scope};
+    use crate::store::access::scoped::Scoped;
+    use crate::store::writer::revert::Reverted;
+
+    #[test]
+    fn counters_of_a_shared_record_leave_its_file_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("reflexion_entries.json");
+        let text = "{\"entries\": [\n  {\"reflexion_id\": \"REFL-001\", \"created_at\": \"t\", \
+            \"status\": \"active\",  \"rule\": \"r\"}\n]}\n";
+        fs::write(&path, text).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let shown = |name: &str| {
+            let entry = store.find(Kind::Reflexion, "REFL-001").unwrap().unwrap();
+            json::field(&entry.text, name).map(|value| String::from_utf8(value.to_vec()).unwrap())
+        };
+        let mut writer = store.write(&mut || "r".to_owned()).unwrap();
+        let counts = vec![("times_injected", json!(3)), ("told", json!(1))];
+        let counts = [("REFL-001".to_owned(), counts)];
+        writer.update_all(Kind::Reflexion, &counts).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let rule: Reflexion = store.get("REFL-001").unwrap();
+        assert_eq!(rule.times_injected, Some(3.0));
+        // The rest of the same change goes to the file.
+        let both = [("rule", json!("s")), ("told", json!(2))];
+        writer.update(Kind::Reflexion, "REFL-001", &both).unwrap();
+        let now = fs::read_to_string(&path).unwrap();
+        assert_eq!(now, text.replace("\"r\"", "\"s\""));
+        assert_eq!(shown("told").as_deref(), Some("2"));
+        let field = |name: &str, before: &str, after: &str| Field {
+            name: name.to_owned(),
+            before: Some(before.to_owned()),
+            after: Some(after.to_owned()),
+        };
+        let back = [field("rule", "\"r\"", "\"s\""), field("told", "1", "2")];
+        let reverted = writer.revert_fields(Kind::Reflexion, "REFL-001", &back, false);
+        assert_eq!(reverted.unwrap(), Reverted::Done);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(shown("told").as_deref(), Some("1"));
+    }
+}
