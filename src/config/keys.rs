@@ -14,6 +14,17 @@ pub(super) struct Key {
     pub(super) about: &'static str,
 }
 
+/// Trust of the user in a settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileTrust {
+    /// None.
+    Nothing,
+    /// In the records beside it: the user began the workspace, or trusts it as a source.
+    Records,
+    /// In its settings: the file is the user's, or trusted as it is now.
+    Settings,
+}
+
 #[derive(Debug, PartialEq, Eq)]
 enum Guard {
     Open,
@@ -25,15 +36,27 @@ enum Guard {
     Model,
     /// Amount of money; more than the default needs trust.
     Spending,
+    /// Can silence the user's own rules; another value than the default counts in a workspace that
+    /// the user began or trusts.
+    Rules,
 }
 
 impl Key {
-    /// Returns `true` if this value counts only from a trusted file.
-    pub(super) fn is_guarded(&self, value: &str) -> bool {
+    /// Returns `true` if this value does not count from a file with this trust.
+    pub(super) fn is_guarded(&self, value: &str, trust: FileTrust) -> bool {
+        match trust {
+            FileTrust::Settings => false,
+            FileTrust::Records if self.guard == Guard::Rules => false,
+            _ => self.needs_trust(value),
+        }
+    }
+
+    fn needs_trust(&self, value: &str) -> bool {
         match self.guard {
             Guard::Open => false,
             Guard::Host => true,
             Guard::EmbedderConfig => value != "built-in",
+            Guard::Rules => value != self.default,
             Guard::Model => value.contains(':'),
             Guard::Spending => {
                 let amount = |text: &str| text.parse::<f64>().ok();
@@ -50,6 +73,13 @@ impl Key {
             variables: &[],
             guard: Guard::Open,
             about,
+        }
+    }
+
+    const fn rules(name: &'static str, default: &'static str, about: &'static str) -> Self {
+        Self {
+            guard: Guard::Rules,
+            ..Self::open(name, default, about)
         }
     }
 
@@ -88,17 +118,17 @@ pub(super) const KEYS: &[Key] = &[
         "90",
         "days until a task_memory expires; 0 means never",
     ),
-    Key::open(
+    Key::rules(
         "memory.user_store",
         "true",
         "use the rules and fixes of the user store, once `memory promote` has created it",
     ),
-    Key::open(
+    Key::rules(
         "prompt.rules_tokens",
         "2000",
         "token budget for learned rules in a prompt",
     ),
-    Key::open(
+    Key::rules(
         "prompt.procedures_tokens",
         "500",
         "token budget for learned procedures in a prompt",
@@ -174,7 +204,7 @@ pub(super) const KEYS: &[Key] = &[
         "personal",
         "reads in the audit log: `personal` (memories and sessions) or `all`",
     ),
-    Key::open(
+    Key::rules(
         "experiment.withhold",
         "0",
         "share of hints and rules withheld at random to measure their benefit, 0 to 0.9",

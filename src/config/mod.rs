@@ -18,7 +18,7 @@ use crate::model::Viewer;
 use crate::platform::{Directory, named};
 use crate::store::Scoped;
 
-use keys::{KEYS, Key};
+use keys::{FileTrust, KEYS, Key};
 
 pub use environment::Environment;
 pub use places::Places;
@@ -111,11 +111,18 @@ impl Config {
         if let Some(directory) = &environment.config_dir {
             let path = directory.join(FILE);
             let text = absent(named::read_decoded(&path, LONGEST));
-            config.file(&path, text, true)?;
+            config.file(&path, text, FileTrust::Settings)?;
         }
-        let trusted = environment.trusts_settings(workspace);
         let text = Directory::at(workspace).read_decoded(FILE, LONGEST);
-        config.file(&workspace.join(FILE), text, trusted)?;
+        // Most workspaces have no settings, and a hook does not read the user's decisions for them.
+        if !matches!(text, Ok(None)) {
+            let trust = match environment.trusts_settings(workspace) {
+                true => FileTrust::Settings,
+                false if environment.approvals(workspace).stands() => FileTrust::Records,
+                false => FileTrust::Nothing,
+            };
+            config.file(&workspace.join(FILE), text, trust)?;
+        }
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
             let names = key.variables.iter().copied().chain([own.as_str()]);
@@ -139,12 +146,12 @@ impl Config {
         Ok(config)
     }
 
-    /// Applies the settings of a file; only the harmless ones if it is not trusted.
+    /// Applies the settings of a file that count with this trust.
     fn file(
         &mut self,
         path: &Path,
         text: io::Result<Option<String>>,
-        trusted: bool,
+        trust: FileTrust,
     ) -> Result<(), Error> {
         let text = match text {
             Ok(Some(text)) => text,
@@ -180,7 +187,7 @@ impl Config {
                 ));
                 continue;
             };
-            if !trusted && key.is_guarded(&value) {
+            if key.is_guarded(&value, trust) {
                 self.warnings.push(format!(
                     "`{}` sets `{name}`, which is ignored until you run `memctl trust`",
                     path.display()
@@ -314,6 +321,8 @@ mod tests {
             b"[prompt]\nrules_tokens = 20\n[offline]\nmin_similarity = 0.7\n",
         )
         .unwrap();
+        let approvals = env.approvals(&workspace);
+        approvals.trust("now", &mut || "r".to_owned()).unwrap();
         let config = Config::load(&env, &workspace, &[("model", "local/x".into())]).unwrap();
         assert_eq!(config.parsed::<usize>("prompt.rules_tokens").unwrap(), 30);
         assert_eq!(config.text("model"), Some("local/x"));
@@ -337,6 +346,34 @@ mod tests {
         assert_eq!(origin("model"), "command line");
         assert!(origin("offline.min_similarity").contains(".agentura"));
         assert_eq!(config.warnings, [""; 0]);
+    }
+
+    #[test]
+    fn settings_of_a_clone_do_not_silence_rules_of_the_user() {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = home.path().join("w/.agentura");
+        named::create_dir(&workspace).unwrap();
+        let env = environment(home.path(), &[]);
+        let text =
+            "[memory]\nuser_store = false\n[prompt]\nrules_tokens = 0\nprocedures_tokens = 0\n";
+        named::replace(&workspace.join(FILE), text.as_bytes()).unwrap();
+        let of_clone = Config::load(&env, &workspace, &[]).unwrap();
+        let value = |config: &Config, name| config.text(name).map(str::to_owned);
+        assert_eq!(
+            value(&of_clone, "memory.user_store").as_deref(),
+            Some("true")
+        );
+        assert_eq!(
+            value(&of_clone, "prompt.rules_tokens").as_deref(),
+            Some("2000")
+        );
+        assert_eq!(of_clone.held_back.len(), 3);
+        // The user began this one, or trusts it as a source.
+        let approvals = env.approvals(&workspace);
+        approvals.trust("now", &mut || "r".to_owned()).unwrap();
+        let own = Config::load(&env, &workspace, &[]).unwrap();
+        assert_eq!(value(&own, "memory.user_store").as_deref(), Some("false"));
+        assert_eq!(own.held_back, []);
     }
 
     #[test]

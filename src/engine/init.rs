@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::named;
+use crate::platform::{ProjectPath, named};
 use crate::store::{Error as StoreError, Scoped, ignore_local_files};
 
 use crate::workspace::Error;
@@ -70,15 +70,12 @@ pub fn initialise(
 
 /// Adds the missing lines to a text file, and creates it if it does not exist. Returns true if
 /// lines were missing.
-pub fn with_lines(path: &Path, wanted: &str) -> Result<bool, Error> {
-    let text = match named::read_text(path, LONGEST) {
-        Ok(text) => completed(&text, wanted),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => completed("", wanted),
-        // An unreadable file is left to a person.
-        Err(_) => None,
-    };
+pub fn with_lines(file: &ProjectPath, wanted: &str) -> Result<bool, Error> {
+    // An unreadable file is left to a person.
+    let text = file.read_text(LONGEST).ok();
+    let text = text.and_then(|text| completed(&text.unwrap_or_default(), wanted));
     if let Some(text) = &text {
-        redacting_writer::create(path, text)?;
+        redacting_writer::replace_in_project(file, text)?;
     }
     Ok(text.is_some())
 }

@@ -24,6 +24,7 @@ mod class;
 mod clean;
 mod composed;
 mod documents;
+mod encoded;
 mod extent;
 mod fence;
 mod hidden;

@@ -12,6 +12,7 @@ use super::assignments;
 use super::blocks;
 use super::body::{can_begin, end_of, over_breaks};
 use super::class::Class;
+use super::encoded;
 use super::kubernetes;
 use super::lines;
 use super::logins;
@@ -33,12 +34,15 @@ pub struct Finding {
 /// Kind of text between `<private>` and `</private>`.
 pub(super) const PRIVATE: &str = "private";
 
+/// Kind of base64 whose content holds a secret.
+const ENCODED: &str = "encoded-secret";
+
 /// All findings in a text, in order, without overlaps.
 pub fn findings(text: &str) -> Vec<Finding> {
     findings_within(text, views::DEPTH)
 }
 
-/// Findings in the text and in texts escaped in its lines, down to `depth` levels.
+/// Findings in the text, and in texts escaped in its lines or encoded in it, down to `depth` levels.
 fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
     let mut found = findings_of(text);
     if depth == 0 {
@@ -46,6 +50,18 @@ fn findings_within(text: &str, depth: usize) -> Vec<Finding> {
     }
     let mut from = 0;
     let before = found.len();
+    for encoded in encoded::texts(text) {
+        let known =
+            |old: &Finding| old.at.start <= encoded.at.start && encoded.at.end <= old.at.end;
+        if !found[..before].iter().any(known)
+            && !findings_within(&encoded.text, depth - 1).is_empty()
+        {
+            found.push(Finding {
+                kind: ENCODED,
+                at: encoded.at,
+            });
+        }
+    }
     while let Some(slash) = memchr::memchr(b'\\', &text.as_bytes()[from..]) {
         let start = memchr::memrchr(b'\n', &text.as_bytes()[from..from + slash])
             .map_or(from, |n| from + n + 1);

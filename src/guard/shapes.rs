@@ -29,6 +29,23 @@ pub(super) enum Set {
 }
 
 impl Set {
+    /// Returns the set of this name in `vendors.tsv`.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "digits" => Self::Digits,
+            "hex" => Self::Hex,
+            "upper" => Self::Upper,
+            "alnum" => Self::Alnum,
+            "word" => Self::Word,
+            "dotted" => Self::Dotted,
+            "base64" => Self::Base64,
+            "header" => Self::Header,
+            "crypt" => Self::Crypt,
+            "params" => Self::Params,
+            _ => return None,
+        })
+    }
+
     pub(super) fn holds(self, byte: u8) -> bool {
         match self {
             Self::Digits => byte.is_ascii_digit(),

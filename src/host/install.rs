@@ -5,7 +5,8 @@
 //! exactly. In a file with other changes, only the pieces are removed. A file that the installation
 //! created is deleted.
 //!
-//! A file that is not JSON is never changed, and a link is followed, not replaced.
+//! A file that is not JSON is never changed. A link of the user is followed, not replaced; one of a
+//! project is refused.
 
 mod edit;
 mod error;
@@ -13,11 +14,9 @@ mod files;
 mod settings_file;
 mod state;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
-
-use crate::platform::named;
 
 use super::jsonc::Node;
 use super::{Form, Host};
@@ -26,7 +25,7 @@ use state::Known;
 
 pub(crate) use edit::quoted;
 pub use error::Error;
-pub(super) use settings_file::{LONGEST, create_dir, read, real_path, replace};
+pub(super) use settings_file::{LONGEST, read, remove, replace, store_state};
 pub use state::Place;
 pub(super) use state::digest;
 
@@ -70,7 +69,7 @@ impl StatusReport {
     pub fn broken(host: Host, place: &Place, problem: String) -> Self {
         Self {
             host: host.name(),
-            settings: place.settings.clone(),
+            settings: place.settings.path().to_owned(),
             standing: InstallationStatus::Broken,
             commands: Vec::new(),
             notes: Vec::new(),
@@ -98,8 +97,8 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     if matches!(host.form(), Form::Plugin | Form::Scripts) {
         return files::install(host, place);
     }
-    let path = real_path(&place.settings)?;
-    let now = read(&path)?;
+    let path = place.settings.path().to_owned();
+    let now = read(&place.settings)?;
     let events = host.hooks().iter().map(|hook| hook.event).collect();
     let command = command(host, &place.program, place.read_only);
     let root = now.as_deref().filter(|text| !text.trim().is_empty());
@@ -124,11 +123,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
     let changed = now.as_deref() != Some(&text);
     let mut backup = None;
     if changed {
-        let parents = path.ancestors().skip(1);
-        let mut made: Vec<PathBuf> = parents
-            .take_while(|parent| !named::exists(parent))
-            .map(Path::to_owned)
-            .collect();
+        let mut made = place.settings.missing_parents();
         if let Some(known) = known {
             made.extend(known.made);
         }
@@ -139,10 +134,7 @@ pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
             pieces,
             made,
         })?;
-        if let Some(parent) = path.parent() {
-            create_dir(parent)?;
-        }
-        replace(&path, &text)?;
+        replace(&place.settings, &text)?;
     }
     Ok(InstallReport {
         host: host.name(),
@@ -159,27 +151,22 @@ pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
     if matches!(host.form(), Form::Plugin | Form::Scripts) {
         return files::uninstall(host, place);
     }
-    let path = real_path(&place.settings)?;
+    let path = place.settings.path().to_owned();
     let known = place.known(&path);
-    let now = read(&path)?;
+    let now = read(&place.settings)?;
     let mut changed = false;
     if let Some(now) = now {
         let text = without_hooks(host, &path, &now, known.as_ref())?;
         changed = text.as_deref() != Some(&now);
         match text {
-            Some(text) if changed => replace(&path, &text)?,
+            Some(text) if changed => replace(&place.settings, &text)?,
             Some(_) => {}
             None => {
-                named::remove(&path)
-                    .map(drop)
-                    .map_err(|source| Error::Unreadable {
-                        path: path.clone(),
-                        source,
-                    })?;
-                for directory in known.iter().flat_map(|known| &known.made) {
-                    // A directory with other files is kept.
-                    drop(named::remove_empty_dir(directory));
-                }
+                remove(&place.settings)?;
+                // A directory with other files is kept.
+                place
+                    .settings
+                    .remove_empty(&known.map_or_else(Vec::new, |known| known.made));
             }
         }
     }
@@ -199,11 +186,11 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     if matches!(host.form(), Form::Plugin | Form::Scripts) {
         return files::status(host, place);
     }
-    let path = real_path(&place.settings)?;
+    let path = place.settings.path().to_owned();
     let mut commands = Vec::new();
     let mut notes = Vec::new();
     let mut standing = InstallationStatus::Absent;
-    if let Some(text) = read(&path)?.filter(|text| !text.trim().is_empty()) {
+    if let Some(text) = read(&place.settings)?.filter(|text| !text.trim().is_empty()) {
         let root = parse(&path, &text)?;
         commands = own_commands(host, &root);
         let has = |read_only| {

@@ -230,6 +230,20 @@ impl Host {
         }
     }
 
+    /// Returns the answer to a call whose rules could not be checked in time. The call runs; the user
+    /// or the model learns that nothing was checked.
+    pub fn late_answer(self, event: &Event) -> String {
+        let message = "memctl had no time to check the user's rules about this call";
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini => {
+                json!({"systemMessage": message}).to_string()
+            }
+            Self::Copilot | Self::OpenCode | Self::Cline | Self::Cursor => {
+                self.answer(event, message)
+            }
+        }
+    }
+
     /// Returns limits of the agent host for rules that act on calls.
     const fn limits(self) -> &'static str {
         match self {

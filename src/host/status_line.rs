@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 use crate::store;
 
-use super::install::{Error, LONGEST, create_dir, digest, read, real_path, replace};
+use super::install::{Error, LONGEST, digest, read, replace, store_state};
 use super::jsonc::{self, Node};
 
 const KEY: &str = "statusLine";
@@ -37,23 +37,22 @@ struct Added {
 }
 
 /// Returns the status line that is set.
-pub fn status_line(settings: &Path) -> Result<StatusLine, Error> {
-    let path = real_path(settings)?;
-    let text = read(&path)?.unwrap_or_default();
+pub fn status_line(settings: &SharedFile) -> Result<StatusLine, Error> {
+    let text = read(settings)?.unwrap_or_default();
     if is_blank(&text) {
         return Ok(StatusLine::Absent);
     }
-    Ok(find(&parse(&path, &text)?))
+    Ok(find(&parse(settings.path(), &text)?))
 }
 
 /// Sets the status line if there is none. Returns the one that was set before.
 pub fn set_status_line(
-    settings: &Path,
+    settings: &SharedFile,
     state_dir: Option<&Path>,
     command: &str,
 ) -> Result<StatusLine, Error> {
-    let path = real_path(settings)?;
-    let mut text = read(&path)?.unwrap_or_default();
+    let path = settings.path().to_owned();
+    let mut text = read(settings)?.unwrap_or_default();
     if is_blank(&text) {
         "{}\n".clone_into(&mut text);
     }
@@ -75,20 +74,18 @@ pub fn set_status_line(
         piece: insertion.text,
     };
     if let Some(state) = state_of(state_dir, &path) {
-        create_parent(&state)?;
         let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-        replace(&state, &json)?;
+        store_state(&state, &json)?;
     }
-    create_parent(&path)?;
-    replace(&path, &text)?;
+    replace(settings, &text)?;
     Ok(StatusLine::Absent)
 }
 
 /// Removes the status line of this program. Returns `true` if there was one.
-pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = real_path(settings)?;
+pub fn remove_status_line(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
+    let path = settings.path().to_owned();
     let state = state_of(state_dir, &path);
-    let text = read(&path)?.unwrap_or_default();
+    let text = read(settings)?.unwrap_or_default();
     let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
     if is_own {
         let known = state.as_deref().and_then(|state| known(state, &path));
@@ -97,7 +94,7 @@ pub fn remove_status_line(settings: &Path, state_dir: Option<&Path>) -> Result<b
             Some(text) => text,
             None => without_member(&path, text)?,
         };
-        replace(&path, &text)?;
+        replace(settings, &text)?;
     }
     if let Some(state) = state {
         drop(named::remove(&state));
@@ -174,10 +171,6 @@ fn known(state: &Path, path: &Path) -> Option<Added> {
     (added.path == path).then_some(added)
 }
 
-fn create_parent(path: &Path) -> Result<(), Error> {
-    Ok(path.parent().map_or(Ok(()), create_dir)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,7 +180,8 @@ mod tests {
     #[test]
     fn removal_restores_every_byte() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         let state = dir.path().join("state");
         for original in [
             "{}",
@@ -197,12 +191,12 @@ mod tests {
             "// mine\n{\n    \"a\": 1, // one\n    /* two */ \"b\": [1, 2,],\n}\n",
             "{\"model\":\"opus\",\"hooks\":{}}",
         ] {
-            named::replace(&settings, original.as_bytes()).unwrap();
+            named::replace(&file, original.as_bytes()).unwrap();
             let set = || set_status_line(&settings, Some(&state), OWN).unwrap();
             assert_eq!((set(), set()), (StatusLine::Absent, StatusLine::Own));
             assert_eq!(status_line(&settings).unwrap(), StatusLine::Own);
             assert!(remove_status_line(&settings, Some(&state)).unwrap());
-            let now = std::fs::read_to_string(&settings).unwrap();
+            let now = std::fs::read_to_string(&file).unwrap();
             assert_eq!(now, original);
             // Without the stored piece, the rest stays valid.
             set();
@@ -214,14 +208,15 @@ mod tests {
     #[test]
     fn the_line_of_a_user_stays() {
         let dir = tempfile::tempdir().unwrap();
-        let settings = dir.path().join("settings.json");
+        let file = dir.path().join("settings.json");
+        let settings = SharedFile::of_user(&file).unwrap();
         for command in ["~/line.sh", "~/line.sh; memctl statusline --json", "memctl"] {
             let text = json!({"statusLine": {"type": "command", "command": command}}).to_string();
-            named::replace(&settings, text.as_bytes()).unwrap();
+            named::replace(&file, text.as_bytes()).unwrap();
             let found = set_status_line(&settings, None, OWN).unwrap();
             assert_eq!(found, StatusLine::Other, "{command}");
             assert!(!remove_status_line(&settings, None).unwrap());
-            assert_eq!(std::fs::read_to_string(&settings).unwrap(), text);
+            assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::merge;
 use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
 use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
-use crate::store::{DataFile, Problem, ProblemKind, Repaired, Scoped, Selection};
+use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
@@ -118,6 +118,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let mut doubtful = doubts(&fixes);
     doubtful.extend(checks::doubts(&rules.records));
+    doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
     Ok(DoctorReport {

@@ -230,6 +230,15 @@ impl Directory {
         absent(sys::unlink(&place.parent, &place.name)).map(|done| done.is_some())
     }
 
+    /// Removes an empty directory; `false` if it did not exist.
+    pub fn remove_empty(&self, name: impl AsRef<Path>) -> io::Result<bool> {
+        self.writable()?;
+        let Some(place) = absent(self.place(name.as_ref()))? else {
+            return Ok(false);
+        };
+        absent(sys::remove_directory(&place.parent, &place.name)).map(|done| done.is_some())
+    }
+
     /// Removes a file, a link itself, or a directory with its content.
     pub fn remove_tree(&self, name: impl AsRef<Path>) -> io::Result<()> {
         self.writable()?;

@@ -6,8 +6,8 @@
 //! opening. New files are private. Temporary names are random, so that nothing can be planted under
 //! them.
 //!
-//! Files that a user names on the command line, and files of other programs, are opened by path,
-//! only in `named`. The lint `disallowed_methods` keeps other modules from both.
+//! Files that a user names on the command line, and the user's files of other programs, are opened
+//! by path, only in `named`. The lint `disallowed_methods` keeps other modules from both.
 //!
 //! The operating system is asked here alone; each of these modules says what it promises on which
 //! system:
@@ -19,6 +19,7 @@
 //! | `exchange` | only the version that was read is replaced |
 //! | `state` | identity and times of files; reads and writes at an offset |
 //! | `named` | files that a user names, opened by their path |
+//! | `shared_file` | files of a project that other programs use too: no link is followed |
 //! | `process` | a started program ends with all that it has started |
 //! | `signals` | interrupts, and requests to end |
 //! | `sockets` | sockets of a database client |
@@ -44,6 +45,7 @@ mod ownership;
 pub(crate) mod parallel;
 pub(crate) mod process;
 mod refused;
+mod shared_file;
 pub(crate) mod signals;
 pub(crate) mod sockets;
 mod state;
@@ -61,6 +63,7 @@ pub use kind::FoundKind;
 pub use ownership::Foreign;
 pub(crate) use ownership::{Owned, owned};
 pub use refused::{Reason, Refused};
+pub use shared_file::{ProjectPath, SharedFile};
 pub use state::FileState;
 pub(crate) use state::PositionedFile;
 pub use temporary::is_temporary;

@@ -1,6 +1,7 @@
 //! Selection of rules for a prompt: eligible rules within the token budget.
 //!
-//! The worth of a rule combines its utility, its age and its relevance for the input. Deliberately
+//! The worth of a rule combines its utility, its age and its relevance for the input. A rule that
+//! nobody here vouches for gets the tokens that the others leave. Deliberately
 //! absent: randomness. Same rules, input and time give the same prompt. The caller decides which
 //! rules an experiment withholds; their tokens stay unused.
 
@@ -16,8 +17,8 @@ const CURIOSITY: f64 = 0.3;
 /// Splits rules into selected ones, in prompt order, and omitted ones.
 ///
 /// Selected rules are sorted by utility, as in the reference implementation. If the budget is
-/// exceeded, the rules with the least worth for this input are omitted. The newest rule is always
-/// selected, since users expect to see its effect.
+/// exceeded, the rules with the least worth for this input are omitted. The newest rule that this
+/// user vouches for is always selected, since users expect to see its effect.
 pub(crate) fn choose<'a>(
     rules: &[&'a Reflexion],
     choice: &Choice<'_>,
@@ -58,7 +59,7 @@ pub(crate) fn choose<'a>(
     }
     let newest = loop {
         let ages = able.iter().enumerate();
-        let newest = ages.max_by_key(|(_, (i, rule))| (rule.born(), *i));
+        let newest = ages.max_by_key(|(_, (i, rule))| (!rule.observed, rule.born(), *i));
         let Some((at, (i, rule))) = newest else {
             break None;
         };
@@ -92,7 +93,10 @@ pub(crate) fn choose<'a>(
             )
         })
         .collect();
-    order.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
+    order.sort_by(|a, b| {
+        let by_trust = a.2.observed.cmp(&b.2.observed);
+        by_trust.then(b.0.total_cmp(&a.0)).then(b.1.cmp(&a.1))
+    });
     let mut room = choice.budget;
     let mut chosen: Vec<(usize, &Reflexion)> = Vec::new();
     for (_, i, rule) in order {

@@ -10,6 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::exchange::agents_md;
 use crate::exchange::agents_md::block::differ_in_block;
 use crate::model::SkillPath;
+use crate::platform::ProjectPath;
 use crate::skill::Skills;
 use crate::store::{Splice, Writer};
 
@@ -17,8 +18,16 @@ use crate::workspace::Workspace;
 use crate::workspace::error::chain;
 use crate::workspace::{Error, redacting_writer};
 
-/// Path of a file, its text now, and its text before; `None` for a missing file.
-type Texts = (PathBuf, Option<String>, Option<String>);
+/// File that an undo may write.
+pub(crate) enum Target {
+    /// File of the workspace with a block of rules.
+    Workspace(ProjectPath),
+    /// File of a skill that corrections write.
+    Skill(PathBuf),
+}
+
+/// A file, its text now, and its text before; `None` for a missing file.
+type Texts = (Target, Option<String>, Option<String>);
 
 /// Returns a file with these splices reverted, the last one first.
 pub(crate) fn file_before(
@@ -26,13 +35,13 @@ pub(crate) fn file_before(
     path: &str,
     splices: &[Splice],
 ) -> Result<Texts, String> {
-    let (now, place) = match agents_md::of_journal(workspace, path) {
-        Some(place) => {
-            let place = place.map_err(|error| chain(&error))?;
-            let now = agents_md::read(&place).map_err(|error| chain(&error))?;
-            (now, place)
-        }
-        None => of_skill(workspace, path)?,
+    let (now, place) = if let Some(place) = agents_md::of_journal(workspace, path) {
+        let place = place.map_err(|error| chain(&error))?;
+        let now = agents_md::read(&place).map_err(|error| chain(&error))?;
+        (now, Target::Workspace(place))
+    } else {
+        let (now, place) = of_skill(workspace, path)?;
+        (now, Target::Skill(place))
     };
     let mut text = now.clone();
     for splice in splices {
@@ -88,17 +97,18 @@ pub(crate) fn revert_file(
     };
     if !dry_run {
         writer.note_file(path, now.as_deref(), before.as_deref());
-        if is_of_workspace(path) {
-            match &before {
-                Some(text) => redacting_writer::write_output(&place, text.as_bytes())?,
-                None => redacting_writer::remove_output(&place)?,
+        match (&place, &before) {
+            (Target::Workspace(file), Some(text)) => {
+                redacting_writer::replace_in_project(file, text)?;
             }
-            return Ok(did);
-        }
-        let skills = workspace.skills()?;
-        match &before {
-            Some(text) => drop(redacting_writer::replace(skills.directory(), &place, text)?),
-            None => redacting_writer::remove(skills.directory(), &place)?,
+            (Target::Workspace(file), None) => redacting_writer::remove_in_project(file)?,
+            (Target::Skill(path), Some(text)) => {
+                let skills = workspace.skills()?;
+                redacting_writer::replace(skills.directory(), path, text)?;
+            }
+            (Target::Skill(path), None) => {
+                redacting_writer::remove(workspace.skills()?.directory(), path)?;
+            }
         }
     }
     Ok(did)

@@ -85,8 +85,8 @@ pub fn changes(store: &Scoped, limit: usize) -> Result<Vec<ChangeReport>, Error>
     Ok(changes.iter().rev().take(limit).map(report).collect())
 }
 
-/// Reverts the change whose name starts with `name`, else the last one that a user's command
-/// made. With `dry_run`, nothing is written.
+/// Reverts the change whose name starts with `name`, else the last one that a command of this user
+/// made: on a server's store others write too. With `dry_run`, nothing is written.
 pub fn revert(
     workspace: &Workspace,
     name: Option<&str>,
@@ -95,7 +95,8 @@ pub fn revert(
     let mut writer = workspace.writer()?;
     let lines = writer.store().changes()?;
     let changes = changes_of(&lines);
-    let place = pick(&changes, name)?;
+    let who = &workspace.store.audit_context().who;
+    let place = pick(&changes, name, who)?;
     let change = &changes[place];
     let planned = revert_steps(change);
     let reasons = obstacles(workspace, &mut writer, &changes, place, &planned)?;
@@ -178,11 +179,12 @@ pub fn revert_with_user_store(
 }
 
 /// Returns the index of the requested change.
-fn pick(changes: &[Change<'_>], name: Option<&str>) -> Result<usize, Error> {
+fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, Error> {
     let Some(name) = name else {
+        let is_own = |change: &Change<'_>| change.is_by(who) && !change.is_of_a_hook();
         let last = changes
             .iter()
-            .rposition(|c| !c.is_undone && c.undoes().is_none() && !c.is_of_a_hook());
+            .rposition(|c| !c.is_undone && c.undoes().is_none() && is_own(c));
         return last.ok_or(Error::NothingToUndo);
     };
     let wanted = name.to_ascii_lowercase();

@@ -35,6 +35,12 @@ impl Change<'_> {
             .is_some_and(|line| line.why == "hook" || line.why.starts_with("hook "))
     }
 
+    /// Returns `true` if this user made the change, or the journal names nobody.
+    pub(crate) fn is_by(&self, who: &str) -> bool {
+        let is_by = |line: &&ChangeLine| line.who.is_empty() || line.who == who;
+        self.lines.iter().all(is_by)
+    }
+
     /// Ids of records and paths of files that the change touches.
     pub(crate) fn targets(&self) -> HashSet<&str> {
         let targets = self.lines.iter().filter_map(|line| line.step.target());

@@ -166,8 +166,8 @@ pub enum Error {
         /// Fields with an open conflict, as JSON pointers.
         open: Vec<String>,
     },
-    /// Undo journal holds no change that can be reverted.
-    #[error("the undo journal has no change to revert")]
+    /// Undo journal holds no change of this user that can be reverted.
+    #[error("the undo journal has no change of this user to revert")]
     NothingToUndo,
     /// Name matches no change, or more than one.
     #[error("`{}` matches no change, or more than one", .0.escape_debug())]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::guard;
 use crate::model::Record;
-use crate::platform::{Directory, named};
+use crate::platform::{Directory, ProjectPath, named};
 use crate::skill::Skills;
 use crate::store::{self, Added, SkipCondition, Writer, atomic};
 
@@ -102,11 +102,15 @@ pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     written(path, named::replace(path, bytes))
 }
 
-/// Removes a file that this program created at a path that the caller named.
-pub(crate) fn remove_output(path: &Path) -> Result<(), Error> {
-    Ok(named::remove(path)
-        .map(drop)
-        .map_err(store::Error::io("remove", path))?)
+/// Replaces a file of the project, or creates it with its directories. The text is redacted already.
+pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), Error> {
+    written(file.path(), file.replace(text.as_bytes()))
+}
+
+/// Removes a file of the project that this program created.
+pub(crate) fn remove_in_project(file: &ProjectPath) -> Result<(), Error> {
+    let removed = file.remove().map(drop);
+    Ok(removed.map_err(store::Error::io("remove", file.path()))?)
 }
 
 /// Appends a JSON line to a file outside the store. Returns the kinds of secrets redacted.

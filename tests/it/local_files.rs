@@ -194,7 +194,9 @@ fn what_a_session_or_a_look_changes_is_not_tracked() {
 fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
     let workspace = repository();
     let add = |content: &str| {
-        let args = ["memory", "add", "--type", "brand_memory", "--content", content];
+        let args = [
+            "memory", "add", "--type", "brand_memory", "--content", content,
+        ];
         workspace.run(&args).succeeds();
         git(&workspace, &["add", "-A"]);
         git(&workspace, &["commit", "-qm", content]);

@@ -212,7 +212,7 @@ fn one_after_the_other_is_taken_back_and_the_list_tells_which() {
     );
     workspace
         .run(&["memory", "undo"])
-        .fails(2, "no change to revert");
+        .fails(2, "no change of this user to revert");
     assert_eq!(workspace.json(&["memory", "status"])["executions"], 0);
 }
 

@@ -60,7 +60,7 @@ struct Workspace {
 pub(in crate::cli) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let deadline = Deadline::start(DEADLINE)?;
     let line = line(environment, root);
-    drop(deadline);
+    deadline.end();
     line
 }
 

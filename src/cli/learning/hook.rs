@@ -1,12 +1,14 @@
 //! `hook`: handler of agent hook events.
 //!
 //! An agent never notices an error here: the exit code is 0, nothing is printed, and the process
-//! ends after [`DEADLINE`] even with work left. The store repairs an interrupted write.
+//! ends [`DEADLINE`] after the event is complete, even with work left. The store repairs an
+//! interrupted write. A call whose rules could not be checked in that time is counted, and the answer
+//! says so.
 //!
 //! At the end of a session no agent waits, so learning from the session gets more time.
 //! `memctl learn` catches up on the rest.
 
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,26 +16,30 @@ use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::cli::context::{audit_context, random};
-use crate::cli::deadline::Deadline;
+use crate::cli::deadline::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
 use crate::hints::HintService;
 use crate::hints::failure::project_of;
-use crate::host::{EventKind, Host, respond};
+use crate::host::{Event, EventKind, Host, respond};
 use crate::learning::at_once::hear_at_once;
 use crate::learning::chat::proposes_rule;
 use crate::learning::{self, LearnOptions};
-use crate::model::{Scope, Viewer};
+use crate::model::{Kind, Scope, Viewer};
 use crate::platform::{Directory, named};
-use crate::store::{AuditContext, Scoped};
+use crate::store::{AuditContext, LateCalls, Scoped};
 use crate::workspace::Records;
 
-/// Time from start to answer. Leaves room for the start of the process within the promised 500 ms.
+/// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
+/// [`DEADLINE`] it is below the host's timeout of 5 s.
+const WAITING: Duration = Duration::from_secs(4);
+/// Time from the complete event to the answer. Leaves room for the start of the process within the
+/// promised 500 ms.
 const DEADLINE: Duration = Duration::from_millis(400);
-/// Additional time at the end of a session. The sum is below the shortest timeout of any agent
-/// host.
-const LEARNING: Duration = Duration::from_millis(2_100);
+/// Time from start to end of learning at the end of a session: below the shortest timeout of any
+/// agent host.
+const LEARNING: Duration = Duration::from_millis(2_500);
 /// Maximum wait for another writer.
 const LOCK: Duration = Duration::from_millis(120);
 /// Maximum size of an event: 16 MiB. Larger ones are not read.
@@ -41,8 +47,8 @@ const LARGEST: u64 = 16 << 20;
 
 /// Handle an agent hook event from stdin (installed by `hooks install`)
 ///
-/// Always exits with 0, prints nothing if it has no hint, and ends within half a second. Only the
-/// end of a session takes up to two seconds more, to learn from it.
+/// Always exits with 0, prints nothing if it has no hint, and ends within half a second of the
+/// event. Only the end of a session takes up to two seconds more, to learn from it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
@@ -63,11 +69,9 @@ pub(in crate::cli) fn hook(
     root: Option<&Path>,
 ) -> Option<String> {
     let host = Host::from_name(host)?;
-    let deadline = Deadline::start(DEADLINE)?;
-    let answer = answer(environment, host, (root, read_only), &|| {
-        deadline.restart(LEARNING);
-    });
-    drop(deadline);
+    let deadline = Deadline::start(WAITING)?;
+    let answer = answer(environment, host, (root, read_only), &deadline);
+    deadline.end();
     answer
 }
 
@@ -75,7 +79,7 @@ fn answer(
     environment: &Environment,
     host: Host,
     (root, read_only): (Option<&Path>, bool),
-    session_ends: &dyn Fn(),
+    deadline: &Deadline,
 ) -> Option<String> {
     // Cursor runs the hooks of Claude Code too, and understands other answers.
     if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
@@ -87,6 +91,7 @@ fn answer(
     if bytes.len() as u64 > LARGEST {
         return None;
     }
+    deadline.restart(DEADLINE, None);
     let event = host.event(&bytes)?;
     if event.kind == EventKind::Prompt && (read_only || !proposes_rule(&event.output)) {
         return None;
@@ -112,6 +117,9 @@ fn answer(
     };
     if Off::of(&environment, &places, None).is_some() {
         return None;
+    }
+    if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
+        deadline.restart(DEADLINE, Some(late(host, &event, &memory)));
     }
     // Other events print nothing, need no user and are far more frequent.
     let tells = matches!(
@@ -175,7 +183,7 @@ fn answer(
         return answer;
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
-        session_ends();
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
         // Hints come from the files as they are. New records go to the primary.
         let store = match primary(&environment, &store).ok()? {
             Some(primary) => store.backed_by(primary),
@@ -184,6 +192,28 @@ fn answer(
         learn(environment.now, &store, (session, transcript), chat);
     }
     answer
+}
+
+/// Returns `true` if the memory or the user has rules, which may be about a call.
+fn has_rules(environment: &Environment, memory: &Directory) -> bool {
+    let file = Kind::Reflexion.file();
+    memory.is_file(file)
+        || Places::of_user(environment).is_some_and(|user| Directory::at(user.memory).is_file(file))
+}
+
+/// Returns the last words about a call whose rules were not checked in time.
+fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
+    let answer = host.late_answer(event);
+    let calls = LateCalls::of(memory);
+    Box::new(move || {
+        let mut output = std::io::stdout().lock();
+        drop(
+            output
+                .write_all(answer.as_bytes())
+                .and_then(|()| output.flush()),
+        );
+        calls.add();
+    })
 }
 
 /// Learns from the session that has ended, without a model, and records it.

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report};
 use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
-use crate::platform::{Directory, named};
+use crate::platform::{Directory, ProjectPath, SharedFile, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///
@@ -126,7 +126,7 @@ pub(in crate::cli) fn place(
     project: bool,
 ) -> Result<Place, UserError> {
     let environment = &context.environment;
-    let directory = if project {
+    let settings = if project {
         let directory = host.project_directory().ok_or_else(|| {
             let name = host.name();
             UserError::usage(
@@ -134,14 +134,16 @@ pub(in crate::cli) fn place(
                 format!("memctl hooks install {name}"),
             )
         })?;
-        project_of(context).join(directory)
+        let below = Path::new(directory).join(host.settings_file());
+        in_project(context, &below)?
     } else {
-        directory(context, host).ok_or_else(|| {
+        let directory = directory(context, host).ok_or_else(|| {
             UserError::usage(
                 "no home directory found",
                 "memctl hooks install HOST --project",
             )
-        })?
+        })?;
+        of_user(directory.join(host.settings_file()))?
     };
     // Project settings are shared with others and contain no path of this machine.
     let program = if project {
@@ -150,11 +152,27 @@ pub(in crate::cli) fn place(
         program(context)
     };
     Ok(Place {
-        settings: directory.join(host.settings_file()),
+        settings,
         state_dir: environment.state_dir.clone(),
         program,
         read_only: false,
     })
+}
+
+/// Returns a settings file of the user.
+pub(in crate::cli) fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
+    let found = SharedFile::of_user(&path);
+    Ok(found.map_err(|source| host::Error::Unreadable { path, source })?)
+}
+
+/// Returns a settings file of the project, in which no link is followed. If the project is the home
+/// directory, the file is the user's.
+pub(in crate::cli) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
+    let project = project_of(context);
+    if context.environment.home.as_ref() == Some(&project) {
+        return of_user(project.join(name));
+    }
+    Ok(ProjectPath::new(&project, name).into())
 }
 
 /// Returns the directory with the user's settings of an agent host; `None` if there is no home.
@@ -271,7 +289,7 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
     let directory = directory(context, host);
     let config =
         directory.and_then(|dir| named::read_text(&dir.join("config.toml"), 16 << 20).ok());
-    host::codex_obstacles(config.as_deref().unwrap_or_default(), &place.settings)
+    host::codex_obstacles(config.as_deref().unwrap_or_default(), place.settings.path())
 }
 
 impl Report for InstallReport {

@@ -11,7 +11,7 @@ use serde::de::IgnoredAny;
 use super::Report;
 use super::page::Page;
 use super::style::Style;
-use super::text::clean;
+use super::text::{clean, escape_json};
 use crate::error::{Kind, UserError};
 use crate::guard;
 use crate::json::compact;
@@ -217,9 +217,14 @@ impl Drop for Spinner {
     }
 }
 
-/// Redacts output unless it reveals secrets on purpose. Stored records are redacted already, but
+/// Redacts output unless it reveals secrets on purpose, and escapes JSON for a terminal. Stored records are redacted already, but
 /// files of other programs and typed text may not be.
 fn redacted(text: String, is_json: bool, reveals: bool) -> String {
+    let text = without_secrets(text, is_json, reveals);
+    if is_json { escape_json(text) } else { text }
+}
+
+fn without_secrets(text: String, is_json: bool, reveals: bool) -> String {
     if reveals {
         return text;
     }

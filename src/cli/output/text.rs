@@ -1,6 +1,7 @@
 //! Sanitizing and shortening of text for a terminal.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
@@ -17,6 +18,30 @@ pub(crate) fn clean(text: &str) -> String {
             (!c.is_control() || matches!(c, '\n' | '\t')) && !hidden
         })
         .collect()
+}
+
+/// Escapes what a terminal would interpret or a reader would not see, in a JSON document: U+007F to
+/// U+009F, bidirectional marks, hidden characters. The document means the same as before.
+pub(crate) fn escape_json(json: String) -> String {
+    let is_open = |c: char| c != '\u{7f}' && (c.is_ascii() || !is_unsafe(c));
+    if json.chars().all(is_open) {
+        return json;
+    }
+    let mut escaped = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_open(c) {
+            escaped.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _written = write!(escaped, "\\u{unit:04x}");
+        }
+    }
+    escaped
+}
+
+fn is_unsafe(c: char) -> bool {
+    guard::is_hidden(c) || matches!(u32::from(c), 0x2028 | 0x2029)
 }
 
 /// Returns text that is used as it is, such as a prompt. Sanitizes it only if it contains control

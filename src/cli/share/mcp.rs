@@ -1,6 +1,6 @@
 //! `mcp`: the MCP server on standard input and output, and its installation in agent hosts.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::cli::agent_host::with_servers;
 use crate::cli::context::Context;
 use crate::cli::global::Global;
-use crate::cli::learning::hooks::{self, is_on_path, project_of};
+use crate::cli::learning::hooks::{self, in_project, is_on_path, of_user, project_of};
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::primary;
@@ -18,7 +18,7 @@ use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::hints::failure;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
-use crate::platform::{Directory, named};
+use crate::platform::{Directory, SharedFile, named};
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::workspace::Workspace;
 
@@ -217,7 +217,7 @@ pub(in crate::cli) fn settings(
     context: &Context,
     host: ServerHost,
     project: bool,
-) -> Result<PathBuf, UserError> {
+) -> Result<SharedFile, UserError> {
     let environment = &context.environment;
     if project {
         let file = host.project_file().ok_or_else(|| {
@@ -226,7 +226,7 @@ pub(in crate::cli) fn settings(
                 format!("memctl mcp install {}", host.name()),
             )
         })?;
-        return Ok(project_of(context).join(file));
+        return in_project(context, Path::new(file));
     }
     let home = environment.home.as_ref();
     let of_host = |host: Host, file: &str| {
@@ -261,12 +261,12 @@ pub(in crate::cli) fn settings(
         ServerHost::VsCode => of_system("Code/User/mcp.json"),
         ServerHost::ClaudeDesktop => of_system("Claude/claude_desktop_config.json"),
     };
-    file.ok_or_else(|| {
+    of_user(file.ok_or_else(|| {
         UserError::usage(
             "no home directory found",
             "memctl mcp install HOST --project",
         )
-    })
+    })?)
 }
 
 /// Returns the command with which an agent host starts the server.

@@ -9,7 +9,7 @@ use crate::config::Places;
 use crate::engine::{make_hook, with_lines};
 use crate::error::UserError;
 use crate::merge::git::Repository;
-use crate::platform::named;
+use crate::platform::{ProjectPath, named};
 use crate::store::{DIRECTORY, shared_files};
 
 /// Name of the driver in git.
@@ -37,15 +37,14 @@ pub(in crate::cli) fn install(
     repository: &Repository,
 ) -> Result<(Vec<String>, Vec<String>), UserError> {
     let (mut done, mut warnings) = (Vec::new(), Vec::new());
-    let file = project(&context.places).join(".gitattributes");
-    let shown = file.display().to_string();
-    // A cloned repository may contain a link that redirects the write to another file.
-    if named::link_metadata(&file).is_ok_and(|metadata| metadata.is_symlink()) {
-        warnings.push(format!(
-            "`{shown}` is a symbolic link; the merge driver is not installed in it"
-        ));
-    } else if with_lines(&file, &attributes())? {
-        done.push(shown);
+    let file = ProjectPath::new(project(&context.places), ".gitattributes");
+    match with_lines(&file, &attributes()) {
+        Ok(true) => done.push(file.path().display().to_string()),
+        Ok(false) => {}
+        Err(error) => warnings.push(format!(
+            "the merge driver is not installed in `.gitattributes`: {}",
+            UserError::from(error).message
+        )),
     }
     let program = quoted(&program(context));
     // Git quotes the values that it fills in.
@@ -89,7 +88,10 @@ pub(in crate::cli) fn install(
             Ok(text) if text.lines().any(|known| known == line) => {}
             // The hook belongs to another workspace of this repository.
             Ok(text) if is_own(&text) && !is_elsewhere => {
-                with_lines(&path, &line)?;
+                let (Some(hooks), name) = (path.parent(), hook) else {
+                    continue;
+                };
+                with_lines(&ProjectPath::new(hooks, name), &line)?;
                 done.push(path.display().to_string());
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_elsewhere => {

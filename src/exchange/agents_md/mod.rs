@@ -22,6 +22,7 @@ use std::path::Path;
 
 use crate::hints::Here;
 use crate::model::{CHAT, Record as _, Reflexion};
+use crate::platform::ProjectPath;
 use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
@@ -93,18 +94,19 @@ fn rules(
 
 fn file_report(
     root: &Path,
-    path: &Path,
+    file: &ProjectPath,
     rules: &[Reflexion],
     options: &AgentsMdOptions,
     warnings: &mut Vec<String>,
 ) -> Result<FileReport, Error> {
+    let path = file.path();
     let shown = path.strip_prefix(root).unwrap_or(path);
     let misplaced = |Misplaced { line, reason }| BlockError::Misplaced {
         path: shown.to_owned(),
         line,
         reason,
     };
-    let before = read(path)?;
+    let before = read(file)?;
     let text = before.as_deref().unwrap_or_default();
     let old = Block::find(text).map_err(misplaced)?;
     if let Some(edited) = old.filter(Block::is_edited) {
@@ -201,7 +203,8 @@ fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Res
         if is_own {
             writer.note_file(&journaled(&file.path), before, Some(&file.after));
         }
-        redacting_writer::write_output(&root.join(&file.path), file.after.as_bytes())?;
+        let target = ProjectPath::new(root, &file.path);
+        redacting_writer::replace_in_project(&target, &file.after)?;
     }
     if !is_own {
         let notice = "the memory is outside of this workspace: `memory undo` does not revert files";

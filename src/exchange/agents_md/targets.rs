@@ -1,4 +1,5 @@
-//! Files that the rules go to. A target, after all links, is inside the workspace.
+//! Files that the rules go to. A target, after all links, is inside the workspace; a link leads to
+//! another Markdown file.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use super::block;
 use super::report::{AgentsMdOptions, AgentsMdReport};
 use crate::exchange::notes;
-use crate::platform::named;
+use crate::platform::{ProjectPath, named};
 use crate::workspace::{BlockError, Error, Workspace};
 
 /// Files that are kept in step if they exist.
@@ -20,11 +21,11 @@ pub(super) fn targets(
     options: &AgentsMdOptions,
     root: &Path,
     report: &mut AgentsMdReport,
-) -> Result<Vec<PathBuf>, Error> {
+) -> Result<Vec<ProjectPath>, Error> {
     if let Some(path) = &options.output {
         return Ok(vec![inside(root, path)?]);
     }
-    let mut found: Vec<PathBuf> = Vec::new();
+    let mut found: Vec<ProjectPath> = Vec::new();
     for name in FILES {
         let path = root.join(name);
         if named::link_metadata(&path).is_err() {
@@ -61,8 +62,8 @@ pub(super) fn targets(
     Ok(found)
 }
 
-/// Resolves a path, which must lead to a file inside the workspace.
-fn inside(root: &Path, path: &Path) -> Result<PathBuf, Error> {
+/// Resolves a path, which must lead to a file inside the workspace. No link is followed after that.
+fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
     let refused = |reason| -> Error {
         let path = path.to_owned();
         BlockError::NotOfWorkspace { path, reason }.into()
@@ -84,8 +85,12 @@ fn inside(root: &Path, path: &Path) -> Result<PathBuf, Error> {
     {
         return Err(refused("the directory belongs to another program"));
     }
+    let is_link = named::link_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    if is_link && below.extension().is_none_or(|ending| ending != "md") {
+        return Err(refused("the link leads to a file of another kind"));
+    }
     named::refuse_special(&target).map_err(crate::store::Error::io("write", &target))?;
-    Ok(target)
+    Ok(ProjectPath::new(root, below))
 }
 
 /// Returns the directory that holds the memory, with all links resolved.
@@ -100,7 +105,7 @@ pub(super) fn journaled(path: &str) -> String {
 
 /// Resolves a path of the undo journal; `None` if it is a file of a skill. The journal may be
 /// forged, so the path is checked as one that a user names.
-pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<PathBuf, Error>> {
+pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<ProjectPath, Error>> {
     let path = path.strip_prefix("./")?;
     let parts = Path::new(path).components();
     let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
@@ -116,12 +121,9 @@ pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<Pat
 }
 
 /// Reads a file; `None` if it does not exist.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match named::read_text(path, LARGEST) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(unreadable(path, source)),
-    }
+pub(crate) fn read(file: &ProjectPath) -> Result<Option<String>, Error> {
+    let text = file.read_text(LARGEST);
+    text.map_err(|source| unreadable(file.path(), source))
 }
 
 pub(super) fn real(path: &Path) -> Result<PathBuf, Error> {

@@ -121,24 +121,13 @@ impl Detector {
 
 /// All patterns. For equal anchors the earlier pattern takes precedence.
 pub fn patterns() -> impl DoubleEndedIterator<Item = &'static Pattern> {
-    let tables = [
+    let tables: [&'static [Pattern]; 4] = [
         structures::STRUCTURES,
-        vendors::VENDORS,
+        &vendors::VENDORS,
         names::NAMES,
         commands::COMMANDS,
     ];
     tables.into_iter().flatten()
-}
-
-const fn key(
-    kind: &'static str,
-    finds: &'static str,
-    anchors: &'static [&'static str],
-    body: &'static [Part],
-    yes: &'static [&'static str],
-    no: &'static [&'static str],
-) -> Pattern {
-    pattern(kind, finds, anchors, Detector::Key(body), yes, no)
 }
 
 const fn pattern(

@@ -3,13 +3,13 @@
 //! A file of another program is never changed, and then nothing is installed. Removal deletes files that
 //! begin as this program writes them, and the directories that the installation created.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use crate::platform::named;
+use crate::platform::SharedFile;
 
 use super::super::{Form, Host};
 use super::edit::command;
-use super::settings_file::{create_dir, read, replace};
+use super::settings_file::{read, remove, replace, unreadable};
 use super::state::{Known, Place};
 use super::{Error, InstallReport, InstallationStatus, StatusReport};
 
@@ -23,13 +23,13 @@ const SCRIPT_MARK: &str = "# memctl: gives this event";
 /// File to install.
 #[derive(Debug)]
 struct Wanted {
-    path: PathBuf,
+    file: SharedFile,
     text: String,
 }
 
 /// Returns the files of a host, with their text.
-fn wanted(host: Host, place: &Place, read_only: bool) -> Vec<Wanted> {
-    let path = &place.settings;
+fn wanted(host: Host, place: &Place, read_only: bool) -> Result<Vec<Wanted>, Error> {
+    let settings = &place.settings;
     if host.form() == Form::Plugin {
         let mut words = vec![place.program.as_str(), "hook", host.name()];
         if read_only {
@@ -37,16 +37,19 @@ fn wanted(host: Host, place: &Place, read_only: bool) -> Vec<Wanted> {
         }
         let words = serde_json::to_string(&words).unwrap_or_default();
         let text = PLUGIN.replacen(NO_COMMAND, &format!("const COMMAND = {words}"), 1);
-        let path = path.clone();
-        return vec![Wanted { path, text }];
+        let file = settings.clone();
+        return Ok(vec![Wanted { file, text }]);
     }
     let call = command(host, &place.program, read_only);
-    let scripts = host.hooks().iter().map(|hook| Wanted {
-        path: path.join(hook.event),
-        text: format!(
-            "#!/bin/sh\n{SCRIPT_MARK} to `memctl hook {}`\nexec {call}\n",
-            host.name()
-        ),
+    let scripts = host.hooks().iter().map(|hook| {
+        let file = settings.join(hook.event);
+        Ok(Wanted {
+            file: file.map_err(|source| unreadable(settings, source))?,
+            text: format!(
+                "#!/bin/sh\n{SCRIPT_MARK} to `memctl hook {}`\nexec {call}\n",
+                host.name()
+            ),
+        })
     });
     scripts.collect()
 }
@@ -59,63 +62,54 @@ fn is_own(text: &str) -> bool {
 /// Returns a file of another program that is in the way: the file itself, or for a script one that the
 /// host takes for the same event.
 fn obstacle(host: Host, wanted: &Wanted) -> Result<Option<PathBuf>, Error> {
-    if read(&wanted.path)?.is_some_and(|text| !is_own(&text)) {
-        return Ok(Some(wanted.path.clone()));
+    let path = wanted.file.path();
+    if read(&wanted.file)?.is_some_and(|text| !is_own(&text)) {
+        return Ok(Some(path.to_owned()));
     }
     if host.form() != Form::Scripts {
         return Ok(None);
     }
-    let (directory, event) = (wanted.path.parent(), wanted.path.file_name());
-    let Some((directory, event)) = directory.zip(event) else {
-        return Ok(None);
-    };
-    let beside = named::list(directory).unwrap_or_default().into_iter();
-    let mut beside = beside.map(|entry| entry.path());
-    Ok(beside.find(|path| path.extension().is_some() && path.file_stem() == Some(event)))
+    let beside = wanted.file.siblings().into_iter();
+    let mut beside = beside.map(|name| path.with_file_name(name));
+    let is_other =
+        |other: &PathBuf| other.extension().is_some() && other.file_stem() == path.file_name();
+    Ok(beside.find(is_other))
 }
 
 /// Installs the files. A repeated call changes nothing.
 pub(super) fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
-    let files = wanted(host, place, place.read_only);
+    let files = wanted(host, place, place.read_only)?;
     for file in &files {
         if let Some(other) = obstacle(host, file)? {
             let what = "a hook of another program".to_owned();
             return Err(Error::Shape { path: other, what });
         }
     }
+    let settings = place.settings.path();
     let mut changed = false;
-    for file in &files {
-        if read(&file.path)?.as_deref() == Some(&file.text) {
+    for Wanted { file, text } in &files {
+        if read(file)?.as_deref() == Some(text) {
             continue;
         }
         changed = true;
-        let parents = file.path.ancestors().skip(1);
-        let mut made: Vec<PathBuf> = parents
-            .take_while(|parent| !named::exists(parent))
-            .map(Path::to_owned)
-            .collect();
+        let mut made = file.missing_parents();
         if !made.is_empty() {
             made.extend(
                 place
-                    .known(&place.settings)
+                    .known(settings)
                     .into_iter()
                     .flat_map(|known| known.made),
             );
             place.remember(&Known {
-                path: place.settings.clone(),
+                path: settings.to_owned(),
                 made,
                 ..Known::default()
             })?;
         }
-        if let Some(parent) = file.path.parent() {
-            create_dir(parent)?;
-        }
-        replace(&file.path, &file.text)?;
+        replace(file, text)?;
         if host.form() == Form::Scripts {
-            named::make_executable(&file.path).map_err(|source| Error::Unreadable {
-                path: file.path.clone(),
-                source,
-            })?;
+            let made = file.make_executable();
+            made.map_err(|source| unreadable(file, source))?;
         }
     }
     Ok(report(host, place, changed, true))
@@ -124,40 +118,34 @@ pub(super) fn install(host: Host, place: &Place) -> Result<InstallReport, Error>
 /// Removes the files, and the directories that were created for them.
 pub(super) fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
     let mut changed = false;
-    for file in wanted(host, place, false) {
-        if read(&file.path)?.is_some_and(|text| is_own(&text)) {
-            named::remove(&file.path).map_err(|source| Error::Unreadable {
-                path: file.path.clone(),
-                source,
-            })?;
+    for Wanted { file, .. } in wanted(host, place, false)? {
+        if read(&file)?.is_some_and(|text| is_own(&text)) {
+            remove(&file)?;
             changed = true;
         }
     }
-    for directory in place
-        .known(&place.settings)
-        .iter()
-        .flat_map(|known| &known.made)
-    {
+    let settings = place.settings.path();
+    if let Some(known) = place.known(settings) {
         // A directory with other files is kept.
-        drop(named::remove_empty_dir(directory));
+        place.settings.remove_empty(&known.made);
     }
-    place.forget(&place.settings);
+    place.forget(settings);
     Ok(report(host, place, changed, false))
 }
 
 /// Returns the installation status of the files.
 pub(super) fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     let has = |read_only: bool| -> Result<bool, Error> {
-        for file in wanted(host, place, read_only) {
-            if read(&file.path)?.as_deref() != Some(&file.text) {
+        for Wanted { file, text } in wanted(host, place, read_only)? {
+            if read(&file)?.as_deref() != Some(&text) {
                 return Ok(false);
             }
         }
         Ok(true)
     };
     let mut commands = Vec::new();
-    for file in wanted(host, place, false) {
-        if let Some(text) = read(&file.path)?.filter(|text| is_own(text)) {
+    for Wanted { file, .. } in wanted(host, place, false)? {
+        if let Some(text) = read(&file)?.filter(|text| is_own(text)) {
             let mut lines = text.lines();
             let call =
                 lines.find(|line| line.starts_with("exec ") || line.starts_with("const COMMAND"));
@@ -180,7 +168,7 @@ pub(super) fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     }
     Ok(StatusReport {
         host: host.name(),
-        settings: place.settings.clone(),
+        settings: place.settings.path().to_owned(),
         standing,
         commands,
         notes,
@@ -192,7 +180,7 @@ fn report(host: Host, place: &Place, changed: bool, installed: bool) -> InstallR
     let hooks = host.hooks().iter().filter(|_| installed);
     InstallReport {
         host: host.name(),
-        settings: place.settings.clone(),
+        settings: place.settings.path().to_owned(),
         changed,
         events: hooks.map(|hook| hook.event).collect(),
         backup: None,

@@ -1,44 +1,44 @@
-//! Settings file of an agent host: reading, replacing, and the size limit.
+//! Settings file of an agent host, and stored state of a changed one: reading and replacing.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 use crate::store;
 
 use super::error::Error;
 
-/// Resolves a link to its file. The path is the same before and after the file has been made.
-pub(in super::super) fn real_path(path: &Path) -> Result<PathBuf, Error> {
-    let is_link = named::link_metadata(path).is_ok_and(|m| m.is_symlink());
-    if !is_link && !named::exists(path) {
-        return Ok(named::real_or_new(path));
-    }
-    named::real(path).map_err(|source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
-}
-
 /// Maximum size of a settings file: 64 MiB.
 pub(in super::super) const LONGEST: u64 = 64 << 20;
 
-/// Replaces a settings file, or the stored state of one.
-pub(in super::super) fn replace(path: &Path, text: &str) -> Result<(), store::Error> {
+/// Replaces a settings file, and creates its directories.
+pub(in super::super) fn replace(file: &SharedFile, text: &str) -> Result<(), store::Error> {
+    let replaced = file.replace(text.as_bytes());
+    replaced.map_err(store::Error::io("write", file.path()))
+}
+
+/// Replaces the stored state of a settings file, and creates its directories.
+pub(in super::super) fn store_state(path: &Path, text: &str) -> Result<(), store::Error> {
+    if let Some(above) = path.parent() {
+        named::create_dir(above).map_err(store::Error::io("create", above))?;
+    }
     named::replace(path, text.as_bytes()).map_err(store::Error::io("write", path))
 }
 
-pub(in super::super) fn create_dir(path: &Path) -> Result<(), store::Error> {
-    named::create_dir(path).map_err(store::Error::io("create", path))
+/// Reads a settings file; `None` if it does not exist.
+pub(in super::super) fn read(file: &SharedFile) -> Result<Option<String>, Error> {
+    file.read_text(LONGEST)
+        .map_err(|source| unreadable(file, source))
 }
 
-pub(in super::super) fn read(path: &Path) -> Result<Option<String>, Error> {
-    match named::read_text(path, LONGEST) {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Unreadable {
-            path: path.to_owned(),
-            source,
-        }),
+/// Removes a settings file.
+pub(in super::super) fn remove(file: &SharedFile) -> Result<(), Error> {
+    let removed = file.remove().map(drop);
+    removed.map_err(|source| unreadable(file, source))
+}
+
+pub(in super::super) fn unreadable(file: &SharedFile, source: std::io::Error) -> Error {
+    Error::Unreadable {
+        path: file.path().to_owned(),
+        source,
     }
 }

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 use crate::store;
 
 use super::error::Error;
-use super::settings_file::{LONGEST, create_dir, replace};
+use super::settings_file::{LONGEST, store_state};
 
 /// Settings file of an agent host, and the data for an installation in it.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Settings file; it may not exist.
-    pub settings: PathBuf,
+    pub settings: SharedFile,
     /// Directory for the original file; `None` keeps no copy.
     pub state_dir: Option<PathBuf>,
     /// Program that the hooks start.
@@ -59,11 +59,8 @@ impl Place {
         let Some(state) = self.state(&known.path) else {
             return Ok(None);
         };
-        if let Some(directory) = state.parent() {
-            create_dir(directory)?;
-        }
         let text = serde_json::to_string_pretty(known).map_err(store::Error::from)?;
-        replace(&state, &text)?;
+        store_state(&state, &text)?;
         Ok(known.original.is_some().then_some(state))
     }
 

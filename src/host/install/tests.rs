@@ -1,12 +1,15 @@
 //! Tests with settings of many forms, with hooks and after their removal.
 
+use std::path::Path;
+
 use proptest::prelude::*;
 
 use super::*;
+use crate::platform::{SharedFile, named};
 
 fn place(directory: &Path) -> Place {
     Place {
-        settings: directory.join("conf/settings.json"),
+        settings: SharedFile::of_user(directory.join("conf/settings.json")).unwrap(),
         state_dir: Some(directory.join("state")),
         program: "/opt/memctl".to_owned(),
         read_only: false,
@@ -38,22 +41,25 @@ fn uninstalling_restores_every_byte() {
         for original in ODD {
             let dir = tempfile::tempdir().unwrap();
             let place = place(dir.path());
-            named::create_dir(place.settings.parent().unwrap()).unwrap();
-            named::replace(&place.settings, original.as_bytes()).unwrap();
+            named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+            named::replace(place.settings.path(), original.as_bytes()).unwrap();
             let installed = install(host, &place).unwrap();
             assert!(
                 installed.changed && installed.backup.is_some(),
                 "{original}"
             );
-            let text = std::fs::read_to_string(&place.settings).unwrap();
+            let text = std::fs::read_to_string(place.settings.path()).unwrap();
             assert_eq!(
                 status(host, &place).unwrap().standing,
                 InstallationStatus::Installed
             );
             assert!(!install(host, &place).unwrap().changed, "{original}");
-            assert_eq!(std::fs::read_to_string(&place.settings).unwrap(), text);
+            assert_eq!(
+                std::fs::read_to_string(place.settings.path()).unwrap(),
+                text
+            );
             assert!(uninstall(host, &place).unwrap().changed);
-            let restored = std::fs::read_to_string(&place.settings).unwrap();
+            let restored = std::fs::read_to_string(place.settings.path()).unwrap();
             assert_eq!(restored, *original, "{}", host.name());
             assert!(!uninstall(host, &place).unwrap().changed);
         }
@@ -69,11 +75,11 @@ fn without_what_was_kept_only_the_hooks_go() {
         let dir = tempfile::tempdir().unwrap();
         let mut place = place(dir.path());
         place.state_dir = None;
-        named::create_dir(place.settings.parent().unwrap()).unwrap();
-        named::replace(&place.settings, original.as_bytes()).unwrap();
+        named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+        named::replace(place.settings.path(), original.as_bytes()).unwrap();
         install(Host::ClaudeCode, &place).unwrap();
         uninstall(Host::ClaudeCode, &place).unwrap();
-        let left = std::fs::read_to_string(&place.settings).unwrap();
+        let left = std::fs::read_to_string(place.settings.path()).unwrap();
         let squeezed = |text: &str| -> String {
             let text = text.replace(",\"hooks\":{}", "");
             text.chars()
@@ -90,7 +96,7 @@ fn a_file_that_was_not_there_is_gone_again() {
     let place = place(dir.path());
     let report = install(Host::Gemini, &place).unwrap();
     assert!(report.changed && report.backup.is_none());
-    let text = std::fs::read_to_string(&place.settings).unwrap();
+    let text = std::fs::read_to_string(place.settings.path()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let hook = &value["hooks"]["AfterTool"][0];
     assert_eq!(hook["matcher"], "*");
@@ -98,7 +104,7 @@ fn a_file_that_was_not_there_is_gone_again() {
     assert_eq!(hook["hooks"][0]["timeout"], 5_000);
     assert_eq!(value["hooks"]["SessionStart"][0].get("matcher"), None);
     uninstall(Host::Gemini, &place).unwrap();
-    assert!(!place.settings.parent().unwrap().exists());
+    assert!(!place.settings.path().parent().unwrap().exists());
 }
 
 #[test]
@@ -106,12 +112,12 @@ fn what_others_have_changed_since_stays() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     install(Host::ClaudeCode, &place).unwrap();
-    let text = std::fs::read_to_string(&place.settings).unwrap();
+    let text = std::fs::read_to_string(place.settings.path()).unwrap();
     let changed = text.replacen('{', "{\n  \"model\": \"opus\", // new", 1);
-    named::replace(&place.settings, changed.as_bytes()).unwrap();
+    named::replace(place.settings.path(), changed.as_bytes()).unwrap();
     assert!(!install(Host::ClaudeCode, &place).unwrap().changed);
     uninstall(Host::ClaudeCode, &place).unwrap();
-    let left = std::fs::read_to_string(&place.settings).unwrap();
+    let left = std::fs::read_to_string(place.settings.path()).unwrap();
     assert!(
         left.contains("\"model\": \"opus\"") && left.contains("// new"),
         "{left}"
@@ -123,8 +129,8 @@ fn what_others_have_changed_since_stays() {
 fn hooks_of_another_program_path_give_way() {
     let dir = tempfile::tempdir().unwrap();
     let mut place = place(dir.path());
-    named::create_dir(place.settings.parent().unwrap()).unwrap();
-    named::replace(&place.settings, b"{\"a\": 1}").unwrap();
+    named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+    named::replace(place.settings.path(), b"{\"a\": 1}").unwrap();
     install(Host::Codex, &place).unwrap();
     place.program = "/home/d ev/it's/memctl".to_owned();
     assert_eq!(
@@ -139,7 +145,7 @@ fn hooks_of_another_program_path_give_way() {
         r"'/home/d ev/it'\''s/memctl' hook codex"
     );
     uninstall(Host::Codex, &place).unwrap();
-    assert_eq!(std::fs::read(&place.settings).unwrap(), b"{\"a\": 1}");
+    assert_eq!(std::fs::read(place.settings.path()).unwrap(), b"{\"a\": 1}");
 }
 
 #[test]
@@ -147,11 +153,11 @@ fn what_is_no_settings_file_is_not_touched() {
     let check = |text: &[u8], said: &str| {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        named::create_dir(place.settings.parent().unwrap()).unwrap();
-        named::replace(&place.settings, text).unwrap();
+        named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+        named::replace(place.settings.path(), text).unwrap();
         let error = install(Host::ClaudeCode, &place).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
-        assert_eq!(std::fs::read(&place.settings).unwrap(), text);
+        assert_eq!(std::fs::read(place.settings.path()).unwrap(), text);
         assert!(!dir.path().join("state").exists());
     };
     check(b"{\"a\": 1,,}", "line 1");
@@ -168,22 +174,20 @@ fn what_is_no_settings_file_is_not_touched() {
 #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
 fn a_link_stays_a_link() {
     let dir = tempfile::tempdir().unwrap();
-    let place = place(dir.path());
-    named::create_dir(place.settings.parent().unwrap()).unwrap();
+    let link = dir.path().join("conf/settings.json");
+    named::create_dir(link.parent().unwrap()).unwrap();
     let target = dir.path().join("dotfiles.json");
     named::replace(&target, b"{\"a\": 1}\n").unwrap();
-    crate::platform::make_link(&target, &place.settings).unwrap();
+    crate::platform::make_link(&target, &link).unwrap();
+    let place = place(dir.path());
     install(Host::ClaudeCode, &place).unwrap();
-    assert!(place.settings.symlink_metadata().unwrap().is_symlink());
+    assert!(link.symlink_metadata().unwrap().is_symlink());
     assert!(std::fs::read_to_string(&target).unwrap().contains("memctl"));
     uninstall(Host::ClaudeCode, &place).unwrap();
-    assert!(place.settings.symlink_metadata().unwrap().is_symlink());
+    assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(std::fs::read(&target).unwrap(), b"{\"a\": 1}\n");
     std::fs::remove_file(&target).unwrap();
-    assert!(matches!(
-        install(Host::ClaudeCode, &place),
-        Err(Error::Unreadable { .. })
-    ));
+    assert!(SharedFile::of_user(&link).is_err());
 }
 
 /// Generates JSON of any content and layout, sometimes with comments.
@@ -236,14 +240,14 @@ proptest! {
     fn any_settings_come_back_though_something_was_added_in_front(text in settings()) {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        named::create_dir(place.settings.parent().unwrap()).unwrap();
-        named::replace(&place.settings, text.as_bytes()).unwrap();
+        named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+        named::replace(place.settings.path(), text.as_bytes()).unwrap();
         install(Host::ClaudeCode, &place).unwrap();
-        let installed = std::fs::read_to_string(&place.settings).unwrap();
+        let installed = std::fs::read_to_string(place.settings.path()).unwrap();
         let edited = format!("// edited since\n{installed}");
-        named::replace(&place.settings, edited.as_bytes()).unwrap();
+        named::replace(place.settings.path(), edited.as_bytes()).unwrap();
         uninstall(Host::ClaudeCode, &place).unwrap();
-        let left = std::fs::read_to_string(&place.settings).unwrap();
+        let left = std::fs::read_to_string(place.settings.path()).unwrap();
         prop_assert_eq!(left, format!("// edited since\n{text}"));
     }
 
@@ -251,11 +255,11 @@ proptest! {
     fn any_text_is_changed_as_json_or_not_at_all(text in "[ {}\\[\\]\":,a/*\\\\\n0-9]{0,40}") {
         let dir = tempfile::tempdir().unwrap();
         let place = place(dir.path());
-        named::create_dir(place.settings.parent().unwrap()).unwrap();
-        named::replace(&place.settings, text.as_bytes()).unwrap();
+        named::create_dir(place.settings.path().parent().unwrap()).unwrap();
+        named::replace(place.settings.path(), text.as_bytes()).unwrap();
         if install(Host::Gemini, &place).is_ok() {
             uninstall(Host::Gemini, &place).unwrap();
         }
-        prop_assert_eq!(std::fs::read_to_string(&place.settings).unwrap(), text);
+        prop_assert_eq!(std::fs::read_to_string(place.settings.path()).unwrap(), text);
     }
 }

@@ -11,18 +11,17 @@ mod json;
 mod server_host;
 mod toml;
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::named;
+use crate::platform::{SharedFile, named};
 use crate::store;
 
 pub use server_host::ServerHost;
 
 use super::install::{
-    Error, InstallationStatus, LONGEST, create_dir, digest, read, real_path, replace,
+    Error, InstallationStatus, LONGEST, digest, read, remove, replace, store_state,
 };
 
 /// Name of the entry.
@@ -79,10 +78,10 @@ pub struct ServerReport {
 
 impl ServerReport {
     /// Returns the status of an agent host whose settings cannot be read.
-    pub fn broken(host: ServerHost, settings: &Path, problem: String) -> Self {
+    pub fn broken(host: ServerHost, settings: &SharedFile, problem: String) -> Self {
         Self {
             host: host.name(),
-            settings: settings.to_owned(),
+            settings: settings.path().to_owned(),
             standing: InstallationStatus::Broken,
             start: None,
             problem: Some(problem),
@@ -104,12 +103,12 @@ struct Added {
 /// Adds the server, or replaces an outdated entry. A repeated call changes nothing.
 pub fn register(
     host: ServerHost,
-    settings: &Path,
+    settings: &SharedFile,
     state_dir: Option<&Path>,
     start: &Start,
 ) -> Result<RegisterReport, Error> {
-    let path = real_path(settings)?;
-    let now = read(&path)?;
+    let path = settings.path().to_owned();
+    let now = read(settings)?;
     let format = host.format();
     let known = known(state_dir, &path);
     let mut text = now.clone().unwrap_or_default();
@@ -120,11 +119,7 @@ pub fn register(
         text = with;
         changed = true;
         let made_before = known.filter(|_| was_there);
-        let missing = path
-            .ancestors()
-            .skip(1)
-            .take_while(|dir| !named::exists(dir));
-        let mut made: Vec<PathBuf> = missing.map(Path::to_owned).collect();
+        let mut made = settings.missing_parents();
         made.extend(made_before.iter().flat_map(|known| known.made.clone()));
         let added = Added {
             path: path.clone(),
@@ -133,12 +128,10 @@ pub fn register(
             made,
         };
         if let Some(state) = state_of(state_dir, &path) {
-            create_parent(&state)?;
             let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-            replace(&state, &json)?;
+            store_state(&state, &json)?;
         }
-        create_parent(&path)?;
-        replace(&path, &text)?;
+        replace(settings, &text)?;
     }
     Ok(RegisterReport {
         host: host.name(),
@@ -152,24 +145,22 @@ pub fn register(
 /// Removes the server.
 pub fn unregister(
     host: ServerHost,
-    settings: &Path,
+    settings: &SharedFile,
     state_dir: Option<&Path>,
 ) -> Result<RegisterReport, Error> {
-    let path = real_path(settings)?;
+    let path = settings.path().to_owned();
     let known = known(state_dir, &path);
     let mut changed = false;
-    if let Some(now) = read(&path)? {
+    if let Some(now) = read(settings)? {
         let (text, was_there) = without(host, &path, &now, known.as_ref())?;
         changed = was_there;
         let made_file = known.as_ref().is_some_and(|known| known.made_file);
         if was_there && made_file && host.format().is_empty(&path, &text) {
-            named::remove(&path).map_err(|source| unreadable(&path, source))?;
-            for directory in known.iter().flat_map(|known| &known.made) {
-                // A directory with other files is kept.
-                drop(named::remove_empty_dir(directory));
-            }
+            remove(settings)?;
+            // A directory with other files is kept.
+            settings.remove_empty(&known.map_or_else(Vec::new, |known| known.made));
         } else if was_there {
-            replace(&path, &text)?;
+            replace(settings, &text)?;
         }
     }
     if let Some(state) = state_of(state_dir, &path) {
@@ -186,9 +177,9 @@ pub fn unregister(
 
 /// Returns the installation status of the server. It is outdated if an absolute path leads to no
 /// program; other arguments are the user's choice.
-pub fn registered(host: ServerHost, settings: &Path) -> Result<ServerReport, Error> {
-    let path = real_path(settings)?;
-    let text = read(&path)?.unwrap_or_default();
+pub fn registered(host: ServerHost, settings: &SharedFile) -> Result<ServerReport, Error> {
+    let path = settings.path().to_owned();
+    let text = read(settings)?.unwrap_or_default();
     let own = host.format().find(&path, &text)?.filter(Start::is_own);
     let is_gone = |start: &Start| {
         let program = Path::new(&start.command);
@@ -252,21 +243,10 @@ fn known(state_dir: Option<&Path>, path: &Path) -> Option<Added> {
     (added.path == path).then_some(added)
 }
 
-fn create_parent(path: &Path) -> Result<(), Error> {
-    Ok(path.parent().map_or(Ok(()), create_dir)?)
-}
-
 fn shape(path: &Path, what: impl Into<String>) -> Error {
     Error::Shape {
         path: path.to_owned(),
         what: what.into(),
-    }
-}
-
-fn unreadable(path: &Path, source: io::Error) -> Error {
-    Error::Unreadable {
-        path: path.to_owned(),
-        source,
     }
 }
 

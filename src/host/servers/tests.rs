@@ -3,6 +3,10 @@
 use super::server_host::Format;
 use super::*;
 
+fn shared(file: &Path) -> SharedFile {
+    SharedFile::of_user(file).unwrap()
+}
+
 fn start() -> Start {
     Start {
         command: "/opt/my tools/memctl".to_owned(),
@@ -21,7 +25,7 @@ fn entries_have_the_form_that_the_agent_hosts_write() {
     let check = |host: ServerHost, key: &str, expected: serde_json::Value| {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
-        register(host, &file, None, &start).unwrap();
+        register(host, &shared(&file), None, &start).unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
         let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(settings, serde_json::json!({key: {"memctl": expected}}));
@@ -80,16 +84,16 @@ fn taking_it_out_restores_every_byte() {
             let state = dir.path().join("state");
             let file = dir.path().join("settings");
             named::replace(&file, original.as_bytes()).unwrap();
-            let there = || registered(host, &file).unwrap().start;
+            let there = || registered(host, &shared(&file)).unwrap().start;
             assert_eq!(there(), None, "{original}");
             assert!(
-                register(host, &file, Some(&state), &start())
+                register(host, &shared(&file), Some(&state), &start())
                     .unwrap()
                     .changed
             );
             assert_eq!(there(), Some(start()), "{original}");
             assert!(
-                !register(host, &file, Some(&state), &start())
+                !register(host, &shared(&file), Some(&state), &start())
                     .unwrap()
                     .changed
             );
@@ -99,18 +103,30 @@ fn taking_it_out_restores_every_byte() {
                 args: vec!["mcp".to_owned()],
                 ..start()
             };
-            assert!(register(host, &file, Some(&state), &other).unwrap().changed);
+            assert!(
+                register(host, &shared(&file), Some(&state), &other)
+                    .unwrap()
+                    .changed
+            );
             assert_eq!(there(), Some(other), "{original}");
-            register(host, &file, Some(&state), &start()).unwrap();
+            register(host, &shared(&file), Some(&state), &start()).unwrap();
             assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
-            assert!(unregister(host, &file, Some(&state)).unwrap().changed);
+            assert!(
+                unregister(host, &shared(&file), Some(&state))
+                    .unwrap()
+                    .changed
+            );
             assert_eq!(
                 std::fs::read_to_string(&file).unwrap(),
                 *original,
                 "{}",
                 host.name()
             );
-            assert!(!unregister(host, &file, Some(&state)).unwrap().changed);
+            assert!(
+                !unregister(host, &shared(&file), Some(&state))
+                    .unwrap()
+                    .changed
+            );
         }
     }
 }
@@ -121,9 +137,9 @@ fn a_file_that_was_not_there_is_gone_again() {
         let dir = tempfile::tempdir().unwrap();
         let state = dir.path().join("state");
         let file = dir.path().join("a/b/settings");
-        register(host, &file, Some(&state), &start()).unwrap();
+        register(host, &shared(&file), Some(&state), &start()).unwrap();
         assert!(file.is_file());
-        unregister(host, &file, Some(&state)).unwrap();
+        unregister(host, &shared(&file), Some(&state)).unwrap();
         assert!(!dir.path().join("a").exists(), "{}", host.name());
     }
 }
@@ -135,8 +151,11 @@ fn without_what_was_kept_only_the_entry_goes() {
             let dir = tempfile::tempdir().unwrap();
             let file = dir.path().join("settings");
             named::replace(&file, original.as_bytes()).unwrap();
-            register(host, &file, None, &start()).unwrap();
-            assert!(unregister(host, &file, None).unwrap().changed, "{original}");
+            register(host, &shared(&file), None, &start()).unwrap();
+            assert!(
+                unregister(host, &shared(&file), None).unwrap().changed,
+                "{original}"
+            );
             let text = std::fs::read_to_string(&file).unwrap();
             assert_eq!(host.format().find(&file, &text).unwrap(), None, "{text}");
             assert!(
@@ -156,8 +175,10 @@ fn a_program_that_is_gone_is_told() {
             command: command.display().to_string(),
             ..start()
         };
-        register(ServerHost::Cursor, &file, None, &start).unwrap();
-        registered(ServerHost::Cursor, &file).unwrap().standing
+        register(ServerHost::Cursor, &shared(&file), None, &start).unwrap();
+        registered(ServerHost::Cursor, &shared(&file))
+            .unwrap()
+            .standing
     };
     let program = dir.path().join("memctl");
     assert_eq!(standing(&program), InstallationStatus::Outdated);
@@ -172,7 +193,7 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
         named::replace(&file, text.as_bytes()).unwrap();
-        let refused = register(host, &file, None, &start()).unwrap_err();
+        let refused = register(host, &shared(&file), None, &start()).unwrap_err();
         assert!(refused.to_string().contains(expected), "{refused}");
         assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
     };
@@ -204,10 +225,10 @@ fn what_is_somebody_s_or_unreadable_is_never_touched() {
     let inline = "mcp_servers = { memctl = { command = \"memctl\", args = [\"mcp\"] } }\n";
     named::replace(&file, inline.as_bytes()).unwrap();
     assert_eq!(
-        registered(codex, &file).unwrap().standing,
+        registered(codex, &shared(&file)).unwrap().standing,
         InstallationStatus::Installed
     );
-    let refused = unregister(codex, &file, None).unwrap_err();
+    let refused = unregister(codex, &shared(&file), None).unwrap_err();
     assert!(refused.to_string().contains("by hand"), "{refused}");
 }
 
@@ -217,7 +238,7 @@ fn only_the_lines_of_the_table_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings");
         named::replace(&file, original.as_bytes()).unwrap();
-        unregister(ServerHost::Codex, &file, None).unwrap();
+        unregister(ServerHost::Codex, &shared(&file), None).unwrap();
         assert_eq!(std::fs::read_to_string(&file).unwrap(), expected);
     };
     // The comment belongs to the next table, and no line of the list is a heading.

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::model::{
     Correction, Evidence, Execution, Fix, Kind, Outcome, Record as _, Reflexion, Trial, Trust,
 };
-use crate::store::Selection;
+use crate::store::{LateCalls, Selection};
 
 use super::compare::{self, Comparison};
 use super::days::{Days, percentile};
@@ -62,8 +62,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let read = fixes.records.len();
     fixes.records.retain(|fix| !fix.is_episode());
     let episodes = (read - fixes.records.len()) as u64;
-    warnings.extend(doubts(&fixes.records));
-    warnings.extend(checks::doubts(&rules.records));
+    warnings.extend(doubtful(workspace, &fixes.records, &rules.records));
     let checks = checked(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials_of_all()?;
@@ -124,6 +123,14 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         over_time,
         warnings,
     })
+}
+
+/// Describes fixes and checks that rarely help, and calls whose rules were not checked in time.
+fn doubtful(workspace: &Workspace, fixes: &[Fix], rules: &[Reflexion]) -> Vec<String> {
+    let mut found = doubts(fixes);
+    found.extend(checks::doubts(rules));
+    found.extend(LateCalls::of(workspace.store.directory()).sentence());
+    found
 }
 
 /// Rules with a check, most fired first.

@@ -550,5 +550,5 @@ fn what_a_person_refused_is_no_success() {
         ),
         ("psql app", "3 rows", false),
     ];
-    assert_eq!(pairs(&unflagged(shell(&calls))).len(), 1);
+    assert_eq!(pairs(&shell(&calls)).len(), 1);
 }

@@ -408,6 +408,11 @@ pub(in crate::platform) fn make_executable(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
+/// Makes an open file executable.
+pub(in crate::platform) fn make_open_executable(file: &File) -> io::Result<()> {
+    file.set_permissions(Permissions::from_mode(0o755))
+}
+
 pub(in crate::platform) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     file.read_at(into, at)
 }

@@ -402,6 +402,12 @@ pub(in crate::platform) const fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Does nothing: there is no such permission.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(in crate::platform) const fn make_open_executable(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
 /// Reads or writes at an offset, and lets the position of the file be as it was: here, both move it.
 fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     let position = file.stream_position()?;

@@ -4,10 +4,12 @@
 //!   lines.
 //! - `hint_log`: outcomes of hints, and the random draw of the experiment.
 //! - `shared_lines`: lines of the hint log and of the audit log in a database, with those of all copies.
+//! - `late_calls`: calls whose rules were not checked in time.
 //! - `retrievals`: how often a record was put into a prompt or an answer.
 
 pub(crate) mod execution_logs;
 pub(crate) mod hint_log;
+pub(crate) mod late_calls;
 pub(crate) mod retrievals;
 pub(crate) mod session_lines;
 pub(crate) mod shared_lines;

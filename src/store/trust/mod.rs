@@ -19,6 +19,9 @@
 //!   `.trust` of the memory directory. Another directory at the same path has no such marker.
 //! - An approval covers the text that acts on an agent ([`Record::claims`]) and the level of trust.
 //!   A changed text is not approved; counters may change.
+//! - Only what this user vouches for may block, replace, outrank or merge with what this user vouches
+//!   for: [`Vouched`] is the one order of that. An approval covers the text of a record alone, so the
+//!   other fields of such a record have no effect on other records.
 //! - The check of a rule has an approval of its own, over the rule and the check. No decision about
 //!   a workspace or an origin confirms a check.
 //!
@@ -56,6 +59,26 @@ pub struct Approvals {
 /// Trust decision about the records of a workspace at one moment; read it once per operation.
 #[derive(Debug)]
 pub struct TrustSnapshot(State);
+
+/// Part of a record that this user vouches for, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Vouched {
+    /// Nothing: the record is data.
+    #[default]
+    Nothing,
+    /// The text that acts on an agent. Anyone may have written the other fields.
+    Text,
+    /// The whole record: it is of a workspace that stands.
+    Whole,
+}
+
+impl Vouched {
+    /// Returns `true` if a record of this standing may silence one of the other: replace it, or take
+    /// its place because both say the same.
+    pub fn may_silence(self, other: Self) -> bool {
+        other == Self::Nothing || self == Self::Whole
+    }
+}
 
 #[derive(Debug)]
 enum State {
@@ -141,6 +164,15 @@ impl TrustSnapshot {
     /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {
         self.effective(record.trust(), |key| approved::digest(key, record))
+    }
+
+    /// Returns the part of a record that this user vouches for.
+    pub fn vouched<R: Record>(&self, record: &R) -> Vouched {
+        match (self.level(record), self.is_whole()) {
+            (Trust::Observed, _) => Vouched::Nothing,
+            (_, false) => Vouched::Text,
+            (_, true) => Vouched::Whole,
+        }
     }
 
     /// Returns the trust in an entry whose file gives `own`.

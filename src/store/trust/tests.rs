@@ -147,3 +147,18 @@ fn pulled_records_stand_by_their_origin() {
     approvals.revoke().unwrap();
     assert!(!approvals.stands() && !approvals.of_origin("3f2a").stands());
 }
+
+#[test]
+fn only_a_whole_record_silences_what_the_user_vouches_for() {
+    use Vouched::{Nothing, Text, Whole};
+    let check = |one: Vouched, other: Vouched, expected: bool| {
+        assert_eq!(one.may_silence(other), expected, "{one:?} {other:?}");
+    };
+    for other in [Nothing, Text, Whole] {
+        check(other, Nothing, true);
+        check(Nothing, other, other == Nothing);
+        check(Text, other, other == Nothing);
+        check(Whole, other, true);
+    }
+    assert!(Nothing < Text && Text < Whole);
+}

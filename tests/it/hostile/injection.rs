@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::tally::Tally;
 use crate::hosts::hook;
 use crate::mcp;
 use crate::serve::{Served, token};
@@ -308,6 +309,8 @@ fn prompts_hold_no_forged_layer() {
 
 #[test]
 fn terminal_obeys_nothing() {
+    let mut tally = Tally::of("Control and hidden characters in JSON on a terminal");
+    let mut has_escaped = false;
     for ids in [false, true] {
         let workspace = memory(ids);
         let mut commands: Vec<Vec<&str>> = vec![
@@ -337,6 +340,13 @@ fn terminal_obeys_nothing() {
             let ran = workspace.run(&command);
             assert_eq!(ran.code, 0, "{command:?}: {ran:?}");
             terminal_is_safe(&format!("{command:?}"), &(ran.stdout + &ran.stderr));
+            // JSON means the same as before, and a terminal obeys none of it either.
+            let json = [&command[..], &["--json"]].concat();
+            let ran = workspace.run(&json);
+            let bad = ran.stdout.chars().any(is_bad);
+            tally.attempt(&format!("{json:?}: {}", ran.stdout), bad);
+            let document: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+            has_escaped |= document.to_string().contains('\u{202e}');
         }
         // Whatever else they say of such a memory, or whether they fail.
         for command in [
@@ -350,6 +360,8 @@ fn terminal_obeys_nothing() {
             assert!(!text.chars().any(is_bad), "{command:?}: {text:?}");
         }
     }
+    assert!(has_escaped, "no command shows a mark of direction");
+    tally.holds();
 }
 
 #[test]

@@ -25,12 +25,17 @@ mod guardrails;
 mod hand_edits;
 mod injection;
 #[cfg(unix)]
+mod late_events;
+#[cfg(unix)]
 mod links;
 mod locks;
+#[cfg(unix)]
+mod project_links;
 mod promises;
 #[cfg(unix)]
 mod scaling;
 mod secrets;
 #[cfg(unix)]
 mod storm;
+pub(crate) mod tally;
 mod tokens;

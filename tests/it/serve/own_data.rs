@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::access::sign;
 use super::{Reply, Served, bearer, execution, token};
+use crate::hostile::tally::Tally;
 use crate::workspace::Workspace;
 
 pub(crate) const SECRET: &str = "a secret that is thirty-two bytes";
@@ -334,4 +335,35 @@ fn memory_of_one_user_is_switched_off_and_on() {
         ]
     );
     workspace.run(&["memory", "audit", "verify"]).succeeds();
+}
+
+#[test]
+fn undo_without_a_name_reverts_ones_own_change() {
+    let mut tally = Tally::of("`undo` on a server's store of what another user wrote last");
+    let (workspace, served) = shared();
+    for user in ["ada", "bob"] {
+        let body =
+            json!({ "content": format!("{user} likes walnuts"), "memory_type": "brand_memory" });
+        served
+            .post(
+                &of(user, "*", "user"),
+                "/functions/v1/agent-memory-write",
+                &body,
+            )
+            .is(200);
+    }
+    // The last changes of the owner, whoever wrote after them.
+    for _ in 0..3 {
+        let undone = workspace.run(&["memory", "undo", "--json"]);
+        let broke = files_with(&workspace, "ada likes walnuts").is_empty()
+            || files_with(&workspace, "bob likes walnuts").is_empty();
+        tally.attempt(&format!("{undone:?}"), broke);
+    }
+    let tea = files_with(&workspace, "Everybody likes tea.");
+    assert!(!tea.iter().any(|name| name == "memories.json"), "{tea:?}");
+    let undone = workspace.json(&["memory", "undo", "--user", "ada"]);
+    assert_eq!(undone["who"], "ada", "{undone}");
+    let left = files_with(&workspace, "bob likes walnuts").is_empty();
+    tally.attempt("memory undo --user ada", left);
+    tally.holds();
 }

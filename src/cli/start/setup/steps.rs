@@ -123,7 +123,7 @@ impl Setup<'_> {
     fn plan_hooks(&self, host: Host) -> Step {
         let mut step = Step::new("hooks", Some(host.name()));
         let status = hooks::place(self.context, host, false).and_then(|place| {
-            step.path = Some(place.settings.display().to_string());
+            step.path = Some(place.settings.shown());
             Ok(host::status(host, &place)?.standing)
         });
         step.set_status(status);
@@ -133,7 +133,7 @@ impl Setup<'_> {
     fn plan_status_line(&self) -> Step {
         let mut step = Step::new("status line", Some(Host::ClaudeCode.name()));
         let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-            step.path = Some(place.settings.display().to_string());
+            step.path = Some(place.settings.shown());
             Ok(host::status_line(&place.settings)?)
         });
         match found {
@@ -155,7 +155,7 @@ impl Setup<'_> {
         let mut step = Step::new("mcp", Some(host.name()));
         let settings = mcp::settings(self.context, host, in_project(host));
         let status = settings.and_then(|settings| {
-            step.path = Some(settings.display().to_string());
+            step.path = Some(settings.shown());
             Ok(host::registered(host, &settings)?.standing)
         });
         step.set_status(status);
@@ -274,7 +274,7 @@ impl Setup<'_> {
             if host.hooks() == Some(Host::ClaudeCode) {
                 let mut step = Step::new("remove status line", Some(host.name()));
                 let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-                    step.path = Some(place.settings.display().to_string());
+                    step.path = Some(place.settings.shown());
                     Ok(host::remove_status_line(&place.settings, state)?)
                 });
                 step.ended(done.map(|changed| (changed, None)));
@@ -283,7 +283,7 @@ impl Setup<'_> {
             if let Some(host) = host.hooks() {
                 let mut step = Step::new("remove hooks", Some(host.name()));
                 let done = hooks::place(self.context, host, false).and_then(|place| {
-                    step.path = Some(place.settings.display().to_string());
+                    step.path = Some(place.settings.shown());
                     Ok(host::uninstall(host, &place)?)
                 });
                 step.ended(done.map(|done| (done.changed, None)));
@@ -291,7 +291,7 @@ impl Setup<'_> {
             }
             let mut step = Step::new("remove mcp", Some(host.name()));
             let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
-                step.path = Some(settings.display().to_string());
+                step.path = Some(settings.shown());
                 Ok(host::unregister(host, &settings, state)?)
             });
             step.ended(done.map(|done| (done.changed, None)));

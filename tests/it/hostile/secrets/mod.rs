@@ -2,7 +2,7 @@
 //!
 //! - `templates`: texts with random parts, built while a test runs (shared with the samples of the
 //!   patterns themselves).
-//! - `kinds`, `carriers`, `look_alikes`: what is built.
+//! - `kinds`, `field`, `carriers`, `look_alikes`: what is built.
 //! - `rates`: how many survive redaction, and how many look-alikes fall.
 //! - `end_to_end`: what reaches files and answers of the program.
 
@@ -14,6 +14,7 @@
 
 mod carriers;
 mod end_to_end;
+mod field;
 mod kinds;
 mod look_alikes;
 mod rates;

@@ -1,0 +1,120 @@
+//! Events that come late, and checks that take too long.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::tally::Tally;
+use crate::hosts::hook;
+use crate::workspace::{Ran, Workspace};
+
+/// A workspace with a rule that refuses `npm`.
+fn refusing() -> Workspace {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm."});
+    write_rules(&workspace, &json!([rule]));
+    let check = [
+        "memory", "check", "REFL-001", "--command", "npm", "--action", "deny", "--yes",
+    ];
+    workspace.run(&check).succeeds();
+    workspace
+}
+
+fn write_rules(workspace: &Workspace, rules: &Value) {
+    let text = serde_json::to_string_pretty(&json!({"entries": rules})).unwrap();
+    fs::write(workspace.memory("reflexion_entries.json"), text).unwrap();
+}
+
+fn event(workspace: &Workspace, name: &str) -> String {
+    json!({"session_id": "a", "cwd": workspace.root(), "hook_event_name": name,
+        "transcript_path": "/nowhere.jsonl", "tool_name": "Bash",
+        "tool_input": {"command": "npm ci"}, "error": "Exit code 1\nboom"})
+    .to_string()
+}
+
+fn start(workspace: &Workspace, host: &str) -> Child {
+    let mut command = workspace.command();
+    command.args(["hook", host]);
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    pipes.stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Writes an event in pieces, each after a pause.
+fn slowly(workspace: &Workspace, host: &str, pauses: &[u64]) -> Ran {
+    let event = event(workspace, "PreToolUse").into_bytes();
+    let mut child = start(workspace, host);
+    let mut input = child.stdin.take().unwrap();
+    for (piece, pause) in event.chunks(event.len().div_ceil(pauses.len())).zip(pauses) {
+        sleep(Duration::from_millis(*pause));
+        input.write_all(piece).unwrap();
+    }
+    drop(input);
+    Ran::of(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn rule_refuses_a_call_whose_event_comes_late() {
+    let workspace = refusing();
+    let mut tally = Tally::of("Slow or late events of a call that a rule refuses");
+    for pauses in [
+        &[0][..],
+        &[700],
+        &[1_500],
+        &[300, 300, 300, 300],
+        &[0, 900],
+        &[2_500],
+    ] {
+        for host in ["claude-code", "codex"] {
+            let ran = slowly(&workspace, host, pauses);
+            let broke = !ran.stdout.contains(r#""permissionDecision":"deny""#);
+            tally.attempt(&format!("{host} {pauses:?}: {ran:?}"), broke);
+        }
+    }
+    tally.holds();
+}
+
+#[test]
+fn event_that_never_ends_keeps_no_agent() {
+    let workspace = refusing();
+    let mut child = start(&workspace, "claude-code");
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"{\"hook_event_name\": ").unwrap();
+    // Far more than the bound, so that a busy machine does not decide.
+    let ended = (0..300).any(|_| {
+        sleep(Duration::from_millis(100));
+        child.try_wait().unwrap().is_some()
+    });
+    drop(input);
+    assert!(ended);
+    let ran = Ran::of(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+}
+
+#[test]
+fn check_that_takes_too_long_says_so_and_is_counted() {
+    let workspace = refusing();
+    // Reading the rules again takes longer than a hook may.
+    let big = "\"check\" ".repeat(1 << 17);
+    let rules: Vec<Value> = (1..=120)
+        .map(|n| json!({"reflexion_id": format!("REFL-{n:03}"), "rule": big}))
+        .collect();
+    write_rules(&workspace, &Value::from(rules));
+    let ran = hook(&workspace, "claude-code", event(&workspace, "PreToolUse"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        answer["systemMessage"],
+        "memctl had no time to check the user's rules about this call"
+    );
+    write_rules(&workspace, &json!([]));
+    let report = workspace.json(&["stats"]).to_string();
+    assert!(
+        report.contains("1 call ran before the rules about calls"),
+        "{report}"
+    );
+}
