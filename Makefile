@@ -204,15 +204,12 @@ bench-search: ## the figures of the search, up to a million notes: takes some mi
 	$(CARGO) bench --locked --bench search
 
 EVAL_DATA ?=
-CORRECTIONS ?=
 TRANSCRIPTS ?=
-eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, queries.jsonl), CORRECTIONS=DIR, TRANSCRIPTS=DIR
-	@test -n "$(EVAL_DATA)$(CORRECTIONS)$(TRANSCRIPTS)" \
-		|| { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …" CORRECTIONS=DIR TRANSCRIPTS=DIR'; exit 2; }
+eval: ## measure on data of your own: EVAL_DATA="DIR[:FIELD] …" (docs.jsonl, queries.jsonl), TRANSCRIPTS=DIR
+	@test -n "$(EVAL_DATA)$(TRANSCRIPTS)" \
+		|| { echo 'usage: make eval EVAL_DATA="DIR[:FIELD] …" TRANSCRIPTS=DIR'; exit 2; }
 	@$(CARGO) build --quiet --release --locked
 	@test -z "$(EVAL_DATA)" || tests/eval.sh target/release/memctl $(EVAL_DATA)
-	@test -z "$(CORRECTIONS)" || target/release/memctl eval corrections \
-		--corrections "$(CORRECTIONS)/corrections.jsonl" --pairs "$(CORRECTIONS)/pairs.jsonl"
 	@test -z "$(TRANSCRIPTS)" || TRANSCRIPTS="$(TRANSCRIPTS)" tests/eval-learn.sh target/release/memctl --core
 
 LOCOMO ?=

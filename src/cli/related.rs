@@ -20,7 +20,6 @@ const RELATED: &[(&str, &[&str])] = &[
         &["memory status", "memory audit verify", "memory resolve"],
     ),
     ("eval", &["memory search", "backtest"]),
-    ("eval corrections", &["memory conflicts", "correct"]),
     ("eval retrieval", &["memory search", "index"]),
     ("help", &["man", "completions"]),
     ("hint", &["record failure", "memory list", "hooks install"]),

@@ -212,7 +212,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::open(
         "learning.chat",
         "true",
-        "propose rules from people's messages to agents; none acts before approval",
+        "ask the agent to record what people's messages state for good; none acts before approval",
     ),
     Key::open(
         "tests.export",

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::model::{Kind, Reflexion, Session};
 
 use crate::indexing::Index;
+use crate::rules::hearing::end_suspension;
 use crate::workspace::Error;
 use crate::workspace::document::{document, remembered};
 use crate::workspace::{RuleFiles, Workspace, repair_warnings};
@@ -40,6 +41,9 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
         .map(|entry| entry.parse::<Session>())
     {
         writer.remove_execution_logs(&id, &session.names(), for_good)?;
+    }
+    if let Some(rule) = &rule {
+        end_suspension(&mut writer, rule)?;
     }
     let content = document.as_ref().map(remembered).unwrap_or_default();
     if for_good {

@@ -66,6 +66,7 @@ impl Explain for Error {
             | Self::NotARule { .. }
             | Self::NotCheckable { .. }
             | Self::BadPattern { .. }
+            | Self::NotHeard { .. }
             | Self::NotEditable { .. } => input(&of_review(self)),
             Self::NotInjected {
                 execution,
@@ -191,6 +192,7 @@ impl Explain for BlockError {
 /// Hint for a decision that a record does not allow.
 fn of_review(error: &Error) -> String {
     match error {
+        Error::NotHeard { .. } => "memctl correct --help lists the fields of `--heard`".to_owned(),
         Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
             format!("memctl accept {id}")
         }

@@ -30,6 +30,8 @@ use serde_json::json;
 
 use crate::guard::shorten;
 use crate::model::CheckAction;
+use crate::rules::hearing::{Message, QUESTION, retain};
+use crate::store::Scoped;
 
 pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};
@@ -227,6 +229,23 @@ impl Host {
             (Self::Gemini, CheckAction::Deny) => {
                 json!({"decision": "deny", "reason": refused()}).to_string()
             }
+        }
+    }
+
+    /// Retains a message of the person. Returns the question to the agent if the message may state
+    /// something lasting, and the host takes context with a prompt.
+    pub(crate) fn hear(self, event: &Event, store: &Scoped, message: Message) -> Option<String> {
+        let asks = message.may_be_lasting && self.takes_context_at_prompt();
+        retain(store, message).ok()?;
+        asks.then(|| self.answer(event, QUESTION))
+    }
+
+    /// Returns `true` if the model gets context from an answer to a prompt. The others are asked once,
+    /// at the end of the session.
+    pub(crate) const fn takes_context_at_prompt(self) -> bool {
+        match self {
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::OpenCode => true,
+            Self::Copilot | Self::Cline | Self::Cursor => false,
         }
     }
 

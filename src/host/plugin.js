@@ -24,16 +24,19 @@ const ask = (event) =>
 
 export const Memctl = async ({ directory }) => {
   const rules = new Map() // session: text for its system prompt
+  const asked = new Map() // session: question about its last message
   const notes = new Map() // call: text for behind its output
   const event = (name, session, more) => ask({ hook_event_name: name, session_id: session, cwd: directory, ...more })
   return {
     "chat.message": async ({ sessionID }, { parts }) => {
       if (!rules.has(sessionID)) rules.set(sessionID, (await event("SessionStart", sessionID)).additionalContext ?? "")
       const prompt = parts.filter((part) => part.type === "text" && !part.synthetic).map((part) => part.text)
-      await event("UserPromptSubmit", sessionID, { prompt: prompt.join("\n") })
+      const answer = await event("UserPromptSubmit", sessionID, { prompt: prompt.join("\n") })
+      asked.set(sessionID, answer.additionalContext ?? "")
     },
     "experimental.chat.system.transform": async ({ sessionID }, { system }) => {
       if (rules.get(sessionID)) system.push(rules.get(sessionID))
+      if (asked.get(sessionID)) system.push(asked.get(sessionID))
     },
     "tool.execute.before": async ({ tool, sessionID, callID }, { args }) => {
       const answer = await event("PreToolUse", sessionID, { tool_name: tool, tool_input: args })

@@ -86,7 +86,7 @@ pub fn dry_run(
         } = &mut report;
         read(
             file,
-            (options.format, false),
+            options.format,
             (&mut skipped, warnings),
             &mut |step, failed| {
                 let native = step.native_id.clone();

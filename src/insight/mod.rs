@@ -3,14 +3,13 @@
 //! - `stats`, `status`: counts and trends. `why`: provenance of a record and its effects.
 //! - `backtest`: failures that the memory would have prevented in past sessions.
 //! - `dry_run`: calls in past sessions on which a check would have fired.
-//! - `evaluate`, `evaluate_corrections`: quality of search and of learning on labelled data.
+//! - `evaluate`: quality of search on labelled data.
 //!
 //! Deliberately absent: changes. Nothing here writes a record.
 
 pub(crate) mod backtest;
 pub(crate) mod dry_run;
 pub(crate) mod evaluate;
-pub(crate) mod evaluate_corrections;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod why;
@@ -20,9 +19,6 @@ pub use backtest::{
 };
 pub use dry_run::{DryRunOptions, DryRunReport, FiredCall, dry_run};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
-pub use evaluate_corrections::{
-    CorrectionsReport, JudgedCorrection, JudgedPair, Measured, evaluate_corrections,
-};
 pub use stats::{
     Arm, CheckStats, Comparison, Estimate, Part, Period, Piece, StatsReport, Used, save_page, stats,
 };

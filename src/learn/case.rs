@@ -1,8 +1,8 @@
 //! Regression case: the demands of a correction in repeatable form.
 //!
 //! Each case is a JSON file beside its skill, for people to read, review and edit. It contains the
-//! input, the assertions and a rubric for a judge. The rubric is absent only if the assertions cover
-//! every demand, and one of them fails on the wrong output. The `seal` is a hash of the other fields.
+//! input, the assertions and a rubric for a judge. The rubric is absent only if whoever gave the
+//! assertions says that they suffice, and one of them fails on the wrong output. The `seal` is a hash of the other fields.
 //! A matching seal means that nobody edited the file, and only such files are overwritten.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::{Correction, Execution, Reflexion};
 
-use super::assertion::{Assertion, Derived, demands, derive};
+use super::assertion::{self, Assertion, of_expected};
 
 /// Regression case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -56,10 +56,14 @@ impl Case {
         let parsed = |json: &RawValue| serde_json::from_str::<Value>(json.get()).ok();
         let output = parsed(&correction.original_output).unwrap_or(Value::Null);
         let expected = correction.expected_output.as_deref().and_then(parsed);
-        let Derived {
-            assertions,
-            is_whole,
-        } = derive(&correction.user_correction, &output, expected.as_ref());
+        let given = correction.assertions.iter();
+        let mut assertions: Vec<Assertion> = given
+            .filter_map(|text| assertion::read(text).ok())
+            .collect();
+        if let Some(expected) = &expected {
+            let covered: Vec<_> = assertions.iter().map(|a| a.check.path().clone()).collect();
+            assertions.extend(of_expected(&output, expected, &covered));
+        }
         // An assertion that the wrong output passes does not test the mistake.
         let decides = assertions
             .iter()
@@ -74,7 +78,7 @@ impl Case {
             correction: correction.user_correction.clone(),
             input: execution.input_summary.clone(),
             assertions,
-            rubric: (!decides || !is_whole).then(|| rule.rule.clone()),
+            rubric: (!decides || !correction.assertions_suffice).then(|| rule.rule.clone()),
             seal: String::new(),
         })
     }
@@ -111,16 +115,6 @@ impl Case {
         let all = self.assertions.iter().enumerate();
         all.filter_map(|(number, assertion)| Some((number, assertion.check(output).err()?)))
             .collect()
-    }
-
-    /// Returns true if the case tests every sentence of its correction. Cases of older versions, and
-    /// edited ones, may leave some out.
-    pub fn tests_all(&self) -> bool {
-        let is_asserted = |said: &str| self.assertions.iter().any(|a| a.said == said);
-        self.rubric.is_some()
-            || demands(&self.correction)
-                .iter()
-                .all(|said| is_asserted(said))
     }
 }
 
@@ -166,10 +160,11 @@ mod tests {
 
     use super::*;
 
-    fn case(said: &str) -> Case {
+    fn case(assertions: &[&str], suffice: bool) -> Case {
         let correction: Correction = serde_json::from_value(json!({
             "correction_id": "CORR-003", "execution_id": "EXEC-1", "skill": "hr/x", "timestamp": "t",
-            "original_output": {"overall_score": 72}, "user_correction": said,
+            "original_output": {"overall_score": 72}, "user_correction": "too high",
+            "assertions": assertions, "assertions_suffice": suffice,
         }))
         .unwrap();
         let execution: Execution = serde_json::from_value(json!({
@@ -182,26 +177,27 @@ mod tests {
         Case::new(&correction, &execution, &rule).unwrap()
     }
 
+    fn below_60() -> Case {
+        case(&["$.overall_score < 60"], true)
+    }
+
     #[test]
-    fn what_can_be_checked_is_asserted_and_what_cannot_is_judged() {
-        let checked = case("The score must be below 60");
-        assert_eq!((checked.assertions.len(), checked.rubric), (1, None));
-        let judged = case("Weigh design separately");
-        assert_eq!(
-            (judged.assertions.len(), judged.rubric.as_deref()),
-            (0, Some("The rule."))
-        );
-        // One of two demands is checked.
-        let part = case("The score must be below 60. Weigh design separately.");
-        assert_eq!((part.assertions.len(), part.rubric.is_some()), (1, true));
-        // Correct, but not the mistake.
-        let both = case("The score must be below 80. Weigh design separately.");
-        assert_eq!((both.assertions.len(), both.rubric.is_some()), (1, true));
+    fn what_the_assertions_leave_out_is_judged() {
+        let check = |assertions: &[&str], suffice: bool, is_judged: bool| {
+            let case = case(assertions, suffice);
+            assert_eq!(case.assertions.len(), assertions.len());
+            assert_eq!(case.rubric.is_some(), is_judged, "{assertions:?}");
+        };
+        check(&["$.overall_score < 60"], true, false);
+        check(&["$.overall_score < 60"], false, true);
+        check(&[], false, true);
+        // The wrong output passes it.
+        check(&["$.overall_score < 80"], true, true);
     }
 
     #[test]
     fn a_case_is_read_as_it_was_written_and_a_change_is_seen() {
-        let text = case("The score must be below 60").render().unwrap();
+        let text = below_60().render().unwrap();
         assert!(is_untouched(&text));
         let read = Case::parse("test_correction_3", &text).unwrap();
         assert_eq!(read.render().unwrap(), text);
@@ -212,21 +208,9 @@ mod tests {
     }
 
     #[test]
-    fn a_case_without_a_demand_of_its_correction_is_seen() {
-        let whole = case("The score must be below 60. The score must be above 5.");
-        assert!(whole.tests_all() && whole.rubric.is_none());
-        assert!(case("The score must be below 60. Be kind.").tests_all());
-        let old = Case {
-            rubric: None,
-            ..case("The score must be below 60. Be kind.")
-        };
-        assert!(!old.tests_all());
-    }
-
-    #[test]
     fn a_case_that_cannot_be_decided_is_refused() {
         let check = |from: &str, to: &str| {
-            let text = case("The score must be below 60").render().unwrap();
+            let text = below_60().render().unwrap();
             assert!(text.contains(from));
             Case::parse("x", &text.replace(from, to)).unwrap_err()
         };

@@ -15,7 +15,7 @@ use crate::guard::Clean;
 use crate::llm::{Request, Schema};
 use crate::search::words;
 
-use super::wording;
+use super::reflect::one_line;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/rewrite_query.md");
@@ -96,7 +96,7 @@ struct Answer {
 /// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(query: &str, reply: &str) -> Result<String, String> {
     let answer: Answer = serde_json::from_str(reply).map_err(|error| error.to_string())?;
-    let rewritten = wording::one_line(&answer.query);
+    let rewritten = one_line(&answer.query);
     if words(&rewritten).is_empty() {
         return Err("the query is empty".to_owned());
     }
@@ -108,7 +108,7 @@ pub fn accept(query: &str, reply: &str) -> Result<String, String> {
 
 /// Rewrites without a model: joins lines and removes opening phrases. `None` if nothing changes.
 pub fn offline(query: &str) -> Option<String> {
-    let line = wording::one_line(query);
+    let line = one_line(query);
     let mut rest = line.as_str();
     while let Some(next) = OPENINGS.iter().find_map(|opening| after(rest, opening)) {
         rest = next;
@@ -129,7 +129,7 @@ fn after<'a>(text: &'a str, opening: &str) -> Option<&'a str> {
 /// Rewritten query, followed by each piece of the query with a word that it lacks.
 fn with_all_words(rewritten: &str, query: &str) -> String {
     let mut out = rewritten.to_owned();
-    let asked = offline(query).unwrap_or_else(|| wording::one_line(query));
+    let asked = offline(query).unwrap_or_else(|| one_line(query));
     for piece in asked.split_whitespace() {
         let known = words(&out);
         if words(piece).iter().any(|word| !known.contains(word)) {

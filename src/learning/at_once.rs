@@ -1,5 +1,4 @@
-//! Learns a recovery, or a rule that the person has just entered, in the moment that a hook sees it,
-//! for this session and every other one.
+//! Learns a recovery in the moment that a hook sees it, for this session and every other one.
 //!
 //! The end of the session reads the session file and only refines what is known. Nothing is learned
 //! here if the records are in a database without a connection: an agent waits for the answer.
@@ -14,7 +13,6 @@ use crate::store::Error::Locked;
 use crate::store::{Scoped, Writer};
 use crate::workspace::Error;
 
-use super::chat::{hear, store_heard};
 use super::lessons::{Known, Stored, store_lesson};
 
 /// Stores a lesson of a running session. Does nothing if another process holds the lock; the end
@@ -41,24 +39,6 @@ pub(crate) fn learn_at_once(
     store_lesson(&mut writer, &mut known, lesson, origin, now, &mut stored)?;
     known.write_counts(&mut writer, &crate::workspace::stamp(now))?;
     prepare(writer.store())
-}
-
-/// Stores the rule that a message of a running session proposes, as a candidate.
-pub(crate) fn hear_at_once(
-    store: &Scoped,
-    message: &str,
-    (session, project): (&str, &str),
-    now: DateTime<Utc>,
-    random: fn() -> String,
-) -> Result<(), Error> {
-    let Some(heard) = hear(message, project) else {
-        return Ok(());
-    };
-    let Some(mut writer) = writer(store, random)? else {
-        return Ok(());
-    };
-    store_heard(Some(&mut writer), vec![heard], session, now)?;
-    Ok(())
 }
 
 /// Opens the store for a hook. `None` if the records are elsewhere, or another process writes.

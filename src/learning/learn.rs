@@ -15,7 +15,6 @@ use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
 use crate::transcript::Format;
 
-use super::chat::store_heard;
 use super::episodes::{prune, store_episode};
 use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
 use super::lessons::{Known, Stored, store_lesson};
@@ -41,8 +40,6 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
-    /// Proposes rules from the messages of people (setting `learning.chat`).
-    pub chat: bool,
 }
 
 /// Progress callback: bytes read so far, and the total.
@@ -114,9 +111,6 @@ pub fn learn(
         progress(done, total);
     }
     sources.save();
-    report
-        .candidates
-        .sort_by(|a, b| b.sureness.total_cmp(&a.sureness));
     report.learned.sort_unstable();
     report.merged.sort_unstable();
     report.merged.dedup();
@@ -152,16 +146,6 @@ fn take(
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
     let session_id = session.id.or(name).unwrap_or_default();
-    if !session.heard.is_empty() {
-        let mut writer = (!report.dry_run).then(|| records.writer()).transpose()?;
-        let candidates = store_heard(writer.as_mut(), session.heard, &session_id, records.now)?;
-        report.candidates.extend(candidates);
-        if let Some(mut writer) = writer {
-            report
-                .warnings
-                .extend(repair_warnings(writer.take_repairs()));
-        }
-    }
     if !report.dry_run && (learned || session.found.iter().any(is_kept)) {
         let mut writer = records.writer()?;
         // Read once: nothing is removed while the lock is held.
@@ -270,7 +254,7 @@ fn read_of_project(
     let warned = report.warnings.len();
     let session = read(
         file,
-        (options.format, options.chat),
+        options.format,
         (&mut report.skipped, &mut report.warnings),
         &mut |step, _| {
             let project = options.project.as_deref();
@@ -287,15 +271,15 @@ fn read_of_project(
 }
 
 /// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known
-/// format. With `listens`, the messages of the person propose rules.
+/// format.
 pub(crate) fn read(
     file: &SessionFile,
-    (format, listens): (Option<Format>, bool),
+    format: Option<Format>,
     (skipped, warnings): (&mut usize, &mut Vec<String>),
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
-    match session_files::read(&file.path, (format, listens), &clean, on_step, on_bytes) {
+    match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
         // A named format is no proof.
         Ok(session) if session.is_empty() && format.is_some() => warnings.push(format!(
             "`{}` holds no call and no message in the format {}",

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::chat::CandidateReport;
 use super::learn::redacted;
 use super::session_files::Found;
 use crate::learn::distil::FixText;
@@ -21,8 +20,6 @@ pub struct LearnReport {
     pub learned: Vec<String>,
     /// Ids of known fixes that were seen again.
     pub merged: Vec<String>,
-    /// Candidate rules from the messages of people, surest first.
-    pub candidates: Vec<CandidateReport>,
     /// Number of new episodes: recoveries that are no advice, kept for `memory why`.
     pub kept: usize,
     /// Number of patterns skipped because their record was deleted on purpose.

@@ -17,7 +17,6 @@ use crate::model::{BrokenLine, Event, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
-use super::chat::{ChatRule, Listener};
 use crate::workspace::Error;
 
 /// Maximum depth of folders to walk.
@@ -132,8 +131,6 @@ pub(crate) struct SessionTrace {
     pub(crate) ended: Option<i64>,
     pub(crate) broken: Vec<BrokenLine>,
     pub(crate) found: Vec<Found>,
-    /// Rules that the person's messages propose.
-    pub(crate) heard: Vec<ChatRule>,
 }
 
 impl SessionTrace {
@@ -161,11 +158,10 @@ pub(crate) struct Found {
 /// Callback for each step in order, with `true` if the step failed.
 pub(crate) type OnStep<'a> = &'a mut dyn FnMut(&Step, bool);
 
-/// Reads a session file. `on_bytes` receives the number of bytes read so far. With `listens`, the
-/// messages of the person propose rules; each costs about 0.3 ms.
+/// Reads a session file. `on_bytes` receives the number of bytes read so far.
 pub(crate) fn read(
     path: &Path,
-    (format, listens): (Option<Format>, bool),
+    format: Option<Format>,
     keep: &dyn Fn(&str) -> Clean<'static>,
     on_step: OnStep<'_>,
     on_bytes: &mut dyn FnMut(u64),
@@ -178,7 +174,6 @@ pub(crate) fn read(
     let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
-    let mut listener = Listener::default();
     session.format = transcript::read(
         format.or_else(|| by_name(path)),
         &mut counted,
@@ -189,7 +184,6 @@ pub(crate) fn read(
                     session.began.get_or_insert(time);
                     session.ended = session.ended.max(Some(time));
                 }
-                listener.step(&step);
                 window.steps.push(*step);
                 if window.steps.len() >= WINDOW {
                     window.look(&mut session, keep, on_step, false);
@@ -197,9 +191,6 @@ pub(crate) fn read(
             }
             Event::Remark(remark) => {
                 session.remarks += 1;
-                if listens {
-                    listener.remark(&remark);
-                }
                 window.remarks.push_back(remark);
             }
             Event::Broken(line) => {
@@ -211,7 +202,6 @@ pub(crate) fn read(
         },
     )?;
     window.look(&mut session, keep, on_step, true);
-    session.heard = listener.finish();
     Ok(session)
 }
 
@@ -407,7 +397,7 @@ mod tests {
         let mut on_step = |step: &Step, failed: bool| judged.push((step.index, failed));
         let session = read(
             &path,
-            (None, false),
+            None,
             &|text| Clean::of_owned(text.to_owned()),
             &mut on_step,
             &mut |at| {

@@ -232,6 +232,20 @@ pub struct Correction {
     /// The correct output, if the user gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
+    /// Checks of an output in the short form (`$.overall_score < 60`), from a person or a model.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub assertions: Vec<String>,
+    /// `true` if they check all that the rule demands.
+    #[serde(
+        default,
+        deserialize_with = "lenient::flag",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub assertions_suffice: bool,
     /// `agent` if an agent relayed the correction; empty if a user entered it here.
     #[serde(
         default,

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::call_pattern::{self, CallAction, CallPattern};
-use super::check::{self, Check, CheckUse};
+use super::check::{self, Check, CheckAction, CheckUse};
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
@@ -25,7 +25,7 @@ const HALF_LIFE_DAYS: f64 = 90.0;
 const OUTCOMES: f64 = 5.0;
 
 /// A rule learned from a correction: an entry of `reflexion_entries.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Reflexion {
     /// `REFL-{NNN}`.
     #[serde(default, deserialize_with = "lenient::text")]
@@ -140,6 +140,21 @@ pub struct Reflexion {
         skip_serializing_if = "String::is_empty"
     )]
     pub superseded_by: String,
+    /// Ids of the rules whose place this one takes once a person approves it.
+    #[serde(
+        default,
+        deserialize_with = "lenient::texts",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub replaces: Vec<String>,
+    /// Id of the candidate that the person's own words replace this rule with; until a person
+    /// decides on it, the rule is not told. Empty if there is none.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub suspended_by: String,
     /// `candidate` if an agent relayed the rule, or it was heard in a chat, and no user has approved
     /// it; `active` if one has.
     /// Empty means active.
@@ -237,17 +252,28 @@ impl Reflexion {
         self.status == CANDIDATE
     }
 
-    /// Returns the state: `superseded`, `candidate`, `retired` or `active`.
+    /// Returns the state: `superseded`, `candidate`, `suspended`, `retired` or `active`.
     pub fn state(&self) -> &'static str {
         if !self.superseded_by.is_empty() {
             "superseded"
         } else if self.is_candidate() {
             CANDIDATE
+        } else if self.is_suspended() {
+            "suspended"
         } else if self.is_retired() {
             "retired"
         } else {
             "active"
         }
+    }
+
+    /// Returns `true` if the person took the rule back in a message, and has not decided in a review.
+    /// A rule that asks or refuses goes on: only the person takes it away.
+    fn is_suspended(&self) -> bool {
+        let check = self.check.as_ref();
+        let only_tells = self.action == CallAction::Note
+            && check.is_none_or(|check| check.action == CheckAction::Note);
+        !self.suspended_by.is_empty() && only_tells
     }
 
     /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
@@ -427,6 +453,13 @@ mod tests {
         check(
             r#", "superseded_by": "REFL-002""#,
             "superseded",
+            Trust::User,
+        );
+        let suspended = r#", "suspended_by": "REFL-002""#;
+        check(suspended, "suspended", Trust::User);
+        check(
+            &format!(r#"{suspended}, "action": "deny""#),
+            "active",
             Trust::User,
         );
     }

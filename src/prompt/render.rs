@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use crate::guard::{is_unfenced, unfenced};
-use crate::model::Reflexion;
+use crate::model::{Reflexion, RuleRelation};
 
 use super::choice::{Choice, confidence};
 
@@ -19,8 +19,31 @@ pub(crate) fn render(rules: &[&Reflexion]) -> String {
     if rules.is_empty() {
         return String::new();
     }
-    let items: Vec<String> = rules.iter().map(|rule| item(rule)).collect();
+    let marked = |rule: &&Reflexion| item(rule) + &conflicts(rule, rules);
+    let items: Vec<String> = rules.iter().map(marked).collect();
     HEADING.to_owned() + &items.join("\n")
+}
+
+/// Line that names the rules in the prompt that contradict a rule, until a person decides; empty
+/// without one.
+fn conflicts(rule: &Reflexion, rules: &[&Reflexion]) -> String {
+    let contradicts = |a: &Reflexion, b: &Reflexion| {
+        let mut relations = a.relations.iter().rev();
+        let last = relations.find(|related| related.id == b.reflexion_id);
+        last.map(|related| related.relation == RuleRelation::Contradicts)
+    };
+    let others = rules.iter().filter(|other| {
+        let judged = contradicts(rule, other).or_else(|| contradicts(other, rule));
+        other.reflexion_id != rule.reflexion_id && judged == Some(true)
+    });
+    let ids: Vec<Cow<'_, str>> = others.map(|other| harmless(&other.reflexion_id)).collect();
+    match ids.as_slice() {
+        [] => String::new(),
+        ids => format!(
+            "\n  _Contradicts_: {} (not decided; ask if it matters)",
+            ids.join(", ")
+        ),
+    }
 }
 
 /// Observed rules, fenced as data; empty without rules.

@@ -1,15 +1,15 @@
-//! Finds duplicate rules and contradictory rules.
+//! Lists rules that may say the same, and rules that a model or a person has related.
 //!
 //! Rules are compared within a skill, and only those in use. The vectors always come from the
-//! built-in embedder, because the thresholds were measured with it and it sends nothing to a
-//! server. A pair that a person or a model has judged is not compared again.
+//! built-in embedder, because the threshold was measured with it and it sends nothing to a server.
+//! Nothing tells a duplicate from a contradiction without understanding, so a pair that is near and
+//! that nobody has related is only listed; whoever reads it says what it is.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
 use crate::embedder::{EmbedError, Vector, built_in};
-use crate::learn::conflict::{Finding, Relation, Statement, compare, same_words};
 use crate::model::{Reflexion, RelatedRule, RuleRelation, SkillPath};
 use crate::store::{Scoped, Selection};
 
@@ -17,14 +17,19 @@ use crate::workspace::Error;
 
 /// Number of rules to embed between two progress reports.
 const BATCH: usize = 32;
+/// Minimum cosine of rules that may say the same. Of 100 pairs of rules about different things one
+/// is above it.
+pub(in crate::review) const ALIKE: f64 = 0.41;
 
 /// Result of the comparison.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ConflictsReport {
-    /// Rules with the same meaning.
+    /// Rules that a model or a person found to be the same, or with the same words.
     pub duplicates: Vec<RulePair>,
-    /// Rules that cannot both be obeyed.
+    /// Rules that a model or a person found to contradict each other.
     pub contradictions: Vec<RulePair>,
+    /// Rules that are near in meaning, and that nobody has related, nearest first.
+    pub near: Vec<RulePair>,
     /// Number of rules in use; a skill's only rule has none to be compared with.
     pub rules: usize,
     /// Non-fatal problems.
@@ -46,6 +51,20 @@ pub struct RulePair {
     pub text_a: String,
     /// Text of the newer rule.
     pub text_b: String,
+}
+
+/// Relation of two rules that a person decides on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::review) enum Relation {
+    Duplicate,
+    Contradiction,
+}
+
+/// Relation of two rules, with its evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::review) struct Finding {
+    pub(in crate::review) relation: Relation,
+    pub(in crate::review) reason: String,
 }
 
 /// Compares the rules of a skill, or of each skill. `progress` gets the number embedded and the
@@ -79,43 +98,44 @@ pub fn conflicts(
         let vectors = vectors.unwrap_or_else(|error| {
             report
                 .warnings
-                .push(format!("compared by words alone: {error}"));
+                .push(format!("near rules were not looked up: {error}"));
             Vec::new()
         });
-        let found = relations(&rules, &texts, &vectors);
-        for (a, b, finding) in found {
-            let pair = RulePair {
-                a: rules[a].reflexion_id.clone(),
-                b: rules[b].reflexion_id.clone(),
-                reason: finding.reason,
-                skill: skill.to_owned(),
-                text_a: rules[a].rule.clone(),
-                text_b: rules[b].rule.clone(),
-            };
+        let pair = |a: usize, b: usize, reason: String| RulePair {
+            a: rules[a].reflexion_id.clone(),
+            b: rules[b].reflexion_id.clone(),
+            reason,
+            skill: skill.to_owned(),
+            text_a: rules[a].rule.clone(),
+            text_b: rules[b].rule.clone(),
+        };
+        let related = relations(&rules);
+        for (a, b, score) in near(&rules, &vectors, &related) {
+            let reason = format!("similarity {score:.2}, not related by anybody");
+            report.near.push(pair(a, b, reason));
+        }
+        for (a, b, finding) in related {
             match finding.relation {
-                Relation::Duplicate => report.duplicates.push(pair),
-                Relation::Contradiction => report.contradictions.push(pair),
+                Relation::Duplicate => &mut report.duplicates,
+                Relation::Contradiction => &mut report.contradictions,
             }
+            .push(pair(a, b, finding.reason));
         }
     }
     Ok(report)
 }
 
-/// Pairs of rules that are the same or contradictory: as a person or a model judged, else by
-/// comparison.
-pub(super) fn relations(
-    rules: &[&Reflexion],
-    texts: &[&str],
-    vectors: &[Vector],
-) -> Vec<(usize, usize, Finding)> {
-    let mut found = pairs(texts, vectors);
+/// Pairs of rules that are the same or contradictory: as a person or a model judged, or word for
+/// word.
+pub(in crate::review) fn relations(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+    let mut found = same_words(rules);
     found.retain(|(a, b, _)| judged_relation(rules[*a], rules[*b]).is_none());
     found.extend(judged_pairs(rules));
     found
 }
 
 /// Judgement of a person or a model on two rules; `None` if there is none.
-pub(super) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
+pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
     let on = |rule: &'r Reflexion, other: &Reflexion| {
         let mut relations = rule.relations.iter().rev();
         relations.find(|related| related.id == other.reflexion_id)
@@ -148,6 +168,54 @@ fn judged_pairs(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
     found
 }
 
+/// Rules with the words of an earlier one, each paired with the first.
+fn same_words(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for (place, rule) in rules.iter().enumerate() {
+        let words = rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
+        let of_text = *first.entry(words.to_lowercase()).or_insert(place);
+        if of_text != place {
+            let finding = Finding {
+                relation: Relation::Duplicate,
+                reason: "the same words".to_owned(),
+            };
+            found.push((of_text, place, finding));
+        }
+    }
+    found
+}
+
+/// Pairs of a rule and its nearest other one that nobody has related, nearest first.
+fn near(
+    rules: &[&Reflexion],
+    vectors: &[Vector],
+    related: &[(usize, usize, Finding)],
+) -> Vec<(usize, usize, f64)> {
+    let mut found: Vec<(usize, usize, f64)> = Vec::new();
+    for at in 0..vectors.len() {
+        let others = (0..vectors.len()).filter(|other| *other != at);
+        let scores = others.map(|other| (other, cosine(&vectors[at], &vectors[other])));
+        let Some((other, score)) = scores.max_by(|a, b| a.1.total_cmp(&b.1)) else {
+            continue;
+        };
+        let (a, b) = (at.min(other), at.max(other));
+        let is_listed = found.iter().any(|pair| (pair.0, pair.1) == (a, b))
+            || related.iter().any(|pair| (pair.0, pair.1) == (a, b))
+            || judged_relation(rules[a], rules[b]).is_some();
+        if score >= ALIKE && !is_listed {
+            found.push((a, b, score));
+        }
+    }
+    found.sort_by(|a, b| b.2.total_cmp(&a.2));
+    found
+}
+
+/// Cosine of two vectors of length one.
+pub(in crate::review) fn cosine(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
+}
+
 /// Embeds the texts. `progress` gets the number embedded so far.
 pub(crate) fn vectors(
     texts: &[&str],
@@ -160,33 +228,4 @@ pub(crate) fn vectors(
         progress(vectors.len());
     }
     Ok(vectors)
-}
-
-/// Finds duplicates and contradictions among texts. Equal texts are each paired with their first
-/// copy, which alone is compared with the rest: a thousand copies make a thousand pairs, not half a
-/// million.
-pub(crate) fn pairs(texts: &[&str], vectors: &[Vector]) -> Vec<(usize, usize, Finding)> {
-    let mut first: HashMap<&str, usize> = HashMap::new();
-    let (mut places, mut found) = (Vec::new(), Vec::new());
-    for (place, text) in texts.iter().enumerate() {
-        let of_text = *first.entry(text).or_insert(place);
-        if of_text == place {
-            places.push(place);
-        } else {
-            found.push((of_text, place, same_words()));
-        }
-    }
-    let statements: Vec<Statement> = places.iter().map(|at| Statement::of(texts[*at])).collect();
-    let cosine = |a: usize, b: usize| {
-        let (a, b) = (vectors.get(places[a])?, vectors.get(places[b])?);
-        Some(a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum())
-    };
-    let among = compare(&statements, &cosine);
-    found.extend(
-        among
-            .into_iter()
-            .map(|(a, b, finding)| (places[a], places[b], finding)),
-    );
-    found.sort_by_key(|(a, b, _)| (*a, *b));
-    found
 }

@@ -9,10 +9,10 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::learn::conflict::{Relation, Statement, relation};
-use crate::model::{Evidence, Kind, Reflexion, UTILITY_FLOOR};
+use crate::model::{Evidence, Kind, Reflexion, RuleRelation, UTILITY_FLOOR};
 use crate::store::Writer;
 
+use super::conflicts::judged_relation;
 use crate::rules::contradictions::replaced_by;
 use crate::rules::evidence::{counts, without_shared_runs};
 use crate::rules::place::said_again;
@@ -69,12 +69,8 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
         return Err(refused(reason));
     }
     let mut warnings = Vec::new();
-    let found = relation(
-        &Statement::of(&kept.rule),
-        &Statement::of(&merged.rule),
-        None,
-    );
-    if let Some(found) = found.filter(|found| found.relation == Relation::Contradiction) {
+    let found = judged_relation(&kept, &merged);
+    if let Some(found) = found.filter(|found| found.relation == RuleRelation::Contradicts) {
         warnings.push(format!(
             "`{keep}` and `{other}` contradict each other: {}; `{keep}` holds now",
             found.reason

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::guard;
 use crate::hints::fixes::prepare;
 use crate::model::{Fix, Judgement, Kind, Record as _, Reflexion, Trust, Verdict};
+use crate::rules::hearing::end_suspension;
 use crate::workspace::document::level;
 use crate::workspace::locate::locate;
 use crate::workspace::redacting_writer::redaction_warning;
@@ -68,6 +69,7 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
             if !rule.is_candidate() {
                 return Err(Error::NotRejectable { id, kind });
             }
+            end_suspension(&mut writer, &rule)?;
             rule.summary()
         }
         _ => return Err(Error::NotRejectable { id, kind }),

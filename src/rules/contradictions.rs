@@ -6,7 +6,6 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::learn::conflict::{Relation, Statement, relation};
 use crate::learn::reflect::Judged;
 use crate::model::{Kind, Reflexion, RuleRelation, SkillPath};
 use crate::store::Selection;
@@ -28,8 +27,8 @@ pub struct Conflict {
     pub guardrails: Vec<String>,
 }
 
-/// Returns the rules of the same skill that a rule contradicts; `supersede` marks them as
-/// superseded. A model's judgement in `related` decides before the comparison of words.
+/// Returns the rules of the same skill that a rule contradicts, as a model judged now (`related`) or
+/// before; `supersede` marks them as superseded.
 pub(crate) fn resolve_conflicts(
     workspace: &Workspace,
     rule: &Reflexion,
@@ -44,7 +43,6 @@ pub(crate) fn resolve_conflicts(
     };
     let mut writer = workspace.writer()?;
     let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
-    let new = Statement::of(&rule.rule);
     let mut conflicts = Vec::new();
     let others = rules
         .into_iter()
@@ -53,17 +51,18 @@ pub(crate) fn resolve_conflicts(
         let judged = related
             .iter()
             .find(|judged| judged.id == other.reflexion_id);
-        let reason = match judged {
-            Some(judged) => {
-                (judged.relation == RuleRelation::Contradicts).then(|| judged.reason.clone())
-            }
-            None => relation(&Statement::of(&other.rule), &new, None)
-                .filter(|found| found.relation == Relation::Contradiction)
-                .map(|found| found.reason),
+        let stored = || {
+            rule.relations
+                .iter()
+                .rev()
+                .find(|r| r.id == other.reflexion_id)
         };
-        let Some(reason) = reason else {
+        let judged = judged.map(|judged| (judged.relation, &judged.reason));
+        let judged = judged.or_else(|| stored().map(|stored| (stored.relation, &stored.reason)));
+        let Some((RuleRelation::Contradicts, reason)) = judged else {
             continue;
         };
+        let reason = reason.clone();
         let mut guardrails = Vec::new();
         if supersede {
             let changes = replaced_by(&rule.reflexion_id);

@@ -17,6 +17,7 @@ use crate::store::{self, Writer};
 
 use super::contradictions::resolve_conflicts;
 use super::evidence::{VerdictSource, count_correction, uncounted};
+use super::similar::replace_rule;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
@@ -153,6 +154,11 @@ pub(crate) fn follow_up(
     warnings: &mut Vec<String>,
 ) -> ActivationEffects {
     let mut lifted = ActivationEffects::default();
+    for id in &rule.replaces {
+        if let Err(error) = replace_rule(workspace, &rule.reflexion_id, id, warnings) {
+            warnings.push(format!("`{id}` was not replaced: {}", chain(&error)));
+        }
+    }
     let Ok(skill) = rule.skill.parse::<SkillPath>() else {
         return lifted;
     };

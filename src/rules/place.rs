@@ -2,13 +2,11 @@
 //!
 //! A rule that duplicates another strengthens it, and is not stored. A rule that contradicts others
 //! is stored beside them, and the report names them; only the person who corrects may supersede
-//! them. A model that was asked about a rule decides; otherwise only the words are compared, so that
-//! no correction waits for a model.
+//! them. A model that was asked about a rule decides; otherwise only the same words are the same.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::learn::conflict::{Relation, Statement, adds_nothing, relation};
 use crate::learn::reflect::{Draft, Judged};
 use crate::model::{
     AGENT, CANDIDATE, Correction, Kind, Reflexion, RelatedRule, RuleRelation, SkillPath,
@@ -53,7 +51,6 @@ pub(crate) fn place_rule(
     };
     let mut writer = workspace.writer()?;
     let rules = own_rules(writer.store(), &of_skill)?;
-    let new = Statement::of(&draft.rule);
     let id = &correction.correction_id;
     let is_same = |rule: &Reflexion, without_model: &dyn Fn() -> bool| {
         let judged = related.iter().find(|judged| judged.id == rule.reflexion_id);
@@ -62,8 +59,8 @@ pub(crate) fn place_rule(
         })
     };
     let same = rules.iter().find(|rule| {
-        let says_it_all = || says_it_all(&Statement::of(&rule.rule), &new);
-        rule.correction_id == *id || (rule.is_in_use() && is_same(rule, &says_it_all))
+        let has_same_words = || same_words(&rule.rule, &draft.rule);
+        rule.correction_id == *id || (rule.is_in_use() && is_same(rule, &has_same_words))
     });
     let same = same.map(|rule| rule_in_force(&rules, rule));
     let candidate = rules.iter().find(|rule| {
@@ -121,7 +118,6 @@ fn new_rule(
     distilled_by: &str,
 ) -> Reflexion {
     Reflexion {
-        reflexion_id: String::new(),
         skill: correction.skill.clone(),
         created_at: stamp(now),
         correction_id: correction.correction_id.clone(),
@@ -130,31 +126,8 @@ fn new_rule(
         rule: draft.rule,
         applies_when: draft.applies_when,
         confidence: Some(draft.confidence),
-        validated_by_test: false,
-        generated_test_ids: Vec::new(),
-        partial_test_ids: Vec::new(),
-        breaks_test_ids: Vec::new(),
         distilled_by: distilled_by.to_owned(),
-        utility_score: None,
-        times_injected: None,
-        times_helped: None,
-        times_harmed: None,
-        seen_by: Vec::new(),
-        action: crate::model::CallAction::Note,
-        check: None,
-        check_fired: None,
-        check_overridden: None,
-        check_needless: None,
-        source: String::new(),
-        said: Vec::new(),
-        also_corrected_by: Vec::new(),
-        superseded_by: String::new(),
-        observed: false,
-        status: String::new(),
-        guardrails_pending: Vec::new(),
-        pinned: false,
-        relations: Vec::new(),
-        judgement: None,
+        ..Reflexion::default()
     }
 }
 
@@ -199,14 +172,6 @@ pub(crate) fn rule_in_force<'r>(rules: &'r [Reflexion], rule: &'r Reflexion) -> 
         }
     }
     rule
-}
-
-/// Returns `true` if `known` says everything that `new` says. A new rule that says more is stored
-/// on its own.
-fn says_it_all(known: &Statement, new: &Statement) -> bool {
-    let same =
-        relation(known, new, None).is_some_and(|found| found.relation == Relation::Duplicate);
-    same && adds_nothing(new, known)
 }
 
 /// Strengthens a rule that a later correction repeats, once per correction.

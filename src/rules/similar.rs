@@ -1,6 +1,6 @@
 //! Rules that a new rule may repeat, narrow or contradict: the nearest ones of its skill.
 //!
-//! The program decides alone only what is sure (see `learn::conflict`). Of the rest a person sees the
+//! The program decides alone only that the same words are the same. Of the rest a person sees the
 //! nearest rules and says which are the same. Words choose the rules that are compared by meaning,
 //! always with the built-in embedder: a correction waits neither for the search index nor for a
 //! server.
@@ -19,9 +19,8 @@ use super::contradictions::replaced_by;
 const SHOWN: usize = 3;
 /// Maximum number of rules to compare by meaning: those with the most words in common.
 const COMPARED: usize = 16;
-/// Minimum cosine. Of 100 pairs of rules about different things one is above 0.41, and of 100 with
-/// the same meaning 90 are above 0.34.
-const FLOOR: f64 = 0.3;
+/// Minimum cosine. Of 100 pairs of rules about different things one is above it.
+const FLOOR: f64 = 0.41;
 
 /// Rule near a new one.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

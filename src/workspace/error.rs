@@ -145,6 +145,14 @@ pub enum Error {
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,
+    /// Rule that an agent heard cannot be recorded as it gave it.
+    #[error("`{field}` {reason}")]
+    NotHeard {
+        /// Field to mend.
+        field: &'static str,
+        /// Fault, as a clause that follows the name of the field.
+        reason: String,
+    },
     /// Execution belongs to another skill.
     #[error("`{execution}` is an execution of `{actual}`, not of `{skill}`")]
     OtherSkill {

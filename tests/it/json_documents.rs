@@ -254,12 +254,6 @@ const MACHINE: &Documents = &[
             "eval", "retrieval", "--docs", "docs.jsonl", "--queries", "queries.jsonl",
         ],
     ),
-    (
-        "eval-corrections",
-        &[
-            "eval", "corrections", "--corrections", "corrections.jsonl", "--pairs", "pairs.jsonl",
-        ],
-    ),
 ];
 
 /// One error of each kind, but for an interrupt and for a defect of the program.

@@ -23,7 +23,12 @@ fn waiting() -> Workspace {
         "after": "Bash: npm install left-pad"}]);
     let rules = [
         rule("REFL-001", "ALWAYS name the salary range.", json!({})),
-        rule("REFL-002", "NEVER name the salary range.", json!({})),
+        rule(
+            "REFL-002",
+            "NEVER name the salary range.",
+            json!({"relations": [{"id": "REFL-001", "relation": "contradicts", "reason": "r",
+                "by": "model"}]}),
+        ),
         rule(
             "REFL-003",
             "Use pnpm here",

@@ -195,10 +195,8 @@ fn a_superseded_rule_loses_its_guardrail() {
     let workspace = ran();
     correct(&workspace, "Always name competitors in the summary");
     let mut args = crate::support::correction("Never name competitors in the summary").to_vec();
-    args.push("--supersede");
-    let report = workspace.json(&args);
-    let conflict = &report["conflicts"][0];
-    assert_eq!(conflict["guardrails"], json!([GUARDRAILS]), "{report}");
+    args.extend(["--replaces", "REFL-001"]);
+    workspace.json(&args);
     let text = workspace.read(GUARDRAILS);
     assert!(!text.contains("CORR-001") && text.contains("CORR-002"));
     workspace.json(&["memory", "undo"]);

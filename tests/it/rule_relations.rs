@@ -65,6 +65,20 @@ fn contradiction_that_a_model_finds_is_shown_kept_and_settled_by_a_person() {
     assert_eq!(report["conflicts"][0]["superseded"], false);
     assert_eq!(rules(&workspace).len(), 2);
     let new = report["reflexion_id"].as_str().unwrap();
+    // Both sides are marked in the prompt until somebody decides.
+    let prompt = workspace
+        .run(&["memory", "prompt", "hr/resume-screen"])
+        .stdout;
+    for (id, other) in [(new, id.as_str()), (&id, new)] {
+        let item = prompt
+            .split("- **")
+            .find(|item| item.starts_with(id))
+            .unwrap();
+        assert!(
+            item.contains(&format!("_Contradicts_: {other}")),
+            "{prompt}"
+        );
+    }
     // Words alone do not show it; the judgement is stored with the rule.
     let listed = workspace.json(&["memory", "conflicts"]);
     assert_eq!(listed["contradictions"][0]["a"], id);
@@ -102,18 +116,6 @@ fn narrower_and_unrelated_rules_stay_side_by_side() {
     }
     assert_eq!(report["conflicts"], json!([]));
     assert_eq!(rules(&workspace).len(), 2);
-}
-
-#[test]
-fn judgement_of_a_model_decides_before_the_words() {
-    let (workspace, _) = related("unrelated");
-    // The words alone would find that this contradicts the known rule.
-    let said = "Always name competitors in the summary";
-    let report = workspace.json(&[&correction(said)[..], &MODEL].concat());
-    assert_eq!(report["conflicts"], json!([]), "{report}");
-    workspace.run(&["memory", "undo"]).succeeds();
-    let report = workspace.json(&correction(said));
-    assert_eq!(report["conflicts"].as_array().unwrap().len(), 1, "{report}");
 }
 
 #[test]
@@ -155,10 +157,7 @@ fn dry_run_shows_the_request_and_writes_nothing() {
     let preview = workspace.json(&[&correction(NEW)[..], &["--dry-run"]].concat());
     assert_eq!(preview["model"], "offline");
     assert_eq!(preview["request"]["user"], user);
-    assert_eq!(
-        preview["without_model"]["rule"],
-        "Leave rival vendors out of what you summarise."
-    );
+    assert_eq!(preview["without_model"]["rule"], NEW);
     assert_eq!(stored(), before);
     let shown = workspace.run(&[&correction(NEW)[..], &["--dry-run"]].concat());
     let shown = shown.succeeds();

@@ -29,17 +29,17 @@ fn prompt(workspace: &Workspace) -> String {
 }
 
 #[test]
-fn the_same_in_other_words_makes_the_rule_stronger() {
+fn the_same_words_make_the_rule_stronger() {
     let workspace = ran();
     let first = correct(&workspace, "Never name competitors in the summary", &[]);
-    let again = correct(&workspace, "Do not name competitors in the summary!", &[]);
+    let again = correct(&workspace, "never name  competitors in the SUMMARY", &[]);
     assert_eq!(again["duplicate_of"], first["reflexion_id"]);
     assert!(
         again["confidence"].as_f64() > first["confidence"].as_f64(),
         "{again}"
     );
     // Saying it once more for the same correction adds nothing.
-    let third = correct(&workspace, "Do not name competitors in the summary!", &[]);
+    let third = correct(&workspace, "never name  competitors in the SUMMARY", &[]);
     assert_eq!(third["correction_id"], again["correction_id"]);
     let rules = workspace.stored("reflexion_entries.json");
     let rules = rules["entries"].as_array().unwrap();
@@ -57,65 +57,47 @@ fn the_same_in_other_words_makes_the_rule_stronger() {
     );
     assert_eq!(more["duplicate_of"], Value::Null);
     let report = workspace.json(&["memory", "conflicts"]);
-    assert_eq!(report["duplicates"][0]["a"], first["reflexion_id"]);
-    assert_eq!(report["duplicates"][0]["b"], more["reflexion_id"]);
-    assert_eq!(report["contradictions"], json!([]));
+    // Nobody has said how the two are related.
+    assert_eq!(report["near"][0]["a"], first["reflexion_id"]);
+    assert_eq!(report["near"][0]["b"], more["reflexion_id"]);
+    assert_eq!(
+        (&report["duplicates"], &report["contradictions"]),
+        (&json!([]), &json!([]))
+    );
 }
 
 #[test]
-fn the_opposite_is_told_and_replaced_only_on_demand() {
+fn a_near_rule_is_named_and_replaced_by_who_says_so() {
     let workspace = ran();
     let old = correct(&workspace, "Prefer tables over lists in the rationale", &[]);
-    assert_eq!(old["conflicts"], json!([]));
     let said = "Prefer lists over tables in the rationale";
     let new = correct(&workspace, said, &[]);
-    let conflict = &new["conflicts"][0];
-    assert_eq!(
-        (&conflict["id"], &conflict["superseded"]),
-        (&old["reflexion_id"], &json!(false))
-    );
-    assert!(
-        conflict["rule"]
-            .as_str()
-            .unwrap()
-            .contains("tables over lists"),
-        "{new}"
-    );
+    assert_eq!(new["similar"][0]["id"], old["reflexion_id"]);
+    assert_eq!(new["conflicts"], json!([]));
     let both = prompt(&workspace);
-    assert!(
-        both.contains("tables over lists") && both.contains("lists over tables"),
-        "{both}"
-    );
+    assert!(both.contains("tables over lists") && both.contains("lists over tables"));
     let report = workspace.json(&["memory", "conflicts", SKILL]);
-    assert_eq!(
-        report["contradictions"].as_array().unwrap().len(),
-        1,
-        "{report}"
-    );
+    assert_eq!(report["near"].as_array().unwrap().len(), 1, "{report}");
 
-    // The same command again, with the word that it needs.
-    let settled = correct(&workspace, said, &["--supersede"]);
-    assert_eq!(settled["conflicts"][0]["superseded"], true);
+    let old_id = old["reflexion_id"].as_str().unwrap();
+    correct(&workspace, said, &["--replaces", old_id]);
     let now = prompt(&workspace);
-    assert!(
-        !now.contains("tables over lists") && now.contains("lists over tables"),
-        "{now}"
-    );
+    assert!(!now.contains("tables over lists") && now.contains("lists over tables"));
     let why = workspace.json(&["memory", "prompt", SKILL]);
     let reason = why["omitted"][0]["reason"].as_str().unwrap();
     assert!(
         reason.contains(new["reflexion_id"].as_str().unwrap()),
         "{why}"
     );
-    let report = workspace.json(&["memory", "conflicts"]);
-    assert_eq!(report["contradictions"], json!([]));
     let ran = workspace.run(&["memory", "conflicts"]);
     assert!(
         ran.succeeds()
             .stdout
-            .starts_with("No duplicates or contradictions"),
+            .starts_with("No related or near rules"),
         "{ran:?}"
     );
+    let far = correct(&workspace, "Answer in French.", &[]);
+    assert!(far.get("similar").is_none(), "{far}");
 }
 
 /// Usage counts of the first rule: injected, helped, harmed.
@@ -157,7 +139,7 @@ fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
     assert_eq!(counts(&workspace), [1, 0, 1]);
     // A repeated correction means that the rule was not followed.
     run();
-    correct(&workspace, "Do not name competitors in the summary", &[]);
+    correct(&workspace, "never name competitors in the SUMMARY", &[]);
     assert_eq!(counts(&workspace), [2, 0, 2]);
     // A correction of something else does not concern it.
     correct(&workspace, "Round all amounts to whole euros", &[]);
@@ -180,11 +162,11 @@ fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
         (&pinned["pinned"], &pinned["status"]),
         (&json!(true), &json!("active"))
     );
-    assert!(prompt(&workspace).contains("NEVER name competitors"));
+    assert!(prompt(&workspace).contains("Never name competitors"));
     assert_eq!(workspace.json(&["list"])["records"][1]["pinned"], true);
     assert!(workspace.run(&["list"]).stdout.contains("pinned: "));
     workspace.run(&["undo"]).succeeds();
-    assert!(!prompt(&workspace).contains("NEVER name competitors"));
+    assert!(!prompt(&workspace).contains("Never name competitors"));
     workspace.json(&["memory", "pin", "REFL-001"]);
     let unpinned = workspace.json(&["memory", "pin", "REFL-001", "--remove"]);
     assert_eq!(
@@ -204,83 +186,95 @@ fn what_people_make_of_an_output_counts_for_and_against_its_rules() {
 }
 
 #[test]
-fn what_becomes_of_corrections_can_be_measured() {
-    let workspace = Workspace::empty();
-    let line = |id: &str, text: &str, lasts: bool| {
-        json!({"id": id, "text": text, "generalisable": lasts, "key_terms": [text.split(' ').next_back()]})
-            .to_string()
-    };
-    let said = [
-        line("a", "Avoid globals", true),
-        line("b", "Never use globals", true),
-        line("c", "Use globals", true),
-        line("d", "why is the total 72 here?", false),
-    ];
-    workspace.write("said.jsonl", said.join("\n"));
-    let pair = |a: &str, b: &str, label: &str| json!({"a": a, "b": b, "label": label}).to_string();
-    let pairs = [
-        pair("a", "b", "duplicate"),
-        pair("c", "a", "contradiction"),
-        pair("b", "c", "related"),
-    ];
-    workspace.write("pairs.jsonl", pairs.join("\n"));
-    let args = [
-        "eval", "corrections", "--corrections", "said.jsonl", "--pairs", "pairs.jsonl",
-    ];
-    let report = workspace.json(&args);
-    let figures = |what: &str| {
-        ["found", "right", "expected"].map(|field| report[what][field].as_u64().unwrap())
-    };
-    assert_eq!(figures("duplicates"), [1, 1, 1]);
-    assert_eq!(figures("contradictions"), [2, 1, 1]);
-    assert_eq!(figures("rejected"), [1, 1, 1]);
-    assert_eq!(report["key_terms_kept"], 1.0);
-    workspace.write("pairs.jsonl", "{\"a\": 1}");
-    let ran = workspace.run(&args);
-    assert!(ran.code == 2 && ran.stderr.contains("line 1"), "{ran:?}");
-}
-
-#[test]
-fn a_doubtful_correction_waits_until_a_person_says_that_it_is_a_rule() {
+fn a_remark_about_one_output_waits_and_gives_its_value() {
     let workspace = Workspace::sample();
     workspace.json(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
-    let correct = |said: &str, more: &[&str]| {
-        let mut args = vec![
-            "correct", SKILL, "--execution-id", "latest", "--correction", said,
-        ];
-        args.extend(more);
-        workspace.json(&args)
-    };
-    // Another language is not judged by word lists of English.
-    let said = "Das Datum muss immer im ISO-Format stehen.";
-    let made = correct(said, &[]);
+    let said = "The overall score should be 48.";
+    let made = correct(&workspace, said, &[]);
     assert_eq!(made["status"], "candidate", "{made}");
     assert!(
-        made["doubt"].as_str().unwrap().contains("English"),
+        made["doubt"].as_str().unwrap().contains("this one output"),
         "{made}"
     );
-    assert_eq!(made["guardrails"], json!([]));
-    let prompt = || {
-        workspace
-            .run(&["memory", "prompt", SKILL])
-            .succeeds()
-            .stdout
-            .clone()
-    };
-    assert!(!prompt().contains("ISO-Format"));
-    let kept = correct(said, &["--as-rule"]);
+    assert_eq!(
+        (&made["guardrails"], &made["tests"]),
+        (&json!([]), &json!([]))
+    );
+    assert!(!prompt(&workspace).contains("48"));
+    let kept = correct(&workspace, said, &["--as-rule"]);
     assert_eq!(
         (&kept["status"], &kept["was_candidate"]),
         (&json!("active"), &json!(true))
     );
     assert_eq!(kept["reflexion_id"], made["reflexion_id"]);
-    assert!(prompt().contains("ISO-Format"));
-    // A remark makes no rule, unless the person says so.
-    let said = "why is the score 72 here?";
-    let remark = correct(said, &[]);
-    assert_eq!(remark["reflexion_id"], json!(null), "{remark}");
-    assert!(remark["not_learned"].as_str().unwrap().contains("question"));
-    assert_eq!(correct(said, &["--as-rule"])["status"], "active");
+    assert!(prompt(&workspace).contains(said));
+}
+
+/// What people type when they are annoyed. Nothing is added, and nothing is left out.
+const ANNOYED: [&str; 20] = [
+    "wrong again. if they mention a visa it is relocation AND legal",
+    "stop writing 'soon'. name the day, or say nothing",
+    "2 paragraphs max",
+    "You left out the notice period.",
+    "Close with the name of the team.",
+    "Close every letter with the name of the team.",
+    "no bullet points. ever.",
+    "I told you: salaries in euros, not dollars",
+    "ugh. the tone! we are not selling anything",
+    "even if the CV is empty, rate it",
+    "don't guess the age",
+    "Bitte nicht duzen!",
+    "Pas de majuscules dans les titres, merci.",
+    "Gaps are not a flaw, unless they lie about them",
+    "who asked for a summary? drop it",
+    "years of experience first, then degrees",
+    "ok but why British spelling. American please",
+    "half of these skills are invented. only list what the CV says",
+    "must I repeat it? references go last",
+    "\"passionate\" is banned",
+];
+
+#[test]
+fn an_annoyed_person_is_taken_at_their_word() {
+    let workspace = ran();
+    for said in ANNOYED {
+        let made = correct(&workspace, said, &[]);
+        assert_eq!(
+            (
+                &made["rule"], &made["status"], &made["applies_when"], &made["root_cause"]
+            ),
+            (&json!(said), &json!("active"), &json!(""), &json!("")),
+            "{made}"
+        );
+        assert!(prompt(&workspace).contains(said), "{said}");
+        let guardrails = workspace.read("skills/hr/resume-screen/GUARDRAILS.md");
+        assert!(
+            guardrails.contains(&format!("**Rule**: {said}\n")),
+            "{guardrails}"
+        );
+        let test = made["tests"][0].as_str().unwrap();
+        let case: Value = serde_json::from_str(&workspace.read(test)).unwrap();
+        assert_eq!(
+            (&case["rubric"], &case["assertions"]),
+            (&json!(said), &json!([]))
+        );
+    }
+}
+
+#[test]
+fn an_assertion_of_the_person_is_the_test() {
+    let workspace = ran();
+    let check = ["--assert", "$.overall_score < 60"];
+    let made = correct(&workspace, "Too generous.", &check);
+    let test = made["tests"][0].as_str().unwrap();
+    let case: Value = serde_json::from_str(&workspace.read(test)).unwrap();
+    assert_eq!(
+        case["assertions"],
+        json!([{"type": "compare", "path": "$.overall_score", "is": "<", "value": 60,
+            "said": "$.overall_score < 60"}])
+    );
+    let args = [&correction("Be kind.")[..], &["--assert", "be kind"]].concat();
+    workspace.run(&args).fails(2, "is no assertion");
 }
 
 #[test]
@@ -297,9 +291,7 @@ fn a_new_rule_names_the_rules_near_it() {
     correct("Never mention the age of a candidate.");
     let new = correct("The summary must be at least 200 words long.");
     let near = &new["similar"][0];
-    let named =
-        near["id"] == first["reflexion_id"] || new["conflicts"][0]["id"] == first["reflexion_id"];
-    assert!(named, "{new}");
+    assert_eq!(near["id"], first["reflexion_id"], "{new}");
     let far = correct("Always answer in French.");
     let ids = far["similar"].as_array().map_or(0, Vec::len);
     assert!(ids <= 3, "{far}");
@@ -315,7 +307,7 @@ fn a_rule_needs_no_execution() {
     assert_eq!(report["status"], "active");
     assert_eq!(report["root_cause"], "");
     assert_eq!(report["tests"], json!([]));
-    assert!(prompt(&workspace).contains("NEVER name competitors"));
+    assert!(prompt(&workspace).contains("Never name competitors"));
     let correction = workspace.stored("corrections.json")["corrections"][0].clone();
     assert_eq!(correction["execution_id"], "");
     assert_eq!(correction["original_output"], Value::Null);

@@ -1,4 +1,4 @@
-//! `eval …`: quality of search and correction handling, measured on the user's own data.
+//! `eval …`: quality of search, measured on the user's own data.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value};
 
-use super::eval_corrections::{CorrectionsArgs, corrections};
 use super::eval_lines::{lines, text};
 use super::index::sending;
 use crate::cli::context::Context;
@@ -16,15 +15,13 @@ use crate::insight::{EvaluateReport, Passage, Question, evaluate};
 use crate::learn::rewrite::Rewrite;
 use crate::search::{Fusion, Rrf};
 
-/// Measure the quality of search and learning
+/// Measure the quality of search
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
-        memctl eval corrections --corrections corrections.jsonl --pairs pairs.jsonl"
+    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
 )]
 pub(in crate::cli) enum EvalCommand {
     Retrieval(RetrievalArgs),
-    Corrections(CorrectionsArgs),
 }
 
 pub(in crate::cli) fn eval(
@@ -33,7 +30,6 @@ pub(in crate::cli) fn eval(
 ) -> Result<Box<dyn Report>, UserError> {
     match command {
         EvalCommand::Retrieval(args) => retrieval(context, &args),
-        EvalCommand::Corrections(args) => corrections(context, &args),
     }
 }
 

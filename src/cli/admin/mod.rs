@@ -4,7 +4,6 @@ pub(super) mod completions;
 pub(super) mod config;
 pub(super) mod doctor;
 pub(super) mod eval;
-pub(super) mod eval_corrections;
 pub(super) mod eval_lines;
 pub(super) mod index;
 pub(super) mod man;

@@ -61,10 +61,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
         ],
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
-    (
-        "eval corrections",
-        &[of::<crate::insight::CorrectionsReport>],
-    ),
     ("eval retrieval", &[of::<crate::insight::EvaluateReport>]),
     ("hint", &[of::<hints::HintReport>]),
     ("hooks install", &[of::<host::InstallReport>]),

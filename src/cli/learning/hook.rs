@@ -23,11 +23,10 @@ use crate::config::{Config, Environment, Places};
 use crate::hints::HintService;
 use crate::hints::failure::project_of;
 use crate::host::{Event, EventKind, Host, respond};
-use crate::learning::at_once::hear_at_once;
-use crate::learning::chat::proposes_rule;
 use crate::learning::{self, LearnOptions};
 use crate::model::{Kind, Scope, Viewer};
 use crate::platform::{Directory, named};
+use crate::rules::hearing::Message;
 use crate::store::{AuditContext, LateCalls, Scoped};
 use crate::workspace::Records;
 
@@ -93,9 +92,11 @@ fn answer(
     }
     deadline.restart(DEADLINE, None);
     let event = host.event(&bytes)?;
-    if event.kind == EventKind::Prompt && (read_only || !proposes_rule(&event.output)) {
-        return None;
-    }
+    let message = match event.kind {
+        EventKind::Prompt if read_only => return None,
+        EventKind::Prompt => Some(message(&event)?),
+        _ => None,
+    };
     let mut environment = environment.clone();
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
@@ -162,20 +163,11 @@ fn answer(
             .unwrap_or_default(),
     };
     // Without readable settings, nobody has agreed to it.
-    let chat = config
-        .as_ref()
-        .is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
-    if event.kind == EventKind::Prompt {
-        if chat {
-            let project = event
-                .cwd
-                .as_deref()
-                .and_then(project_of)
-                .unwrap_or_default();
-            let origin = (event.session_id.as_str(), project.as_str());
-            hear_at_once(&store, &event.output, origin, environment.now, random).ok()?;
-        }
-        return None;
+    if let Some(message) = message {
+        let hears = config
+            .as_ref()
+            .is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
+        return hears.then(|| host.hear(&event, &store, message))?;
     }
     let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
     let session = host.session(&event);
@@ -189,9 +181,19 @@ fn answer(
             Some(primary) => store.backed_by(primary),
             None => store,
         };
-        learn(environment.now, &store, (session, transcript), chat);
+        learn(environment.now, &store, (session, transcript));
     }
     answer
+}
+
+/// Message of the person in a prompt; `None` if they wrote nothing in it.
+fn message(event: &Event) -> Option<Message> {
+    let project = event.cwd.as_deref().and_then(project_of);
+    Message::read(
+        &event.output,
+        &event.session_id,
+        &project.unwrap_or_default(),
+    )
 }
 
 /// Returns `true` if the memory or the user has rules, which may be about a call.
@@ -217,12 +219,11 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
 }
 
 /// Learns from the session that has ended, without a model, and records it.
-fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf), chat: bool) {
+fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf)) {
     let records = Records { store, now, random };
     let options = LearnOptions {
         paths: vec![transcript],
         host_session: Some(session),
-        chat,
         ..LearnOptions::default()
     };
     // A session that cannot be read or stored is not reported here.

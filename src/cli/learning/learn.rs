@@ -8,7 +8,7 @@ use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
 use crate::error::UserError;
 use crate::learn::fix::NoHint;
 use crate::learn::fix::hazard::new_hazards;
-use crate::learning::{self, CandidateReport, EpisodeReport, LearnOptions, LearnReport};
+use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::model::Kind;
 
 /// Minimum width of an error or a fix.
@@ -21,11 +21,6 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept. Nothing is counted twice.
 /// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
-///
-/// A message in which a person corrects the agent for good, or states a standing preference, becomes
-/// a candidate rule with its quote. A candidate acts only after `memory approve`; the setting
-/// `learning.chat` turns this off. Most such messages are missed, and more than half of the candidates
-/// are wrong.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
@@ -52,7 +47,6 @@ pub(in crate::cli) fn learn(
         dry_run: args.dry_run,
         session: context.session(None),
         host_session: None,
-        chat: context.config_quietly()?.parsed("learning.chat")?,
     };
     let report = reading(context, |progress| {
         learning::learn(&workspace.records(), &options, progress)
@@ -82,37 +76,6 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
             (Style::Plain, &end(&episode.error_key, room)),
         ]);
         page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
-    }
-}
-
-/// Shows the candidate rules from chats, each on two lines: the rule, and the words of the person.
-fn candidates(candidates: &[CandidateReport], page: &mut Page) {
-    if candidates.is_empty() {
-        return;
-    }
-    let count = plural(candidates.len() as u64, "candidate rule");
-    page.styled(&[(Style::Strong, &format!("{count} from chats"))]);
-    let room = page.width().saturating_sub(4).max(LEAST_TEXT);
-    for candidate in candidates {
-        let id = candidate.id.as_deref().unwrap_or("new");
-        let rule = format!("{id}: {}", candidate.rule);
-        page.styled(&[(Style::Good, &format!("  {}", end(&rule, room)))]);
-        let times = match candidate.times {
-            0 | 1 => String::new(),
-            times => format!(
-                ", {times} times in {}",
-                plural(candidate.sessions as u64, "session")
-            ),
-        };
-        let said = format!(
-            "\"{}\" ({:.0} % sure{times})",
-            candidate.quote,
-            candidate.sureness * 100.0
-        );
-        page.styled(&[(Style::Dim, &format!("    {}", end(&said, room)))]);
-    }
-    if candidates.iter().any(|candidate| candidate.id.is_some()) {
-        page.styled(&[(Style::Dim, "  approve with `memctl memory approve ID`")]);
     }
 }
 
@@ -183,7 +146,6 @@ impl Report for LearnReport {
             }
         }
         recoveries(&self.episodes, page);
-        candidates(&self.candidates, page);
         let mut ends = Vec::new();
         if self.dry_run {
             ends.push("nothing was written".to_owned());

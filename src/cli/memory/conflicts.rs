@@ -8,10 +8,10 @@ use crate::error::UserError;
 use crate::model::SkillPath;
 use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
-/// Find duplicate and contradictory rules
+/// List related rules, and near ones that nobody has related
 ///
-/// Compares the claims of rules within each skill, and their similarity, without a model. Only
-/// `--merge` and `--keep-both` change anything: a merged rule passes its usage counts, corrections
+/// Shows the pairs that a model or a person found to be the same or contradictory, and rules of a
+/// skill that are near in meaning. Only `--merge` and `--keep-both` change anything: a merged rule passes its usage counts, corrections
 /// and tests on to the kept one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
@@ -68,17 +68,23 @@ impl Report for ConflictsReport {
         };
         part("contradiction", &self.contradictions);
         part("duplicate", &self.duplicates);
-        if self.contradictions.is_empty() && self.duplicates.is_empty() {
+        part("near", &self.near);
+        let all = || {
+            self.contradictions
+                .iter()
+                .chain(&self.duplicates)
+                .chain(&self.near)
+        };
+        if all().next().is_none() {
             let rules = plural(self.rules as u64, "rule");
-            page.line(format!("No duplicates or contradictions among {rules}."));
+            page.line(format!("No related or near rules among {rules}."));
             return;
         }
-        let mut pairs = self.contradictions.iter().chain(&self.duplicates);
-        if let Some(RulePair { a, b, .. }) = pairs.next() {
+        if let Some(RulePair { a, b, .. }) = all().next() {
             let keep = format!("to keep both: memctl memory conflicts --keep-both {a} {b}");
             page.styled(&[(Style::Dim, &keep)]);
         }
-        if let Some(RulePair { a, b, .. }) = self.duplicates.first() {
+        if let Some(RulePair { a, b, .. }) = self.duplicates.iter().chain(&self.near).next() {
             let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
             page.styled(&[(Style::Dim, &merge)]);
         }

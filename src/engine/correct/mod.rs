@@ -32,6 +32,8 @@ pub struct CorrectOptions {
     pub correction: String,
     /// Expected output; `None` if not given.
     pub expected: Option<Box<RawValue>>,
+    /// Checks of an output in the short form, from the person; they suffice for the test.
+    pub assertions: Vec<String>,
     /// Keeps the correction as a rule even if it reads like a remark.
     pub is_rule: bool,
     /// Lets the new rule supersede the rules that it contradicts. Ignored if `by_agent`.

@@ -1,5 +1,7 @@
 //! Third stage: adds the rule to those of its skill, with its guardrail and its tests.
 
+use serde_json::json;
+
 use super::reflection::Worded;
 use super::report::{CorrectReport, RelationReport, report};
 use super::storage::Stored;
@@ -53,10 +55,11 @@ fn place_draft(
     let Stored {
         options,
         execution,
-        correction,
+        mut correction,
         mut warnings,
     } = stored;
     let doubt = draft.doubt;
+    add_assertions(workspace, &mut correction, &draft)?;
     let Placed {
         rule,
         duplicate_of,
@@ -134,6 +137,26 @@ pub(super) fn place_again(
         conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
         ..report(&correction, Some(&rule), warnings)
     })
+}
+
+/// Stores the assertions of a model with the correction, unless the person gave some.
+fn add_assertions(
+    workspace: &Workspace,
+    correction: &mut Correction,
+    draft: &Draft,
+) -> Result<(), Error> {
+    if draft.assertions.is_empty() || !correction.assertions.is_empty() {
+        return Ok(());
+    }
+    correction.assertions.clone_from(&draft.assertions);
+    correction.assertions_suffice = draft.assertions_suffice;
+    let changes = [
+        ("assertions", json!(correction.assertions)),
+        ("assertions_suffice", json!(correction.assertions_suffice)),
+    ];
+    let id = &correction.correction_id;
+    workspace.writer()?.update(Kind::Correction, id, &changes)?;
+    Ok(())
 }
 
 /// Writes the regression test. Without an execution there is no input to test with.

@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use super::CorrectOptions;
 use crate::guard;
+use crate::learn::remark;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
 use crate::rules::passed_on::stand_for;
@@ -104,7 +105,12 @@ pub(super) fn store(
                 |run| run.output_summary.clone(),
             ),
             user_correction: options.correction.clone(),
-            expected_output: options.expected.clone(),
+            expected_output: options.expected.clone().or_else(|| {
+                let run = execution.as_ref().filter(|_| !options.is_rule)?;
+                value_of_remark(said, run)
+            }),
+            assertions: options.assertions.clone(),
+            assertions_suffice: !options.assertions.is_empty(),
             source: if options.by_agent { AGENT } else { "" }.to_owned(),
             trust: String::new(),
         };
@@ -125,6 +131,15 @@ pub(super) fn store(
         warnings,
     };
     Ok((stored, rule))
+}
+
+/// Returns the output as a remark about this one says that it should have been.
+fn value_of_remark(said: &str, run: &Execution) -> Option<Box<RawValue>> {
+    let input = serde_json::from_str(run.input_summary.get()).ok()?;
+    let output = serde_json::from_str(run.output_summary.get()).ok()?;
+    let expected = remark::is_about_one_output(said, &input, &output)
+        .then(|| remark::expected(said, &output))??;
+    to_raw_value(&expected).ok()
 }
 
 /// Notes that a stored correction was made again: by a person after an agent, or with an expected

@@ -10,7 +10,7 @@ use crate::model::SkillPath;
 pub enum Status {
     /// Fails without its rule and passes with it.
     Passed,
-    /// The rule satisfies some demands of the correction, or only some are tested.
+    /// The rule satisfies some demands of the correction.
     Partial,
     /// Fails with its rule, or is no valid case.
     Failed,
@@ -48,7 +48,7 @@ pub struct CaseReport {
 pub struct TestReport {
     /// Number of cases that fail without their rule and pass with it.
     pub passed: usize,
-    /// Number of cases whose rule satisfies some demands, or that test only some.
+    /// Number of cases whose rule satisfies some demands.
     pub partial: usize,
     /// Number of cases that fail.
     pub failed: usize,

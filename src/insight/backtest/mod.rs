@@ -162,7 +162,7 @@ pub fn backtest(options: &BacktestOptions, progress: OnBytes<'_>) -> Result<Back
         let mut reader = history::Reader::default();
         let session = read(
             file,
-            (options.format, false),
+            options.format,
             (&mut report.skipped, &mut report.warnings),
             &mut |step, failed| reader.step(step, failed),
             &mut |at| progress((done + at).min(total), total),

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::fields::parts;
-use super::{Assertion, Check, Path, same};
+use super::{Assertion, Check, Path, same, whole};
 
 /// Field names of numbers that are judgements.
 const JUDGEMENTS: &[&str] = &[
@@ -14,9 +14,9 @@ const JUDGEMENTS: &[&str] = &[
     "weight", "estimate", "sentiment", "quality", "fit",
 ];
 
-/// Assertions from an expected output. Skips the paths in `covered`, which the correction's text
-/// already covers.
-pub(super) fn derive(output: &Value, expected: &Value, covered: &[Path]) -> Vec<Assertion> {
+/// Assertions from an expected output. Skips the paths in `covered`, which other assertions check.
+pub(crate) fn derive(output: &Value, expected: &Value, covered: &[Path]) -> Vec<Assertion> {
+    let (output, expected) = (whole(output), whole(expected));
     let mut checks = Vec::new();
     compare(output, expected, &Path::root(), false, &mut checks);
     checks.retain(|check| !covered.contains(check.path()));

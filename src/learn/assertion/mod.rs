@@ -5,23 +5,23 @@
 //! and must decide alike. The definitions of word, text and equality in this module are therefore
 //! authoritative.
 //!
-//! [`derive()`] creates assertions, and says whether they cover the whole correction. Demands that
-//! need judgement are not assertions.
+//! They come from a model or a person, in the short form that [`read()`] reads, or from an expected
+//! output. Nothing derives them from sentences. Demands that need judgement are not assertions.
 
-mod clause;
-mod derive;
 mod expected;
 mod fields;
 mod path;
 mod text;
+mod written;
 
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-pub use derive::{Derived, demands, derive};
+pub(crate) use expected::derive as of_expected;
 pub use path::Path;
 use text::{has_words, same, text_of};
+pub use written::read;
 
 /// Demand and the text of the correction that states it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -306,17 +306,6 @@ impl Operator {
             Self::AtLeast => ">=",
             Self::Exactly => "==",
             Self::Not => "!=",
-        }
-    }
-
-    const fn negated(self) -> Self {
-        match self {
-            Self::Below => Self::AtLeast,
-            Self::AtMost => Self::Above,
-            Self::Above => Self::AtMost,
-            Self::AtLeast => Self::Below,
-            Self::Exactly => Self::Not,
-            Self::Not => Self::Exactly,
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Derives a rule from a correction, and relates it to the existing rules.
 //!
 //! With a model, [`ask`] builds the request and [`accept`] reads the reply. Without one,
-//! [`offline()`] keeps the person's words and only marks the demand in them. A correction that states
-//! nothing lasting yields a reason for the person instead of a rule. Input and output are never
-//! treated as instructions.
+//! [`offline()`] keeps the person's words unchanged. A correction that may be about one output only is
+//! in doubt. Input and output are never treated as instructions.
 //!
 //! A model's words are checked against the person's: a condition that the person did not say is
 //! dropped, and a rule that lost a number or a quoted name is replaced by the words of the person.
@@ -23,9 +22,16 @@ use serde_json::value::RawValue;
 use crate::model::{RuleRelation, SkillPath};
 
 pub(crate) use fidelity::{dropped, is_said};
-pub use offline::{offline, rule_of};
+#[cfg(test)]
+use offline::ONE_OUTPUT;
+pub use offline::offline;
 pub use reply::{Reply, accept};
 pub use request::{PROMPT, ask};
+
+/// Text on one line, with single spaces.
+pub(crate) fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
 
 /// Correction with its context.
 #[derive(Debug, Clone, Copy)]
@@ -71,6 +77,10 @@ pub struct Draft {
     pub confidence: f64,
     /// Reason why a person has to say whether it is a rule; `None` if it is one.
     pub doubt: Option<&'static str>,
+    /// Assertions of a model in the short form.
+    pub assertions: Vec<String>,
+    /// `true` if they check all that the rule demands.
+    pub assertions_suffice: bool,
 }
 
 /// A model's judgement on the new rule and an existing one.

@@ -1,11 +1,15 @@
 //! Reply of a model: the rule, and its relations to the existing rules.
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::offline::{applies_when, offline};
-use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said};
-use crate::learn::{lasting, wording};
+use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said, one_line};
+use crate::learn::assertion;
 use crate::model::RuleRelation;
+
+/// Reason if a model gives none.
+const REMARK: &str =
+    "it reads like a remark about this one output; say what should hold from now on";
 
 /// Content of a reply.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,13 +24,15 @@ pub struct Reply {
 
 #[derive(Deserialize)]
 struct Answer {
-    learnable: bool,
-    reason: String,
     mistake: String,
     root_cause: String,
     rule: String,
     applies_when: String,
     confidence: f64,
+    #[serde(default)]
+    assertions: Vec<String>,
+    #[serde(default)]
+    assertions_suffice: bool,
     #[serde(default)]
     related: Vec<AnsweredRelation>,
 }
@@ -39,46 +45,62 @@ struct AnsweredRelation {
     reason: String,
 }
 
-/// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1.
+/// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1. That nothing
+/// lasting follows counts even if the rest of the reply is malformed.
 ///
 /// # Errors
 ///
 /// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, String> {
-    let answer: Answer = serde_json::from_str(reply).map_err(|error| error.to_string())?;
-    let confidence = answer.confidence.clamp(0.0, 1.0);
-    if !answer.learnable {
-        let reason = wording::one_line(&answer.reason);
+    let value: Value = serde_json::from_str(reply).map_err(|error| error.to_string())?;
+    let learnable = value["learnable"].as_bool();
+    if learnable == Some(false) {
+        let reason = one_line(value["reason"].as_str().unwrap_or_default());
+        let confidence = value["confidence"].as_f64().unwrap_or(0.5);
         return Ok(Reply {
             reflection: Reflection::Nothing {
                 reason: if reason.is_empty() {
-                    lasting::REMARK.to_owned()
+                    REMARK.to_owned()
                 } else {
                     reason
                 },
-                confidence,
+                confidence: confidence.clamp(0.0, 1.0),
             },
             related: Vec::new(),
             warnings: Vec::new(),
         });
     }
-    let rule = wording::one_line(&answer.rule);
+    learnable.ok_or("missing field `learnable`")?;
+    let answer: Answer = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let rule = one_line(&answer.rule);
     if rule.is_empty() {
         return Err("the rule is empty".to_owned());
     }
     if rule.len() > context.correction.len() * 4 + 2_000 {
         return Err("the rule is far longer than the correction".to_owned());
     }
+    let mut warnings = Vec::new();
+    let given = answer.assertions.len();
+    let mut assertions = answer.assertions;
+    assertions.retain(|text| match assertion::read(text) {
+        Ok(_) => true,
+        Err(error) => {
+            warnings.push(error);
+            false
+        }
+    });
     let mut draft = Draft {
-        mistake: wording::one_line(&answer.mistake),
-        root_cause: wording::one_line(&answer.root_cause),
+        mistake: one_line(&answer.mistake),
+        root_cause: one_line(&answer.root_cause),
         rule,
-        applies_when: wording::one_line(&answer.applies_when),
-        confidence,
+        applies_when: one_line(&answer.applies_when),
+        confidence: answer.confidence.clamp(0.0, 1.0),
         doubt: None,
+        assertions_suffice: answer.assertions_suffice && given == assertions.len(),
+        assertions,
     };
     let related = judgements(context, answer.related);
-    let warnings = keep_to_the_words(context, &mut draft);
+    keep_to_the_words(context, &mut draft, &mut warnings);
     Ok(Reply {
         reflection: Reflection::Rule(draft),
         related,
@@ -95,34 +117,30 @@ fn judgements(context: &CorrectionContext<'_>, answered: Vec<AnsweredRelation>) 
             related.push(Judged {
                 id: answer.id,
                 relation: answer.relation,
-                reason: wording::one_line(&answer.reason),
+                reason: one_line(&answer.reason),
             });
         }
     }
     related
 }
 
-/// Replaces a condition that the person did not say, and a rule that lost a term of the correction.
-fn keep_to_the_words(context: &CorrectionContext<'_>, draft: &mut Draft) -> Vec<String> {
-    let mut warnings = Vec::new();
+/// Drops a condition that the person did not say, and replaces a rule that lost a term of the
+/// correction by the person's words.
+fn keep_to_the_words(
+    context: &CorrectionContext<'_>,
+    draft: &mut Draft,
+    warnings: &mut Vec<String>,
+) {
     if !is_said(&draft.applies_when, context.correction) {
-        draft.applies_when = applies_when(&wording::one_line(context.correction));
+        draft.applies_when.clear();
     }
     let kept = format!("{} {}", draft.rule, draft.applies_when);
     let run = [context.input, context.output];
     let run: Vec<&str> = run.iter().flatten().map(|json| json.get()).collect();
-    let lost = dropped(context.correction, &kept, &run);
-    if let Some(term) = lost.first() {
-        let own = offline(&CorrectionContext {
-            is_rule: true,
-            ..*context
-        });
-        if let Reflection::Rule(own) = own {
-            warnings.push(format!(
-                "the model's rule left out `{term}`; the rule keeps the words of the correction"
-            ));
-            draft.rule = own.rule;
-        }
+    if let Some(term) = dropped(context.correction, &kept, &run).first() {
+        warnings.push(format!(
+            "the model's rule left out `{term}`; the rule keeps the words of the correction"
+        ));
+        draft.rule = one_line(context.correction);
     }
-    warnings
 }

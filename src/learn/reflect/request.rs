@@ -74,8 +74,14 @@ fn schema(neighbours: &[Neighbour]) -> Value {
             "rule": text("When <condition>, ALWAYS/NEVER <action>; without a condition where the person said none"),
             "applies_when": text("the condition in the person's words; empty where the person said none"),
             "confidence": { "type": "number", "description": "0 to 1" },
+            "assertions": {
+                "type": "array",
+                "items": { "type": "string" },
+                "description": "checks of an output, such as `$.score < 60` or `$ not contains \"soon\"`; empty where none can tell",
+            },
+            "assertions_suffice": { "type": "boolean", "description": "true if they check all that the rule demands" },
         },
-        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence"],
+        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence", "assertions", "assertions_suffice"],
         "additionalProperties": false,
     });
     if neighbours.is_empty() {

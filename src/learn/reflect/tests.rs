@@ -2,8 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 
-const SEED: &str = "When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60.";
-
 fn reflect(said: &str, input: &str, output: &str) -> Reflection {
     let skill: SkillPath = "d/s".parse().unwrap();
     offline(&CorrectionContext {
@@ -24,72 +22,23 @@ fn rule(said: &str, input: &str, output: &str) -> Draft {
 }
 
 #[test]
-fn a_detailed_correction_becomes_a_confident_rule() {
-    let draft = rule(SEED, "{}", r#"{"overall_score": 72}"#);
-    assert!(draft.confidence >= 0.9, "{}", draft.confidence);
-    assert!(draft.rule.contains("should ALWAYS be weighted separately"));
-    assert!(draft.rule.contains("5 years Python") && draft.rule.contains("below 60"));
-    assert_eq!(
-        draft.applies_when,
-        "When screening for senior backend roles."
-    );
-}
-
-#[test]
-fn what_says_nothing_lasting_becomes_no_rule() {
+fn words_of_the_person_are_the_rule() {
     for said in [
-        "this is wrong",
-        "no",
-        "why is the score 72?",
-        "hmm not really what I wanted, make it better",
-        "I changed my mind, discounts are OK.",
-        "the total is 5660, you wrote 5606",
-        "do it and remove the comment as well",
-        "wait let's discuss",
-        "rename this to total",
-        "Das ist falsch.",
-        "这个不对",
-        "Nur für diesen Kunden bitte diesmal 3% Rabatt.",
+        "stop saying 'eventually'. give a date, or say nothing",
+        "Even if they shout, stay polite",
+        "when in doubt ask, never guess",
+        "4 lines max",
+        "Bitte immer mit Grußformel.",
     ] {
-        match reflect(said, "{}", "{}") {
-            Reflection::Nothing { confidence, .. } => {
-                assert!((0.5..=0.6).contains(&confidence), "{said}: {confidence}");
-            }
-            Reflection::Rule(draft) => assert!(draft.doubt.is_some(), "{said}: {draft:?}"),
-        }
+        let draft = rule(said, "{}", r#"{"reply": "We answer eventually."}"#);
+        assert_eq!(draft.rule, said);
+        assert_eq!(
+            (draft.applies_when.as_str(), draft.doubt),
+            ("", None),
+            "{said}"
+        );
+        assert!((0.5..=0.9).contains(&draft.confidence), "{said}");
     }
-    rule("The score should be lower because of the gap", "{}", "{}");
-    for said in [
-        "Remove the greeting",
-        "Check the totals before answering",
-        "are all these adjectives really necessary?",
-        "And always name the source",
-        "Move units into their own column",
-    ] {
-        rule(said, "{}", "{}");
-    }
-}
-
-#[test]
-fn a_condition_is_what_the_person_said_or_empty() {
-    let check = |said: &str, expected: &str| {
-        let draft = rule(said, r#"{"role": "lead"}"#, r#"{"a": 1}"#);
-        assert_eq!(draft.applies_when, expected, "{said}");
-    };
-    check("The tone must be warm", "");
-    check(
-        "For invoices in euros, always name the rate",
-        "For invoices in euros.",
-    );
-    check(
-        "Always name the rate when the invoice is in euros",
-        "When the invoice is in euros.",
-    );
-    check(
-        "Never commit unless the tests pass.",
-        "Unless the tests pass.",
-    );
-    check("Always write the summary in German", "");
 }
 
 #[test]
@@ -104,22 +53,52 @@ fn without_a_model_no_cause_is_guessed() {
 #[test]
 fn a_person_may_keep_what_reads_like_a_remark() {
     let skill: SkillPath = "d/s".parse().unwrap();
+    let output = RawValue::from_string(r#"{"score": 72}"#.to_owned()).unwrap();
     let context = CorrectionContext {
         skill: &skill,
-        correction: "Das Datum muss immer ISO sein.",
+        correction: "The score should be 48.",
         input: Some(RawValue::NULL),
-        output: Some(RawValue::NULL),
+        output: Some(&output),
         is_rule: false,
         neighbours: &[],
     };
-    assert!(matches!(offline(&context), Reflection::Rule(draft) if draft.doubt.is_some()));
-    let kept = offline(&CorrectionContext {
+    let doubt = |context: &CorrectionContext<'_>| match offline(context) {
+        Reflection::Rule(draft) => draft.doubt,
+        Reflection::Nothing { .. } => None,
+    };
+    assert_eq!(doubt(&context), Some(ONE_OUTPUT));
+    let kept = CorrectionContext {
         is_rule: true,
         ..context
-    });
-    assert!(
-        matches!(kept, Reflection::Rule(draft) if draft.rule == "Das Datum muss immer ISO sein.")
-    );
+    };
+    assert_eq!(doubt(&kept), None);
+}
+
+#[test]
+fn that_nothing_follows_is_obeyed_whatever_the_rest() {
+    for reply in [
+        json!({"learnable": false}),
+        json!({"learnable": false, "confidence": "high", "related": 3, "reason": null}),
+    ] {
+        let accepted = accept_reply("be brief", "null", &[], &reply).unwrap();
+        assert!(matches!(accepted.reflection, Reflection::Nothing { .. }));
+    }
+}
+
+#[test]
+fn assertions_of_a_model_are_checked() {
+    let mut answer = reply("Score below 60.", "");
+    answer["assertions"] = json!(["$.score < 60", "be kind"]);
+    answer["assertions_suffice"] = json!(true);
+    let accepted = accept_reply("score below 60", "null", &[], &answer).unwrap();
+    assert_eq!(accepted.warnings.len(), 1);
+    match accepted.reflection {
+        Reflection::Rule(draft) => {
+            assert_eq!(draft.assertions, ["$.score < 60"]);
+            assert!(!draft.assertions_suffice);
+        }
+        nothing @ Reflection::Nothing { .. } => panic!("{nothing:?}"),
+    }
 }
 
 fn accept_reply(
@@ -178,10 +157,7 @@ fn a_models_condition_is_one_that_the_person_said() {
         "When the invoice\nis in euros",
         "When the invoice is in euros",
     );
-    check(
-        "When the customer is Mr. Smith.",
-        "If an invoice is in euros.",
-    );
+    check("When the customer is Mr. Smith.", "");
     check("", "");
 }
 
@@ -198,7 +174,7 @@ fn a_models_rule_that_lost_a_number_gives_way_to_the_persons_words() {
     check(
         "Score juniors below 60.",
         "ALWAYS score juniors low",
-        "ALWAYS score juniors below 60.",
+        "Score juniors below 60.",
         true,
     );
     check(

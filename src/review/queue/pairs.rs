@@ -7,16 +7,13 @@
 use std::collections::BTreeMap;
 
 use crate::embedder::Vector;
-use crate::learn::conflict::{Finding, Relation};
 use crate::model::{Kind, Reflexion};
-use crate::review::conflicts::{judged_relation, relations, vectors};
+use crate::review::conflicts::{
+    ALIKE, Finding, Relation, cosine as cosine_of, judged_relation, relations, vectors,
+};
 
 use super::rules::about;
 use super::waiting::{NearRule, Waiting, WaitingKind};
-
-/// Minimum cosine of rules that may say the same. Of 100 pairs of rules about different things one
-/// is above it.
-const ALIKE: f64 = 0.41;
 
 /// Pairs of rules, and the nearest rule of each candidate.
 #[derive(Debug, Default)]
@@ -43,7 +40,7 @@ pub(super) fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize))
         let vectors = vectors(&texts, &mut |made| progress(done + made, all));
         done += texts.len();
         let vectors = vectors.unwrap_or_else(|error| {
-            let warning = format!("rules were compared by words alone: {error}");
+            let warning = format!("near rules were not looked up: {error}");
             found.warnings.push(warning);
             Vec::new()
         });
@@ -54,20 +51,13 @@ pub(super) fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize))
 
 /// Adds the pairs of one skill.
 fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
-    let cosine = |a: usize, b: usize| -> Option<f64> {
-        let pairs = vectors.get(a)?.iter().zip(vectors.get(b)?.iter());
-        Some(pairs.map(|(x, y)| f64::from(x * y)).sum())
-    };
+    let cosine =
+        |a: usize, b: usize| -> Option<f64> { Some(cosine_of(vectors.get(a)?, vectors.get(b)?)) };
     let in_use: Vec<usize> = (0..rules.len())
         .filter(|at| rules[*at].is_in_use())
         .collect();
     let used: Vec<&Reflexion> = in_use.iter().map(|at| rules[*at]).collect();
-    let texts: Vec<&str> = used.iter().map(|rule| rule.rule.as_str()).collect();
-    let of_used: Vec<Vector> = in_use
-        .iter()
-        .filter_map(|at| vectors.get(*at).cloned())
-        .collect();
-    let known = relations(&used, &texts, &of_used);
+    let known = relations(&used);
     for (a, b, finding) in &known {
         let score = cosine(in_use[*a], in_use[*b]).unwrap_or_default();
         found.waiting.push(pair(used[*a], used[*b], finding, score));

@@ -120,6 +120,7 @@ pub(super) async fn correct(
         skill,
         correction: args.correction,
         expected: expected.map_err(store::Error::from)?,
+        assertions: Vec::new(),
         is_rule: args.as_rule,
         supersede: false,
         by_agent: true,

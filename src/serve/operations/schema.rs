@@ -77,6 +77,20 @@ fn without_null(object: &mut Map<String, Value>) {
     }
 }
 
+/// Returns the schema of an object that has the fields of one of two schemas; none is required.
+pub(super) fn either(
+    mut one: Map<String, Value>,
+    mut other: Map<String, Value>,
+) -> Map<String, Value> {
+    one.remove("required");
+    if let Some(Value::Object(fields)) = one.get_mut("properties")
+        && let Some(Value::Object(more)) = other.remove("properties")
+    {
+        fields.extend(more);
+    }
+    one
+}
+
 /// Returns the fields of a schema as `` `query` ``, or `` `limit` (optional) ``.
 pub(super) fn fields(schema: &Map<String, Value>) -> Vec<String> {
     let required = |name: &str| {

@@ -1,5 +1,6 @@
 //! `correct`: a rule from a correction.
 
+mod heard;
 mod page;
 mod questions;
 
@@ -13,10 +14,13 @@ use crate::cli::output::Report;
 use crate::cli::progress::follow;
 use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
-use crate::model::{Execution, SkillPath};
+use crate::learn::assertion;
+use crate::model::{Execution, Kind, SkillPath};
+use crate::review;
+use crate::rules;
 use crate::workspace::Workspace;
 
-use questions::{execution_of, keep_anyway, pick, relate, use_draft, write};
+use questions::{execution_of, holds_for_every_run, pick, relate, use_draft, write};
 
 /// Correct an execution and learn a rule from it
 ///
@@ -31,6 +35,7 @@ use questions::{execution_of, keep_anyway, pick, relate, use_draft, write};
     memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
     --correction - --expected right.json\n  \
     memctl correct hr/resume-screen \"Keep the summary under 120 words.\" --dry-run\n  \
+    memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
     memctl correct"
 )]
 pub(in crate::cli) struct CorrectArgs {
@@ -48,6 +53,12 @@ pub(in crate::cli) struct CorrectArgs {
     /// JSON file with the output as it should have been
     #[arg(long, value_name = "FILE")]
     expected: Option<PathBuf>,
+    /// Check of the output for the regression test: `$.overall_score < 60` (can be repeated)
+    #[arg(long = "assert", value_name = "CHECK")]
+    assertions: Vec<String>,
+    /// Existing rule whose place the new one takes (can be repeated)
+    #[arg(long, value_name = "ID")]
+    replaces: Vec<String>,
     /// Keep the correction as a rule even if it reads like a remark about one output
     #[arg(long)]
     as_rule: bool,
@@ -57,6 +68,17 @@ pub(in crate::cli) struct CorrectArgs {
     /// Show the request to the model, and the rule without one; write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
+    ///
+    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), `quote`
+    /// (the user's exact words), `commands`, `paths`, `content` (regular expressions over a single
+    /// command, a path or new text that breaks the rule), `see` (the same as objects with `in`,
+    /// `match`, `unless`, `after`), `replaces` and `withdraws` (an id, or true for the nearest rule).
+    /// The rule is a candidate until a person approves it.
+    #[arg(long, value_name = "JSON", conflicts_with_all = [
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces"
+    ])]
+    heard: Option<String>,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
@@ -66,11 +88,19 @@ pub(in crate::cli) fn correct(
     context: &Context,
     args: CorrectArgs,
 ) -> Result<Box<dyn Report>, UserError> {
+    if let Some(json) = &args.heard {
+        return heard::record(context, json);
+    }
     let expected = args
         .expected
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
+    for text in &args.assertions {
+        assertion::read(text).map_err(|error| {
+            UserError::usage(error, "memctl correct … --assert '$.overall_score < 60'")
+        })?;
+    }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     let is_interactive = context.is_interactive();
@@ -80,6 +110,7 @@ pub(in crate::cli) fn correct(
             execution,
             correction: context.text(&correction)?,
             expected,
+            assertions: args.assertions,
             is_rule: args.as_rule,
             supersede: args.supersede,
             by_agent: false,
@@ -99,6 +130,7 @@ pub(in crate::cli) fn correct(
                 execution: Some(execution.execution_id),
                 correction,
                 expected,
+                assertions: args.assertions,
                 is_rule: args.as_rule,
                 supersede: args.supersede,
                 by_agent: false,
@@ -124,19 +156,27 @@ pub(in crate::cli) fn correct(
     }
     let mut report = learnt?;
     workspace.remove_draft(&again.correction);
-    let reason = report
-        .not_learned
+    let reason = report.not_learned.clone();
+    let candidate = report
+        .reflexion_id
         .clone()
-        .or(report.doubt.map(str::to_owned));
-    if let Some(reason) = reason
-        && is_interactive
-        && !again.is_rule
-        && keep_anyway(&reason)?
-    {
-        report = learn(CorrectOptions {
-            is_rule: true,
-            ..again
-        })?;
+        .filter(|_| report.doubt.is_some());
+    let asks = is_interactive && !again.is_rule && (reason.is_some() || candidate.is_some());
+    if asks {
+        if holds_for_every_run(reason.as_deref())? {
+            report = learn(CorrectOptions {
+                is_rule: true,
+                ..again
+            })?;
+        } else if let Some(id) = candidate {
+            review::reject(&workspace, &id, "about one output only")?;
+        }
+    }
+    if let Some(id) = &report.reflexion_id {
+        for other in &args.replaces {
+            let other = workspace.store.resolve(Kind::Reflexion, other, None)?;
+            rules::replace_rule(&workspace, id, &other, &mut report.warnings)?;
+        }
     }
     if is_interactive && let Some(id) = report.reflexion_id.clone() {
         relate(&workspace, &id, &mut report)?;

@@ -77,11 +77,15 @@ pub(super) fn relate(
     Ok(())
 }
 
-/// Asks if a correction that is in doubt is a lasting rule.
-pub(super) fn keep_anyway(reason: &str) -> Result<bool, UserError> {
-    let prompt = format!("Not a rule yet: {reason}. Should it hold from now on?");
-    let question = Confirm::new().with_prompt(prompt).default(false);
-    Ok(ask(|| question.interact_opt())?.unwrap_or(false))
+/// Asks if a correction holds for every run. `reason` says why a model made no rule of it.
+pub(super) fn holds_for_every_run(reason: Option<&str>) -> Result<bool, UserError> {
+    let prompt = match reason {
+        Some(reason) => format!("No rule yet: {reason}. Does it hold"),
+        None => "Does it hold".to_owned(),
+    };
+    let answers = ["for this run only", "for every run"];
+    let question = Select::new().with_prompt(prompt).items(answers).default(0);
+    Ok(ask(|| question.interact_opt())? == Some(1))
 }
 
 /// Asks the user for one of the newest executions.

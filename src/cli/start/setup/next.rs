@@ -33,9 +33,7 @@ pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
             "start {host} here: a call that fails as before gets the fix that worked"
         ));
     }
-    let waiting = report
-        .learned
-        .map_or(0, |learned| learned.records + learned.candidates);
+    let waiting = report.learned.map_or(0, |learned| learned.records);
     if waiting > 0 {
         next.push(
             "memctl review                 go over what was learned, and approve it".to_owned(),

@@ -63,8 +63,6 @@ pub(in crate::cli) struct Learned {
     pub(super) failures: usize,
     /// New fixes and procedures.
     pub(super) records: usize,
-    /// Candidate rules from messages of the user.
-    pub(super) candidates: usize,
 }
 
 impl Learned {
@@ -74,7 +72,6 @@ impl Learned {
             unchanged: report.unchanged,
             failures: report.transcripts.iter().map(|one| one.failures).sum(),
             records: report.learned.len(),
-            candidates: report.candidates.len(),
         }
     }
 }
@@ -241,11 +238,10 @@ fn show_learned(learned: Learned, page: &mut Page) {
         unchanged => format!(" ({unchanged} more were read before)"),
     };
     let text = format!(
-        "\nRead {}{before}: {}, {} learned, {}.",
+        "\nRead {}{before}: {}, {} learned.",
         plural(learned.sessions as u64, "session"),
         plural(learned.failures as u64, "failing call"),
         plural(learned.records as u64, "record"),
-        plural(learned.candidates as u64, "candidate rule"),
     );
     page.line(text);
 }

@@ -257,7 +257,6 @@ impl Setup<'_> {
             dry_run: false,
             session: context.session(None),
             host_session: None,
-            chat: context.config_quietly()?.parsed("learning.chat")?,
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)

@@ -228,6 +228,7 @@ pub(crate) async fn correct(
             .transpose()?,
         correction: text("correction", body.correction, LONGEST_TEXT)?,
         expected: expected.map_err(store::Error::from)?,
+        assertions: Vec::new(),
         is_rule: body.as_rule,
         supersede: body.supersede,
         by_agent: caller.is_agent(),

@@ -1,0 +1,31 @@
+//! Corrections that a person gives an agent in the chat, heard at their message.
+//!
+//! - `gate`: cheap test of a message, made for recall. `cues`: its forms of speech. `own_words`: the
+//!   message without what others wrote.
+//! - `messages`: the newest messages, as the witness of a quote. `quote`: its comparison.
+//! - `heard`: the rule as the agent gives it, checked. `record`: the candidate that it becomes.
+//!
+//! The program notices and checks; the agent words; a person approves. Nothing that an agent says
+//! takes a rule away from the user.
+
+mod cues;
+mod gate;
+mod heard;
+mod messages;
+mod own_words;
+mod quote;
+mod record;
+
+pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
+pub use messages::unrecorded;
+pub(crate) use messages::{Message, retain};
+pub(crate) use record::end_suspension;
+pub use record::{EarlierRule, EarlierState, HeardReport, record_heard};
+
+/// What an agent is asked when a message may be lasting.
+pub(crate) const QUESTION: &str = "memctl: if this message says something that is to hold in later \
+    sessions too (a correction, a standing wish, or the end of one), record it now with the tool \
+    `correct`, or: memctl correct --heard '{\"rule\": one line with both halves, \"when\", \"not\", \
+    \"do\", \"scope\": \"project|everywhere\", \"quote\": the user's exact words, \"commands\": \
+    [\"^regex of a command that breaks it\"], \"paths\", \"content\", \"replaces\": true if it changes \
+    an earlier one}'. If it is about this task only, record nothing and do not mention it.";

@@ -1,0 +1,298 @@
+//! Records a heard rule as a candidate, beside its neighbours.
+//!
+//! The quote has to stand in a message that a hook saw. Recording the same quote again changes the
+//! candidate, so that an agent can say afterwards how it relates to its neighbours.
+//!
+//! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is
+//! suspended: it stays in its file, is not told, and waits in `review` until a person approves or
+//! rejects the candidate. It is suspended only if the person's own words are about it, and only if
+//! it does no more than tell: what asks or refuses goes on until the person decides.
+
+use std::collections::BTreeSet;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::hints::failure::project_of;
+use crate::hints::likeness::{is_generic, key_words};
+use crate::model::{CANDIDATE, CHAT, CallAction, CheckAction, Kind, LessonScope, Reflexion, Said};
+use crate::rules::contradictions::replaced_by;
+use crate::rules::passed_on::UNUSED;
+use crate::rules::similar::{SimilarRule, cosines, nearest};
+use crate::store::{self, Selection, Writer};
+use crate::workspace::rules::mark_observed;
+use crate::workspace::{Error, Workspace, repair_warnings, stamp};
+
+use super::HeardArgs;
+use super::heard::{Earlier, Heard, refused};
+use super::messages::{Message, note_recorded, witness};
+
+/// Number of neighbours in the answer.
+const SHOWN: usize = 3;
+/// Minimum cosine of a neighbour, and of a message that is about a rule.
+const NEAR: f64 = 0.3;
+
+/// Outcome of recording a heard rule.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct HeardReport {
+    /// Id of the candidate.
+    pub id: String,
+    /// Text of the rule, with both halves.
+    pub rule: String,
+    /// `candidate`: a person approves it.
+    pub status: &'static str,
+    /// Project that it is for; empty for every project.
+    pub project: String,
+    /// Earlier rule that it takes the place of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierRule>,
+    /// Nearest other rules, best first.
+    pub nearest: Vec<SimilarRule>,
+    /// Command with which a person approves it.
+    pub approve: String,
+    /// Non-fatal problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Earlier rule and what became of it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EarlierRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// What became of it.
+    pub now: EarlierState,
+}
+
+/// State of an earlier rule after a later one was heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum EarlierState {
+    /// It was a candidate, and the new one took its place.
+    Superseded,
+    /// It is not told until a person decides.
+    Suspended,
+    /// It stays in force until a person decides.
+    InForce,
+}
+
+/// Records what an agent heard. Fails with the field to mend.
+pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardReport, Error> {
+    let heard = Heard::of(args)?;
+    let store = &workspace.store;
+    let message = witness(store, &heard.quote).ok_or_else(|| {
+        refused(
+            "quote",
+            "does not stand in the person's last messages: repeat their exact words",
+        )
+    })?;
+    if store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
+        return Err(refused("rule", "was removed on purpose by the person"));
+    }
+    let project = match heard.scope {
+        // A rule without a project would act everywhere.
+        LessonScope::Project if message.project.is_empty() => {
+            let root = store.directory().parent().map(std::path::Path::to_owned);
+            let name = root.as_deref().and_then(project_of);
+            name.ok_or_else(|| refused("scope", "`project` is not known here"))?
+        }
+        LessonScope::Project => message.project.clone(),
+        LessonScope::Everywhere => String::new(),
+    };
+    let mut writer = workspace.writer()?;
+    let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
+    mark_observed(store, &mut rules);
+    // A candidate is data of this memory; another unapproved rule comes from elsewhere.
+    rules.retain(|rule| {
+        let is_here = is_of(rule, &message.project);
+        !rule.observed && is_here && (rule.is_in_use() || rule.is_candidate())
+    });
+    let own = rules
+        .iter()
+        .position(|rule| is_same_message(rule, &heard, &message));
+    let own = own.map(|at| rules.swap_remove(at));
+    let words = format!("{} {}", heard.rule, heard.quote);
+    let near = nearest(&words, rules.clone(), SHOWN)?;
+    let earlier =
+        match &heard.earlier {
+            None => None,
+            Some(Earlier::Nearest) => Some(
+                near.iter()
+                    .find(|(score, _)| *score >= NEAR)
+                    .map(|(_, rule)| rule.clone())
+                    .ok_or_else(|| {
+                        refused("replaces", "names no rule, and none is near: give its id")
+                    })?,
+            ),
+            Some(Earlier::Id(id)) => {
+                let found = rules.iter().find(|rule| rule.reflexion_id == *id);
+                Some(found.cloned().ok_or_else(|| {
+                    refused("replaces", format!("`{id}` is no rule of this project"))
+                })?)
+            }
+        };
+    let replaces = earlier.iter().map(|rule| rule.reflexion_id.clone());
+    let rule = store_candidate(
+        &mut writer,
+        own,
+        candidate(
+            &heard,
+            &message,
+            project.clone(),
+            replaces.collect(),
+            workspace,
+        ),
+        workspace,
+    )?;
+    let earlier = earlier
+        .map(|old| give_way(&mut writer, &rule, old, &heard.quote))
+        .transpose()?;
+    let warnings = repair_warnings(writer.take_repairs()).collect();
+    drop(writer);
+    // The answer to the agent does not depend on it.
+    drop(note_recorded(store, &message, &rule.reflexion_id));
+    let is_other = |id: &str| earlier.as_ref().is_none_or(|old| old.id != id);
+    let near = near
+        .into_iter()
+        .filter(|(score, other)| *score >= NEAR && is_other(&other.reflexion_id));
+    let near = near.map(|(score, other)| SimilarRule {
+        id: other.reflexion_id,
+        rule: other.rule,
+        score,
+    });
+    Ok(HeardReport {
+        status: CANDIDATE,
+        project,
+        nearest: near.collect(),
+        approve: format!("memctl memory approve {}", rule.reflexion_id),
+        id: rule.reflexion_id,
+        rule: rule.rule,
+        earlier,
+        warnings,
+    })
+}
+
+/// Returns `true` for a rule that acts in a project.
+fn is_of(rule: &Reflexion, project: &str) -> bool {
+    let projects = rule.projects();
+    rule.skill.is_empty() && (projects.is_empty() || projects.contains(&project))
+}
+
+/// Returns `true` for the candidate of the same quote.
+fn is_same_message(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
+    let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
+    rule.is_candidate() && rule.source == CHAT && rule.said.iter().any(said)
+}
+
+/// Stores a candidate: a new one, or the changes of the one that the same quote made.
+fn store_candidate(
+    writer: &mut Writer,
+    own: Option<Reflexion>,
+    rule: Reflexion,
+    workspace: &Workspace,
+) -> Result<Reflexion, Error> {
+    let Some(own) = own else {
+        return Ok(writer.append(rule, workspace.now)?);
+    };
+    let changes: [(&str, Value); 6] = [
+        ("rule", json!(rule.rule)),
+        ("applies_when", json!(rule.applies_when)),
+        ("seen_by", json!(rule.seen_by)),
+        ("said", json!(rule.said)),
+        ("replaces", json!(rule.replaces)),
+        ("source", json!(rule.source)),
+    ];
+    writer.update(Kind::Reflexion, &own.reflexion_id, &changes)?;
+    Ok(Reflexion {
+        reflexion_id: own.reflexion_id,
+        ..rule
+    })
+}
+
+/// Lets an earlier rule give way to a candidate, as far as an agent's word goes.
+fn give_way(
+    writer: &mut Writer,
+    rule: &Reflexion,
+    old: Reflexion,
+    quote: &str,
+) -> Result<EarlierRule, Error> {
+    let id = &rule.reflexion_id;
+    let only_tells = old.action == CallAction::Note
+        && (old.check.as_ref()).is_none_or(|check| check.action == CheckAction::Note);
+    let now = if old.is_candidate() {
+        writer.update(Kind::Reflexion, &old.reflexion_id, &replaced_by(id))?;
+        EarlierState::Superseded
+    } else if only_tells && is_about(quote, &old.rule)? {
+        let change = [("suspended_by", json!(id))];
+        writer.update(Kind::Reflexion, &old.reflexion_id, &change)?;
+        EarlierState::Suspended
+    } else {
+        EarlierState::InForce
+    };
+    Ok(EarlierRule {
+        id: old.reflexion_id,
+        rule: old.rule,
+        now,
+    })
+}
+
+/// Returns `true` if a person's words name something of a rule, or mean something near it.
+fn is_about(quote: &str, rule: &str) -> Result<bool, Error> {
+    let telling = |text: &str| -> BTreeSet<String> {
+        let words = key_words(text).into_iter();
+        let long =
+            |word: &String| word.chars().count() > 3 || word.chars().any(|c| c.is_ascii_digit());
+        words
+            .filter(|word| long(word) && !is_generic(word))
+            .collect()
+    };
+    let shares = !telling(quote).is_disjoint(&telling(rule));
+    Ok(shares || cosines(quote, &[rule])?.iter().any(|score| *score >= NEAR))
+}
+
+/// Withdraws the suspension of the rules that a candidate would have replaced.
+pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<(), store::Error> {
+    for id in &rule.replaces {
+        let Some(entry) = writer.store().find(Kind::Reflexion, id)? else {
+            continue;
+        };
+        let old = entry.parse::<Reflexion>();
+        if old.is_ok_and(|old| old.suspended_by == rule.reflexion_id) {
+            let none: [(&str, Value); 0] = [];
+            writer.update_without(Kind::Reflexion, id, &none, &["suspended_by"])?;
+        }
+    }
+    Ok(())
+}
+
+/// Candidate of no skill.
+fn candidate(
+    heard: &Heard,
+    message: &Message,
+    project: String,
+    replaces: Vec<String>,
+    workspace: &Workspace,
+) -> Reflexion {
+    Reflexion {
+        created_at: stamp(workspace.now),
+        rule: heard.rule.clone(),
+        applies_when: heard.when.clone(),
+        seen_by: heard.seen_by.clone(),
+        distilled_by: "agent".to_owned(),
+        utility_score: Some(UNUSED),
+        source: CHAT.to_owned(),
+        status: CANDIDATE.to_owned(),
+        said: vec![Said {
+            quote: heard.quote.clone(),
+            session: message.session.clone(),
+            workspace: project,
+            turn: 0,
+            after: String::new(),
+        }],
+        replaces,
+        ..Reflexion::default()
+    }
+}
