@@ -70,9 +70,9 @@ impl Records {
         format!("REFL-{:03}", 1 + round % (self.size / 20).max(3))
     }
 
-    /// Fixes, each for one command that changes it.
-    fn fix(&self, part: usize, round: usize) -> String {
-        format!("FIX-{:03}", 1 + part * self.others() + round)
+    /// Procedures, each for one command that changes it.
+    fn procedure(&self, part: usize, round: usize) -> String {
+        format!("PROC-{:03}", 1 + part * self.others() + round)
     }
 }
 
@@ -138,13 +138,15 @@ const CASES: &[Case] = &[
         format!("correct|d0/s0|Never mention the number {n}.")
     }),
     case("memory approve", |r, n| {
-        format!("memory|approve|{}", r.fix(0, n))
+        format!("memory|approve|{}", r.procedure(0, n))
     }),
     case("memory edit", |r, n| {
         format!("edit|{}|--set|applies_when=when screening {n}", r.rule(n))
     }),
     case("memory pin", |r, n| format!("memory|pin|{}", r.rule(n))),
-    case("memory forget", |r, n| format!("forget|{}", r.fix(1, n))),
+    case("memory forget", |r, n| {
+        format!("forget|{}", r.procedure(1, n))
+    }),
     case("memory undo", |_, _| "undo".into()),
     case("memory add", |_, n| {
         format!("memory|add|--type|task_memory|--content|The budget of part {n} was raised.")
@@ -327,11 +329,17 @@ fn make(root: &Path, size: usize, own: &Path) {
     let memory = root.join(".agentura");
     let records = Records { size };
     let others = records.others();
-    write(&memory.join("fixes.json"), "entries", 2 * others, |n| {
-        json!({ "fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00", "error_key": error(n),
+    write(
+        &memory.join("procedural_memory.json"),
+        "entries",
+        2 * others,
+        |n| {
+            json!({"procedure_id": format!("PROC-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
+            "status": "procedure_learned", "data": {}, "trust": "observed", "pattern": {"error_key": error(n),
             "failing_code": format!("migrate --type {n}"), "working_code": format!("migrate --type text --table {n}"),
-            "success_output": "migrated 1 table", "tool": "Bash", "status": "active", "trust": "observed" })
-    });
+            "success_output": "migrated 1 table"}})
+        },
+    );
     write(&memory.join("memories.json"), "entries", others, |n| {
         json!({ "id": format!("MEM-{:03}", n + 1), "memory_type": "brand_memory", "content": format!("Brand {n} speaks plainly."),
             "metadata": {}, "created_at": "2026-01-01T00:00:00+00:00", "updated_at": "2026-01-01T00:00:00+00:00", "expires_at": null })

@@ -1,6 +1,6 @@
 //! What a coding agent's host waits for at every event, and how fast sessions are learned from.
 //!
-//! `make bench` runs it and prints the tables of `docs/benchmarks.md`. A memory of 10,000 fixes is made
+//! `make bench` runs it and prints the tables of `docs/benchmarks.md`. A memory of 10,000 lessons is made
 //! here, and the events have the shape in which Claude Code sends them. The sessions that are learned
 //! from are the recorded ones of `fixtures/`, over and over, each time under another name.
 #![allow(
@@ -23,7 +23,7 @@ use std::process::Command;
 use measure::{cold, ms, run};
 use serde_json::{Value, json};
 
-const FIXES: usize = 10_000;
+const LESSONS: usize = 10_000;
 const RULES: usize = 500;
 const PROCESSES: usize = 51;
 /// Bytes of session files.
@@ -42,7 +42,7 @@ fn main() {
     run(memctl(&root, &["hint", "--error", &error(1)]));
     confirm(&root);
     println!(
-        "| cold process, {FIXES} fixes, {RULES} rules with checks | median | peak memory | goal |"
+        "| cold process, {LESSONS} lessons, {RULES} rules with checks | median | peak memory | goal |"
     );
     println!("|---|---|---|---|");
     let row = |name: &str, goal: &str, command: &mut dyn FnMut() -> Command| {
@@ -89,7 +89,7 @@ fn main() {
     });
     let home = dir.path().join("home");
     user_store(&home);
-    let name = "`memctl hook`, a hint beside a user store of 500 fixes";
+    let name = "`memctl hook`, a hint beside a user store of 500 lessons";
     row(name, "10 ms", &mut || {
         round += 1;
         let mut command = hook(&root, &failed(&root, round));
@@ -179,9 +179,9 @@ fn started(root: &Path, session: usize) -> Value {
     event
 }
 
-/// Spreads the numbers of the rounds over the fixes.
+/// Spreads the numbers of the rounds over the lessons.
 fn word(n: usize) -> String {
-    let mut left = n * 7_919 % FIXES + 31;
+    let mut left = n * 7_919 % LESSONS + 31;
     let mut word = String::new();
     while left > 0 {
         word.push_str(["ba", "de", "fi", "go", "hu", "ka", "le", "mi"][left % 8]);
@@ -198,33 +198,35 @@ fn failing(n: usize) -> String {
     format!("migrate --type {} --table users", word(n))
 }
 
-fn fix(n: usize, error: &str) -> Value {
-    json!({"fix_id": format!("FIX-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
-        "error_key": error, "failing_code": failing(n), "working_code": format!("migrate --type text --table {}", word(n)),
-        "success_output": "migrated 1 table", "tool": "Bash", "occurrences": 2, "helped": 2, "status": "active",
-        "trust": "observed"})
+fn lesson(n: usize, error: &str) -> Value {
+    json!({"procedure_id": format!("PROC-{:03}", n + 1), "created_at": "2026-01-01T00:00:00+00:00",
+        "status": "procedure_learned", "data": {}, "occurrences": 2, "helped": 2, "trust": "observed",
+        "lesson": format!("Use `migrate --type text --table {}`.", word(n)),
+        "applies": {"errors": [error], "commands": [failing(n)], "scope": "everywhere"},
+        "pattern": {"error_key": error, "failing_code": failing(n), "success_output": "migrated 1 table",
+            "working_code": format!("migrate --type text --table {}", word(n))}})
 }
 
-/// A user store with other fixes, and with its table.
+/// A user store with other lessons, and with its table.
 fn user_store(home: &Path) {
     let root = home.join(".local/share/memctl/user");
     fs::create_dir_all(root.join(".agentura")).unwrap();
-    let fixes: Vec<Value> = (0..RULES)
-        .map(|n| fix(n, &format!("Error: no such flag {} for the user", word(n))))
+    let lessons: Vec<Value> = (0..RULES)
+        .map(|n| lesson(n, &format!("Error: no such flag {} for the user", word(n))))
         .collect();
-    let path = root.join(".agentura/fixes.json");
-    fs::write(path, json!({ "entries": fixes }).to_string()).unwrap();
+    let path = root.join(".agentura/procedural_memory.json");
+    fs::write(path, json!({ "entries": lessons }).to_string()).unwrap();
     run(memctl(&root, &["hint", "--error", &error(1)]));
 }
 
 fn generate(root: &Path) {
     let memory = root.join(".agentura");
     fs::create_dir_all(&memory).unwrap();
-    let mut out = BufWriter::new(File::create(memory.join("fixes.json")).unwrap());
+    let mut out = BufWriter::new(File::create(memory.join("procedural_memory.json")).unwrap());
     write!(out, "{{\n  \"entries\": [").unwrap();
-    for n in 0..FIXES {
-        let fix = fix(n, &error(n));
-        write!(out, "{}\n    {fix}", if n == 0 { "" } else { "," }).unwrap();
+    for n in 0..LESSONS {
+        let lesson = lesson(n, &error(n));
+        write!(out, "{}\n    {lesson}", if n == 0 { "" } else { "," }).unwrap();
     }
     write!(out, "\n  ]\n}}").unwrap();
     out.flush().unwrap();

@@ -81,7 +81,7 @@ fn main() {
     );
 }
 
-/// Writes candidate rules and observed fixes.
+/// Writes candidate rules and observed procedures.
 fn generate(root: &Path) {
     let rules: Vec<Value> = (1..=EACH)
         .map(|number| {
@@ -91,19 +91,20 @@ fn generate(root: &Path) {
                 "applies_when": "", "utility_score": 0.0})
         })
         .collect();
-    let fixes: Vec<Value> = (1..=EACH)
+    let procedures: Vec<Value> = (1..=EACH)
         .map(|number| {
-            json!({"fix_id": format!("FIX-{number:04}"), "created_at": "2026-01-01T00:00:00Z",
+            json!({"procedure_id": format!("PROC-{number:04}"), "created_at": "2026-01-01T00:00:00Z",
+                "status": "procedure_learned", "data": {}, "state": "episode", "pattern": {
                 "error_key": format!("error: module{number} has no member part{}", number % 83),
                 "failing_code": format!("build --target module{number}"),
                 "working_code": format!("build --target module{number} --legacy"),
-                "success_output": "", "status": "active"})
+                "success_output": ""}})
         })
         .collect();
     let memory = root.join(".agentura");
     for (name, entries) in [
         ("reflexion_entries.local.json", rules),
-        ("fixes.local.json", fixes),
+        ("procedural_memory.local.json", procedures),
     ] {
         fs::write(memory.join(name), json!({ "entries": entries }).to_string()).unwrap();
     }

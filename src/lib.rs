@@ -48,13 +48,13 @@
 //! includes the rule like any other.
 //!
 //! *A session.* [`learning::learn()`] opens session files, and [`transcript`] parses them into
-//! steps. [`learn::recover`] finds failures with a recovery, and [`learn::distil`] derives a fix
-//! and a procedure from each. The store adds new records and updates the counts of known ones.
+//! steps. [`learn::recover`] finds failures with a recovery, and [`lessons::pattern`] decides which
+//! of them are patterns. The store adds new records and updates the counts of known ones.
 //!
 //! *A failing call of an agent.* [`host`] parses the hook event of an agent host.
-//! [`hints::HintService`] looks up the fixes for the error in a derived table, and `hints::ranking`
-//! selects among them. The answer uses the agent host's format. Later calls show the outcome of the
-//! hint, which is added to the fix's evidence. No model, network or async runtime is involved.
+//! [`hints::HintService`] looks up lessons and patterns in a derived table, and `lessons::matching`
+//! selects among them. The answer uses the agent host's format. Later calls show the outcome, which
+//! is added to the evidence of the lesson. No model, network or async runtime is involved.
 #![deny(unsafe_code)]
 #![cfg_attr(
     test,
@@ -84,6 +84,7 @@ pub mod insight;
 pub mod json;
 pub mod learn;
 pub mod learning;
+pub mod lessons;
 pub mod llm;
 pub mod maintenance;
 pub mod merge;

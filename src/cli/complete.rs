@@ -33,9 +33,8 @@ const NEWEST: usize = 50;
 /// Width of the text beside a candidate.
 const WIDTH: usize = 60;
 /// Kinds whose ids are candidates.
-const KINDS: [Kind; 5] = [
+const KINDS: [Kind; 4] = [
     Kind::Reflexion,
-    Kind::Fix,
     Kind::Procedure,
     Kind::Correction,
     Kind::Execution,
@@ -111,7 +110,7 @@ fn candidates_of(arg: Arg, command: &str, source: &Arc<Source>) -> Arg {
             source.records(&[Kind::Execution])
         })),
         ("id", "reject") => arg.add(ArgValueCandidates::new(move || {
-            source.records(&[Kind::Execution, Kind::Reflexion, Kind::Fix])
+            source.records(&[Kind::Execution, Kind::Reflexion, Kind::Procedure])
         })),
         ("rules", "reject") | ("merge" | "keep_both", _) => {
             arg.add(ArgValueCandidates::new(move || {

@@ -33,7 +33,7 @@ impl Context {
     }
 
     /// Reads the text of a file, or of standard input for `-`.
-    fn read(&self, path: &Path) -> Result<String, UserError> {
+    pub(super) fn read(&self, path: &Path) -> Result<String, UserError> {
         let unreadable = |source| Error::Unreadable {
             path: path.to_owned(),
             source,

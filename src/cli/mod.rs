@@ -101,7 +101,6 @@ enum Command {
     #[command(subcommand)]
     Hooks(learning::hooks::HooksCommand),
     Learn(learning::learn::LearnArgs),
-    Backtest(learning::backtest::BacktestArgs),
     Stats(insight::stats::StatsArgs),
     Statusline(insight::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
@@ -251,7 +250,6 @@ impl Command {
             | Self::Mcp(_)
             // Use no memory.
             | Self::Hooks(_)
-            | Self::Backtest(_)
             | Self::Remote(_)
             | Self::Token(_)
             | Self::Eval(_)
@@ -307,7 +305,6 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Hook(args) => return Ok(answer_host(context, &args, global.root.as_deref())),
         Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
         Command::Learn(args) => learning::learn::learn(context, &args)?,
-        Command::Backtest(args) => learning::backtest::backtest(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => insight::stats::stats(context, &args)?,
         Command::Statusline(_) => {

@@ -7,7 +7,6 @@ use clap::Command;
 /// Commands and the commands to read next, without the name of the program.
 const RELATED: &[(&str, &[&str])] = &[
     ("accept", &["reject", "correct", "run"]),
-    ("backtest", &["learn", "stats", "hint"]),
     ("completions", &["man", "help"]),
     ("config", &["trust", "schema"]),
     ("config show", &["trust", "memory status"]),
@@ -19,7 +18,7 @@ const RELATED: &[(&str, &[&str])] = &[
         "doctor",
         &["memory status", "memory audit verify", "memory resolve"],
     ),
-    ("eval", &["memory search", "backtest"]),
+    ("eval", &["memory search", "stats"]),
     ("eval retrieval", &["memory search", "index"]),
     ("help", &["man", "completions"]),
     ("hint", &["record failure", "memory list", "hooks install"]),
@@ -33,10 +32,7 @@ const RELATED: &[(&str, &[&str])] = &[
     ("hooks uninstall", &["hooks status", "memory disable"]),
     ("index", &["memory search", "config show"]),
     ("init", &["setup", "run", "doctor"]),
-    (
-        "learn",
-        &["review", "backtest", "memory list", "memory undo"],
-    ),
+    ("learn", &["review", "memory list", "memory undo"]),
     ("man", &["help", "completions"]),
     ("mcp", &["mcp install", "serve", "hooks"]),
     ("mcp install", &["mcp status", "mcp uninstall", "setup"]),
@@ -141,7 +137,7 @@ const RELATED: &[(&str, &[&str])] = &[
     ),
     ("setup", &["hooks status", "mcp status", "learn", "review"]),
     ("statusline", &["setup", "review", "stats"]),
-    ("stats", &["backtest", "memory list", "watch"]),
+    ("stats", &["memory list", "watch"]),
     ("sync", &["remote check", "remote status", "memory status"]),
     ("test", &["correct", "run", "memory prompt"]),
     ("token", &["serve", "mcp"]),

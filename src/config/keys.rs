@@ -121,7 +121,7 @@ pub(super) const KEYS: &[Key] = &[
     Key::rules(
         "memory.user_store",
         "true",
-        "use the rules and fixes of the user store, once `memory promote` has created it",
+        "use the rules and lessons of the user store, once `memory promote` has created it",
     ),
     Key::rules(
         "prompt.rules_tokens",

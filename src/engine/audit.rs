@@ -2,7 +2,7 @@
 //!
 //! The writer records every write. The operations that return records call this module for reads:
 //! always for kinds that belong to a user (memories, sessions), and for every kind if so
-//! configured. Rules and fixes belong to the project and are read all the time.
+//! configured. Rules and lessons belong to the project and are read all the time.
 
 use std::collections::VecDeque;
 

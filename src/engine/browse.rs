@@ -6,14 +6,15 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    Document, Evidence, Execution, Fix, Kind, Memory, MemoryType, Reflexion, SkillPath, Trust, utc,
+    Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Reflexion, SkillPath,
+    Trust, utc,
 };
 use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 
 use super::remember::misfits;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::document::{document, is_episode};
+use crate::workspace::document::document;
 use crate::workspace::locate::locate;
 
 /// Records of one kind.
@@ -52,15 +53,15 @@ pub struct Listed {
     /// Trust level; `None` if the entry cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
-    /// Status of a rule or a fix; `None` for other kinds.
+    /// Status of a rule or a procedure; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Supplier of the record; `None` if the record does not name one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Content and use of a fix; `None` for other kinds.
+    /// Lesson, pattern and use of a procedure; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub fix: Option<ListedFix>,
+    pub lesson: Option<ListedLesson>,
     /// `true` for a rule that evidence does not retire.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
@@ -72,29 +73,40 @@ pub struct Listed {
     pub retrieved: Option<Retrieved>,
 }
 
-/// Content of a fix in a list, and how often it was shown and to what effect.
+/// Content of a procedure in a list, and how often it was told and to what effect.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct ListedFix {
-    /// Failing code.
-    pub failing_code: String,
-    /// Working code.
-    pub working_code: String,
-    /// Reason why the recovery was no advice: `one_off`, `dangerous` or `no_project`.
+pub struct ListedLesson {
+    /// Lesson in one line; empty if nobody has worded it.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub no_hint: String,
-    /// Number of times shown, adopted with success, and adopted in vain.
+    pub lesson: String,
+    /// Failing code; empty without a pattern.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub failing_code: String,
+    /// Working code; empty without a pattern.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub working_code: String,
+    /// Author of the lesson; empty if unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub worded_by: String,
+    /// Number of times followed, with success or in vain.
+    pub followed: u64,
+    /// Number of times told, followed with success, and followed in vain.
     #[serde(flatten)]
     pub evidence: Evidence,
 }
 
-impl ListedFix {
+impl ListedLesson {
     fn of(entry: &Entry) -> Option<Self> {
-        let fix: Fix = entry.parse().ok()?;
+        let procedure: Procedure = entry.parse().ok()?;
+        let evidence = procedure.evidence();
+        let pattern = procedure.pattern.unwrap_or_default();
         Some(Self {
-            evidence: fix.evidence(),
-            failing_code: fix.failing_code,
-            working_code: fix.working_code,
-            no_hint: fix.no_hint,
+            lesson: procedure.lesson,
+            failing_code: pattern.failing_code,
+            working_code: pattern.working_code,
+            worded_by: procedure.worded_by,
+            followed: evidence.helped.saturating_add(evidence.harmed),
+            evidence,
         })
     }
 }
@@ -140,8 +152,8 @@ impl Listed {
             trust: document.as_ref().map(|d| d.trust),
             status: field(|d| d.status),
             source: field(|d| d.source),
-            fix: (document.as_ref().map(|d| d.kind) == Some(Kind::Fix))
-                .then(|| ListedFix::of(&entry))
+            lesson: (document.as_ref().map(|d| d.kind) == Some(Kind::Procedure))
+                .then(|| ListedLesson::of(&entry))
                 .flatten(),
             pinned: document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion)
                 && entry.parse::<Reflexion>().is_ok_and(|rule| rule.pinned),
@@ -163,7 +175,7 @@ pub struct ShowReport {
     pub kind: Kind,
     /// Trust level; `None` if the entry cannot be read.
     pub trust: Option<Trust>,
-    /// Status of a rule or a fix; `None` for other kinds.
+    /// Status of a rule or a procedure; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Supplier of the record; `None` if the record does not name one.
@@ -180,8 +192,7 @@ pub struct ShowReport {
     pub warnings: Vec<String>,
 }
 
-/// Returns the newest records of a kind, of one status if given. Episodes are no fixes, and listed
-/// only by their status.
+/// Returns the newest records of a kind, of one status if given.
 pub fn list(
     workspace: &Workspace,
     kind: Kind,
@@ -189,13 +200,13 @@ pub fn list(
     status: Option<&str>,
     limit: usize,
 ) -> Result<ListReport, Error> {
-    let chooses = status.is_some() || kind == Kind::Fix;
+    let chooses = status.is_some();
     let selection = Selection {
         skill,
         newest: (!chooses).then_some(limit),
     };
     let is_meant = |entry: &Entry| match status {
-        None => !is_episode(entry),
+        None => true,
         Some(status) => document(entry).is_some_and(|d| d.status.as_deref() == Some(status)),
     };
     let mut entries = VecDeque::new();

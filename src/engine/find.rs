@@ -342,7 +342,7 @@ pub(crate) fn rounded(score: f64) -> f64 {
 /// Score weight of a kind: learned records rank before their sources if both match equally well.
 fn weight(kind: Kind) -> f64 {
     match kind {
-        Kind::Reflexion | Kind::Procedure | Kind::Fix | Kind::Memory => 1.0,
+        Kind::Reflexion | Kind::Procedure | Kind::Memory => 1.0,
         Kind::Correction => 0.9,
         Kind::Execution | Kind::Session => 0.5,
     }

@@ -55,7 +55,7 @@ pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;
 pub use run::{RunOptions, RunReport, run};
 pub use test::{
-    CaseReport, Status, TestExportReport, TestPlan, TestReport, export_tests, plan_tests, test,
-    write_report,
+    CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport, decide_output,
+    export_tests, plan_tests, test, write_report,
 };
 pub use trace::{TraceOptions, trace};

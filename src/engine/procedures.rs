@@ -9,9 +9,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::hints::fixes::prepare;
 use crate::json::compact;
-use crate::learn::distil::LEARNED;
+use crate::lessons::episodes::LEARNED;
+use crate::lessons::table::prepare;
 use crate::model::{Kind, Procedure, Record as _};
 use crate::store::Selection;
 

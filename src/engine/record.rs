@@ -1,7 +1,7 @@
 //! Records failures and successes for agents without hooks: the loop of the source document.
 //!
-//! A failure stays in the session's scratch file until a success answers it; the two become a fix.
-//! A known fix is counted up instead of added.
+//! A failure stays in the session's scratch file until a success answers it; the two become the
+//! pattern of a procedure. A known pattern is counted up instead of added.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,15 +9,15 @@ use serde_json::json;
 use crate::guard;
 use crate::hints::likeness::of_commands;
 use crate::hints::session_state::{Pending, PendingOutcomes, SessionNotes};
-use crate::model::{Fix, Kind, Record as _};
-use crate::store::Writer;
+use crate::lessons::episodes;
+use crate::model::{Kind, Pattern, Procedure, Record as _};
+use crate::store::{Selection, Writer};
 
-use crate::hints::fixes::fixes_of;
 use crate::hints::service::HintService;
 use crate::hints::{HintOptions, HintReport};
 use crate::workspace::Error;
 
-/// Maximum length of the output that a fix keeps, in characters.
+/// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;
 /// Minimum similarity of an earlier failure to the working code that answers it too.
 const SAME_GOAL: f64 = 0.5;
@@ -36,11 +36,11 @@ pub struct Success {
 /// Outcome of recording a success.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct RecordReport {
-    /// Ids of new fixes.
+    /// Ids of new procedures.
     pub learned: Vec<String>,
-    /// Ids of known fixes that were counted up.
+    /// Ids of known ones that were counted up.
     pub merged: Vec<String>,
-    /// Ids of fixes that were shown as hints and helped.
+    /// Ids of procedures that were shown as hints and helped.
     pub helped: Vec<String>,
     /// Reason why nothing was learned; `None` if something was.
     pub not_learned: Option<&'static str>,
@@ -56,7 +56,7 @@ impl HintService<'_> {
         self.hint(failure)
     }
 
-    /// Records a success. Each failure that it answers becomes a fix.
+    /// Records a success. Each failure that it answers becomes a procedure.
     pub fn record_success(&self, success: &Success) -> Result<RecordReport, Error> {
         let (code, output) = (guard::admit(&success.code), guard::admit(&success.output));
         let suspicious = code.quarantine.is_some() || output.quarantine.is_some();
@@ -87,15 +87,15 @@ impl HintService<'_> {
                 continue;
             }
             match self.keep(&mut writer, failure, success)? {
-                StoredFix::New(id) => report.learned.push(id),
-                StoredFix::Known(id) => report.merged.push(id),
-                StoredFix::Forgotten => {
+                Recorded::New(id) => report.learned.push(id),
+                Recorded::Known(id) => report.merged.push(id),
+                Recorded::Forgotten => {
                     report.not_learned = Some("it was forgotten on purpose");
                 }
             }
         }
         drop(writer);
-        // Clear the pending failures only after their fixes are stored.
+        // Clear the pending failures only after their patterns are stored.
         let notes = self.store.notes(&success.session)?;
         let mut known = SessionNotes::read(&notes.read());
         known.pending.clear();
@@ -121,47 +121,56 @@ impl HintService<'_> {
         Ok(report)
     }
 
-    /// Adds a fix, or counts up an equal one.
+    /// Adds a procedure, or counts up the one with an equal pattern.
     fn keep(
         &self,
         writer: &mut Writer,
         failure: &Pending,
         success: &Success,
-    ) -> Result<StoredFix, Error> {
-        let known = fixes_of(writer, &failure.error_key)?;
-        let equal = known
-            .iter()
-            .find(|(_, fix)| same_code(&fix.working_code, &success.code));
+    ) -> Result<Recorded, Error> {
+        let all = writer.store().list::<Procedure>(&Selection::default())?;
+        let is_equal = |procedure: &&Procedure| {
+            procedure.pattern.as_ref().is_some_and(|pattern| {
+                pattern.error_key == failure.error_key
+                    && same_code(&pattern.working_code, &success.code)
+            })
+        };
         let now = self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string();
-        if let Some((_, fix)) = equal {
-            let seen = fix.occurrences.unwrap_or(1.0);
+        if let Some(known) = all.records.iter().find(is_equal) {
+            let seen = known.occurrences.unwrap_or(1.0);
             let changes = [
                 ("occurrences", json!(seen + 1.0)),
                 ("last_seen", json!(now)),
             ];
-            writer.update(Kind::Fix, &fix.fix_id, &changes)?;
-            return Ok(StoredFix::Known(fix.fix_id.clone()));
+            writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+            return Ok(Recorded::Known(known.procedure_id.clone()));
         }
-        let fix = Fix {
-            created_at: now,
+        let pattern = Pattern {
             error_key: failure.error_key.clone(),
+            error_line: failure.error_line.clone(),
             failing_code: failure.code.clone(),
             working_code: success.code.clone(),
             success_output: cut(&success.output),
-            ..Fix::default()
+            tool: String::new(),
         };
+        let procedure = Procedure {
+            worded_by: "agent".to_owned(),
+            ..episodes::procedure(pattern, &now)?
+        };
+        let content = procedure.content();
         if writer
             .store()
-            .tombstone_of(Kind::Fix, &fix.content())?
+            .tombstone_of(Kind::Procedure, &content)?
             .is_some()
         {
-            return Ok(StoredFix::Forgotten);
+            return Ok(Recorded::Forgotten);
         }
-        Ok(StoredFix::New(writer.append(fix, self.now)?.fix_id))
+        let procedure = writer.append(procedure, self.now)?;
+        Ok(Recorded::New(procedure.procedure_id))
     }
 }
 
-enum StoredFix {
+enum Recorded {
     New(String),
     Known(String),
     Forgotten,
@@ -248,7 +257,7 @@ mod tests {
         with(|adviser| {
             let first = failure(adviser, WRONG, ERROR, "a").unwrap();
             assert!(first.hints.is_empty());
-            assert_eq!(success(adviser, RIGHT, "a").learned, ["FIX-001"]);
+            assert_eq!(success(adviser, RIGHT, "a").learned, ["PROC-001"]);
             let second = failure(adviser, WRONG, ERROR, "b").unwrap();
             assert_eq!(second.hints.len(), 1);
             assert_eq!(second.hints[0].working_code, RIGHT);
@@ -256,9 +265,13 @@ mod tests {
             let again = success(adviser, RIGHT, "b");
             assert_eq!(
                 (again.merged, again.helped),
-                (vec!["FIX-001".to_owned()], vec!["FIX-001".to_owned()])
+                (vec!["PROC-001".to_owned()], vec!["PROC-001".to_owned()])
             );
-            let entry = adviser.store.find(Kind::Fix, "FIX-001").unwrap().unwrap();
+            let entry = adviser
+                .store
+                .find(Kind::Procedure, "PROC-001")
+                .unwrap()
+                .unwrap();
             let entry: Value = serde_json::from_slice(&entry.text).unwrap();
             assert_eq!(
                 (&entry["occurrences"], &entry["helped"]),
@@ -299,10 +312,15 @@ mod tests {
         with(|adviser| {
             failure(adviser, WRONG, ERROR, "a").unwrap();
             success(adviser, RIGHT, "a");
-            let fix: Fix = adviser.store.get("FIX-001").unwrap();
+            let procedure: Procedure = adviser.store.get("PROC-001").unwrap();
             let mut writer = adviser.store.write(&mut || "r".to_owned()).unwrap();
             writer
-                .remove(Kind::Fix, "FIX-001", &fix.content(), adviser.now)
+                .remove(
+                    Kind::Procedure,
+                    "PROC-001",
+                    &procedure.content(),
+                    adviser.now,
+                )
                 .unwrap();
             drop(writer);
             failure(adviser, WRONG, ERROR, "b").unwrap();

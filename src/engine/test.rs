@@ -14,6 +14,7 @@ mod credit;
 mod export;
 mod report;
 mod trial;
+mod verdict;
 
 use serde_json::Value;
 
@@ -33,6 +34,7 @@ use crate::workspace::{Workspace, dollars, repair_warnings};
 pub use export::{TestExportReport, export_tests};
 pub use report::{CaseReport, Status, TestReport};
 use trial::{Group, Meter, Stop, Trial};
+pub use verdict::{OutputVerdict, decide_output};
 
 /// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;

@@ -42,6 +42,7 @@ impl Explain for Error {
             } => input(&format!(
                 "memctl correct {actual} --execution-id {execution} --correction \"…\""
             )),
+            Self::NoCase { .. } => missing("memctl test --json lists the cases"),
             Self::NoId(_) => input("memctl memory list executions"),
             Self::Forgotten { kind, .. } => {
                 missing(&format!("memctl memory list {}", kind.plural()))
@@ -196,7 +197,7 @@ fn of_review(error: &Error) -> String {
         Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
             format!("memctl accept {id}")
         }
-        Error::NotApprovable { .. } => "memctl memory list fixes".to_owned(),
+        Error::NotApprovable { .. } => "memctl memory list procedures".to_owned(),
         Error::NotRejectable { id, .. } => format!("memctl memory forget {id}"),
         Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
         Error::NotCheckable {

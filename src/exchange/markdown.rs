@@ -176,11 +176,11 @@ mod tests {
         let sections = [
             section("Rules", "hr/x", "REFL-001"),
             section("Rules", "hr/x", "REFL-002"),
-            section("Fixes", "", "FIX-001"),
+            section("Procedures", "", "PROC-001"),
         ];
         let page = page("Memory", "3 records", &sections);
         let expected = "# Memory\n\n3 records\n\n## Rules\n\n### hr/x\n\n#### REFL-001\n\n> Do.\\\n> Twice.\n\n\
-            #### REFL-002\n\n> Do.\\\n> Twice.\n\n## Fixes\n\n#### FIX-001\n\n> Do.\\\n> Twice.\n";
+            #### REFL-002\n\n> Do.\\\n> Twice.\n\n## Procedures\n\n#### PROC-001\n\n> Do.\\\n> Twice.\n";
         assert_eq!(page, expected);
     }
 }

@@ -1,22 +1,20 @@
-//! Answer to a call before it runs: rules that act on it, and the fix of the same call.
+//! Answer to a call before it runs: rules that act on it, and lessons for it.
 //!
 //! A host waits for this at every call, so a call without a match reads two derived tables and
 //! nothing else. Nothing here permits a call.
 //!
 //! A note is told once in a session. If a matching call comes again, it counts as overridden once
 //! it has run. A rule that asks or refuses answers every matching call, and one that runs all the
-//! same counts as overridden. A fix is told before a call only if the call is exactly the one that
-//! failed, in the same project, and the fix has helped more often than not.
+//! same counts as overridden. A lesson is told before a call once in a session.
 
 use crate::guard;
 use crate::learn::check::Call;
+use crate::lessons::{matching, telling};
 use crate::model::{CheckAction, Reflexion, Step};
 use crate::workspace::Error;
 
 use super::checks;
 use super::fired::{CheckCredit, Fired};
-use super::fixes;
-use super::hint::Hint;
 use super::service::HintService;
 use super::session_state::SessionNotes;
 
@@ -104,32 +102,38 @@ impl HintService<'_> {
         })
     }
 
-    /// Returns the fix of a call that failed before in exactly this form, and records that it is
-    /// shown. `code` need not be redacted: it is compared, and not stored. A running experiment gets
-    /// none: a failure that does not happen could not be compared.
-    pub fn hint_before(
+    /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
+    /// redacted: it is compared, and not stored. A running experiment gets none: a failure that does
+    /// not happen could not be compared.
+    pub fn lessons_before(
         &self,
         code: &str,
         session: &str,
         project: Option<&str>,
-    ) -> Result<Option<Hint>, Error> {
+    ) -> Result<String, Error> {
         if code.trim().is_empty() || self.withhold.get() > 0.0 {
-            return Ok(None);
+            return Ok(String::new());
         }
-        let Some(hint) = fixes::before(self.store, code, project, &[])? else {
-            return Ok(None);
-        };
+        let lessons = matching::before_call(self.store, code, project, &[])?;
+        if lessons.is_empty() {
+            return Ok(String::new());
+        }
         let known = SessionNotes::read(&self.store.read_notes(session));
-        let hint = match known.withheld() {
-            withheld if withheld.contains(&hint.id) => {
-                fixes::before(self.store, code, project, &withheld)?
-            }
-            _ => Some(hint),
-        };
-        if let Some(hint) = &hint {
-            self.record(session, |known| known.showed_before(hint))?;
+        let told = known.shown_ids();
+        let lessons: Vec<_> = lessons
+            .into_iter()
+            .filter(|lesson| !told.contains(&lesson.id))
+            .collect();
+        let (text, count) = telling::before_call(&lessons, &(self.random)());
+        if count > 0 {
+            let call = guard::redact(code).text;
+            self.record(session, |known| {
+                known.showed_before(&lessons[..count], &call)
+            })?;
+            let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
+            self.store.count_retrievals(ids);
         }
-        Ok(hint)
+        Ok(text)
     }
 
     /// Directory of the project: the one that holds the memory.

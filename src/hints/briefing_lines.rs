@@ -4,7 +4,7 @@ use crate::guard;
 
 /// Maximum number of newest records to examine.
 pub(super) const LOOKED_AT: usize = 500;
-/// Maximum number of fixes, and of observed rules, in a briefing.
+/// Maximum number of lessons, and of observed rules, in a briefing.
 pub(super) const TOLD: usize = 5;
 /// Maximum length of a line, in characters.
 pub(super) const LINE: usize = 240;

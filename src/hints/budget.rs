@@ -58,7 +58,8 @@ mod tests {
     fn hint(id: &str, wrong: &str, right: &str) -> Hint {
         Hint {
             id: id.to_owned(),
-            kind: Kind::Fix,
+            kind: Kind::Procedure,
+            lesson: String::new(),
             error_key: "E".to_owned(),
             failing_code: wrong.to_owned(),
             working_code: right.to_owned(),
@@ -68,7 +69,6 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
-            differs: Vec::new(),
         }
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::guard;
 use crate::learn::error_key::normalised;
 use crate::learn::error_line::error_lines;
+use crate::learn::people::without_people;
 
 /// Name of a project: that of its directory.
 pub(crate) fn project_of(directory: &Path) -> Option<String> {
@@ -28,6 +29,10 @@ pub(crate) fn project_named(given: &str) -> Option<String> {
 pub(crate) struct Failure<'a> {
     /// Lines that may say the error, most specific first. The first one gives the key.
     pub(crate) lines: Vec<ErrorLine>,
+    /// Whole output: redacted, without hints of this program.
+    pub(crate) output: String,
+    /// Tool of the agent host, if known.
+    pub(crate) tool: Option<&'a str>,
     /// Failing command or code, if known.
     pub(crate) code: Option<&'a str>,
     /// Name of the directory that the call was made in, if known.
@@ -44,21 +49,18 @@ pub(crate) struct ErrorLine {
 }
 
 impl<'a> Failure<'a> {
-    /// Reads the output of a failing call. Hints of this program in it are ignored, and secrets
-    /// are redacted before a line is cut. `None` if the output has no error.
-    pub(crate) fn of(error: &str, code: Option<&'a str>, project: Option<&'a str>) -> Option<Self> {
-        Self::of_redacted(&guard::redact(error).text, code, project)
-    }
-
-    /// Reads an output whose secrets are redacted already.
+    /// Reads the output of a failing call, whose secrets are redacted already. Hints of this program
+    /// in it are ignored. `None` if the output has no error.
     pub(crate) fn of_redacted(
         error: &str,
+        tool: Option<&'a str>,
         code: Option<&'a str>,
         project: Option<&'a str>,
     ) -> Option<Self> {
         let error = guard::strip_fenced(error);
         let lines: Vec<ErrorLine> = error_lines(&error)
             .into_iter()
+            .map(|text| without_people(&text))
             .map(|text| ErrorLine {
                 key: normalised(&text),
                 text,
@@ -67,6 +69,8 @@ impl<'a> Failure<'a> {
             .collect();
         (!lines.is_empty()).then_some(Self {
             lines,
+            output: error.into_owned(),
+            tool,
             code: code.filter(|code| !code.trim().is_empty()),
             project,
         })

@@ -1,32 +1,34 @@
-//! Hint: a fix or a procedure, as an agent and a person get it.
+//! Hint: what an agent is told about a failure, as a view of a procedure.
 
 use serde::Serialize;
 
-use crate::model::{Evidence, Fix, Kind, Record as _, Trust};
-
-use super::differing_name::DifferingName;
+use crate::guard;
+use crate::model::{Evidence, Kind, Procedure, Record as _, Trust};
 
 /// Default number of hints.
 pub(crate) const MAX_HINTS: usize = 3;
 /// Maximum length of displayed code or output, in characters.
 const SHOWN: usize = 1_200;
 
-/// Hint for a failure.
+/// Hint for a failure: the `PatternHint` of the source document, with what it comes from.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Hint {
     /// Record id.
     pub id: String,
     /// Record kind.
     pub kind: Kind,
-    /// Error key of the fix.
+    /// Lesson in one line; empty if nobody has worded it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lesson: String,
+    /// Error key of the pattern; that of the failure for a procedure without a pattern.
     pub error_key: String,
-    /// Failing code; empty for a procedure.
+    /// Failing code; empty for a procedure without a pattern.
     pub failing_code: String,
-    /// Working code; the numbered steps of a procedure.
+    /// Working code; the numbered steps of a procedure without a pattern.
     pub working_code: String,
     /// Output of the working code.
     pub success_output: String,
-    /// Match score, from 0 to 1.
+    /// Similarity of the error, from 0 to 1.
     pub score: f64,
     /// Mean of the posterior, from 0 to 1.
     pub confidence: f64,
@@ -36,40 +38,50 @@ pub struct Hint {
     pub trust: Trust,
     /// Reason for the match.
     pub why: String,
-    /// Names in the working code that the present error has otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<DifferingName>,
 }
 
 impl Hint {
-    /// Hint of a fix with this match score, from 0 to 1.
-    pub(super) fn of(fix: Fix, score: f64, why: String, differs: Vec<DifferingName>) -> Self {
-        let (evidence, trust) = (fix.evidence(), fix.trust());
+    /// Hint of a procedure for a failure with this error key, redacted and cut.
+    pub(crate) fn of(procedure: &Procedure, error_key: &str, score: f64, why: String) -> Self {
+        let evidence = procedure.evidence();
+        let pattern = procedure.pattern.clone().unwrap_or_default();
+        let (key, working) = if procedure.pattern.is_some() {
+            (pattern.error_key.as_str(), pattern.working_code.clone())
+        } else {
+            (error_key, numbered(procedure))
+        };
+        let rounded = |number: f64| (number * 1e4).round() / 1e4;
         Self {
-            id: fix.fix_id,
-            kind: Kind::Fix,
-            error_key: fix.error_key,
-            failing_code: cut(&fix.failing_code),
-            working_code: cut(&fix.working_code),
-            success_output: cut(&fix.success_output),
-            score: (score * 1e4).round() / 1e4,
-            confidence: (evidence.posterior() * 1e4).round() / 1e4,
+            id: procedure.procedure_id.clone(),
+            kind: Kind::Procedure,
+            lesson: clean(&procedure.lesson),
+            error_key: clean(key),
+            failing_code: clean(&pattern.failing_code),
+            working_code: clean(&working),
+            success_output: clean(&pattern.success_output),
+            score: rounded(score),
+            confidence: rounded(evidence.posterior()),
             evidence,
-            trust,
+            trust: procedure.trust(),
             why,
-            differs,
         }
-    }
-
-    /// Hint for a call that has not run yet.
-    pub(super) fn before(fix: Fix) -> Self {
-        Self::of(fix, 1.0, "same call".to_owned(), Vec::new())
     }
 }
 
-fn cut(text: &str) -> String {
+/// Steps of a procedure, numbered.
+fn numbered(procedure: &Procedure) -> String {
+    let fields = procedure.fields();
+    let steps = (1..).zip(fields.steps());
+    let steps: Vec<String> = steps
+        .map(|(number, step)| format!("{number}. {}", step.replace('\n', "\n   ")))
+        .collect();
+    steps.join("\n")
+}
+
+fn clean(text: &str) -> String {
+    let text = guard::redact(text).text;
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+        None => text.into_owned(),
     }
 }

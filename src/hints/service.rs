@@ -1,8 +1,8 @@
-//! Looks up fixes when a call fails, and tracks the outcome of hints.
+//! Looks up lessons when a call fails, and tracks the outcome of hints.
 //!
 //! This is the hot path: an agent host calls it at every failing tool call. It reads a derived
 //! table, the few entries that the table names, and the session scratch; no model, no network, no
-//! runtime. A failing call writes only the session scratch. Fixes and the log of hints are written
+//! runtime. A failing call writes only the session scratch. Evidence and the log of hints are written
 //! once an outcome is known, which is rare. If another process holds the lock, these writes wait
 //! for a later event of the session; answers do not.
 
@@ -17,20 +17,21 @@ use crate::hints::hint::Hint;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
 use crate::hints::session_state::{Credit, PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
-use crate::learn::distil::Lesson;
-use crate::model::{Kind, Trial};
-use crate::store::{self, Notes, Scoped, Terms};
+use crate::lessons::{matching, telling};
+use crate::model::{Pattern, Trial};
+use crate::store::{self, Notes, Scoped};
 
-use super::fixes::{known, table};
 use super::settlement::unless_locked;
-use super::{procedure_hints, remote};
 use crate::workspace::milliseconds;
 use crate::workspace::{Error, Share};
+
+/// Number of equal failures that an agent is told of.
+const REPEATED: u64 = 3;
 
 /// Looks up hints in a store, and tracks their outcome.
 #[derive(Debug)]
 pub struct HintService<'a> {
-    /// Store with the fixes.
+    /// Store with the lessons.
     pub store: &'a Scoped,
     /// Current time.
     pub now: DateTime<Utc>,
@@ -62,11 +63,14 @@ pub struct HintOptions {
 pub struct HintReport {
     /// Error key; `None` if the text contains no error.
     pub error_key: Option<String>,
-    /// Fixes that worked before, best first, then procedures that have no fix.
+    /// Lessons, best first, then patterns and procedures without a lesson.
     pub hints: Vec<Hint>,
     /// Rules for the error classes met so far, at most eight.
     pub pitfalls: Vec<String>,
-    /// Ids of the fixes withheld by the experiment.
+    /// Line about a failure that came several times in the same way; empty if it did not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub repeated: String,
+    /// Ids withheld by the experiment.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
     /// Duration in milliseconds.
@@ -78,8 +82,8 @@ pub struct HintReport {
 pub struct Succeeded {
     /// Evidence for hints that it followed.
     pub credits: Vec<Credit>,
-    /// Lessons of the failures that it recovered.
-    pub lessons: Vec<Lesson>,
+    /// Patterns of the failures that it recovered.
+    pub patterns: Vec<Pattern>,
 }
 
 impl HintService<'_> {
@@ -89,9 +93,11 @@ impl HintService<'_> {
         let start = Instant::now();
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = guard::redact(&options.error).text;
+        let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let failure = Failure::of_redacted(
             &error,
-            options.command.as_deref(),
+            options.tool.as_deref(),
+            Some(&code),
             options.project.as_deref(),
         );
         let key = failure.as_ref().map(|failure| failure.key().to_owned());
@@ -101,11 +107,9 @@ impl HintService<'_> {
         };
         let tool = options.tool.as_deref();
         let own = pitfall::of_error(&error, tool);
-        let terms = key.is_some().then(|| table(self.store)).transpose()?;
-        let key = failure.zip(terms);
         let Some(session) = &options.session else {
-            if let Some((failure, terms)) = key {
-                report.hints = self.look_up(&terms, &failure, options, &[]);
+            if let Some(failure) = failure {
+                report.hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
             }
             self.count_retrieved(&report.hints);
             report.pitfalls = rules(own.as_slice());
@@ -115,15 +119,19 @@ impl HintService<'_> {
         // A locked session scratch does not hold back a hint.
         let notes = self.notes(session)?;
         let mut known = SessionNotes::read(&self.store.read_notes(session));
-        let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
         let mut owed = std::mem::take(&mut known.owed);
         owed.checks.extend(known.ran(tool, &code, false));
-        if let Some((failure, terms)) = key {
+        if let Some(failure) = failure {
             let key = failure.key().to_owned();
+            let times = known.times(&key, &code);
+            if times == REPEATED {
+                report.repeated = telling::repeated(times);
+            }
             let credits = known.failed(&key, &error, &code, tool);
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let hints = self.look_up(&terms, &failure, options, &known.withheld());
+            let told = known.withheld();
+            let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
@@ -183,21 +191,21 @@ impl HintService<'_> {
         // The session scratch is redacted, so the code to compare is redacted too.
         let code = guard::redact(code).text;
         let output = guard::redact(output).text;
-        let mut lessons = Vec::new();
+        let mut patterns = Vec::new();
         let credits = self.note(session, |known| {
             let credits = known.succeeded(&code);
             let followed = credits
                 .iter()
                 .filter(|c| c.outcome != Some(Outcome::Needless));
             let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
-            lessons = known.trace.succeeded(tool, &code, &output);
+            patterns = known.trace.succeeded(tool, &code, &output);
             PendingOutcomes {
                 trials: known.trials.succeeded(tool, &code, &helped),
                 credits,
                 checks: known.ran(tool, &code, true),
             }
         })?;
-        Ok(Succeeded { credits, lessons })
+        Ok(Succeeded { credits, patterns })
     }
 
     /// Records the end of a session.
@@ -233,29 +241,8 @@ impl HintService<'_> {
 
     /// Counts a retrieval of each procedure among the hints.
     fn count_retrieved(&self, hints: &[Hint]) {
-        let procedures = hints.iter().filter(|hint| hint.kind == Kind::Procedure);
-        let ids = procedures.map(|hint| hint.id.as_str());
+        let ids = hints.iter().map(|hint| hint.id.as_str());
         self.store.count_retrievals(ids);
-    }
-
-    /// Returns the hints for an error key: local and remote fixes, then procedures that have no fix.
-    /// Reads only.
-    fn look_up(
-        &self,
-        terms: &Terms,
-        failure: &Failure<'_>,
-        options: &HintOptions,
-        withheld: &[String],
-    ) -> Vec<Hint> {
-        let own = known(terms, failure, withheld, options.max_hints);
-        let mut hints = remote::hints(self.store, own, failure, withheld, options.max_hints);
-        let room = options.max_hints.saturating_sub(hints.len());
-        if room > 0 {
-            // Procedures that cannot be read are no reason to keep the fixes back.
-            let procedures = procedure_hints::known(self.store, failure, withheld, room);
-            hints.extend(procedures.unwrap_or_default());
-        }
-        hints
     }
 
     fn note(
@@ -308,125 +295,4 @@ impl HintService<'_> {
 fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
     let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
     rules.take(MAX_RULES).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::fixes::tests::{fix, store};
-    use super::*;
-    use crate::learn::error_key::error_key;
-    use crate::model::{Evidence, Fix};
-
-    fn adviser(store: &Scoped) -> HintService<'_> {
-        HintService {
-            store,
-            now: DateTime::UNIX_EPOCH,
-            random: || "r".to_owned(),
-            withhold: Share::NONE,
-        }
-    }
-
-    fn failure(error: &str, command: &str, session: Option<&str>) -> HintOptions {
-        HintOptions {
-            error: error.to_owned(),
-            tool: Some("Bash".to_owned()),
-            command: Some(command.to_owned()),
-            project: None,
-            session: session.map(str::to_owned),
-            max_hints: 3,
-        }
-    }
-
-    const ERROR: &str = "error: externally-managed-environment";
-
-    fn evidence(store: &Scoped) -> (u64, u64, u64) {
-        let Evidence {
-            shown,
-            helped,
-            harmed,
-        } = store.get::<Fix>("FIX-001").unwrap().evidence();
-        (shown, helped, harmed)
-    }
-
-    #[test]
-    fn a_hint_is_found_shown_once_and_credited() {
-        let key = error_key(ERROR).unwrap();
-        let known = fix(1, &key, "pip install x", "pip install --user x");
-        let (_dir, store) = store(&[known, fix(2, "other", "a", "b")]);
-        let adviser = adviser(&store);
-        let at = |session| {
-            adviser
-                .hint(&failure(ERROR, "pip install y", session))
-                .unwrap()
-        };
-        let ids = |report: &HintReport| -> Vec<String> {
-            report.hints.iter().map(|hint| hint.id.clone()).collect()
-        };
-        // Without a session nothing is recorded.
-        for _ in 0..2 {
-            assert_eq!(ids(&at(None)), ["FIX-001"]);
-        }
-        assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
-        assert!(
-            adviser
-                .succeeded("s", None, "ls", "")
-                .unwrap()
-                .credits
-                .is_empty()
-        );
-        assert_eq!(
-            adviser
-                .succeeded("s", None, "pip install --user y", "")
-                .unwrap()
-                .credits
-                .len(),
-            1
-        );
-        assert_eq!(evidence(&store), (1, 1, 0));
-        assert_eq!(ids(&at(Some("s"))), ["FIX-001"]);
-        // Ignoring a hint says nothing about it, and it is not shown again.
-        assert_eq!(ids(&at(Some("s"))), [""; 0]);
-        assert_eq!(evidence(&store), (1, 1, 0));
-        // A call that follows the hint and fails with the same error is evidence against the fix.
-        let again = failure(ERROR, "pip install --user y", Some("s"));
-        assert_eq!(ids(&adviser.hint(&again).unwrap()), [""; 0]);
-        assert_eq!(evidence(&store), (2, 1, 1));
-        assert_eq!(ids(&at(Some("t"))), ["FIX-001"]);
-        adviser.ended("t").unwrap();
-        adviser.ended("t").unwrap();
-        assert_eq!(evidence(&store), (3, 1, 1));
-    }
-
-    #[test]
-    fn a_fix_that_stops_working_retires() {
-        let key = error_key(ERROR).unwrap();
-        let (_dir, store) = store(&[fix(1, &key, "pip install x", "pip install --user x")]);
-        let adviser = adviser(&store);
-        let at = |session: &str| {
-            let options = failure(ERROR, "pip install x", Some(session));
-            adviser.hint(&options).unwrap().hints.len()
-        };
-        for session in ["a", "b", "c"] {
-            assert_eq!(at(session), 1, "{session}");
-            let follows = failure(ERROR, "pip install --user x", Some(session));
-            assert!(adviser.hint(&follows).unwrap().hints.is_empty());
-        }
-        assert_eq!(at("d"), 0);
-        assert!(!store.get::<Fix>("FIX-001").unwrap().is_active());
-    }
-
-    #[test]
-    fn pitfalls_accumulate_over_a_session() {
-        let (_dir, store) = store(&[]);
-        let adviser = adviser(&store);
-        for error in [
-            "KeyError: 'a'",
-            "bash: foo: command not found",
-            "KeyError: 'b'",
-        ] {
-            adviser.hint(&failure(error, "x", Some("s"))).unwrap();
-        }
-        assert_eq!(adviser.pitfalls("s").len(), 2);
-        assert_eq!(adviser.pitfalls("t").len(), 0);
-    }
 }

@@ -17,7 +17,7 @@ use super::session_state::SessionNotes;
 pub struct SessionCounts {
     /// Rules that the agent got at the start.
     pub told: usize,
-    /// Hints that helped: fixes with a success after they were shown.
+    /// Hints that helped: lessons with a success after they were shown.
     pub helped: usize,
     /// Candidate rules among the newest rules that wait for a decision.
     pub waiting: usize,

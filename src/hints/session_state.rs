@@ -1,27 +1,28 @@
-//! State of a running agent session: recent failures, shown fixes, and pitfalls.
+//! State of a running agent session: recent failures, what was shown, and pitfalls.
 //!
-//! After a hint, the next steps decide. Success in the hinted way counts for the fix, the same
+//! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same
 //! error again counts against it, and anything else does not count. The first of the two decides.
 //!
-//! A session counts at most once for and once against a fix, however often a loop repeats.
+//! A session counts at most once for and once against a lesson, however often a loop repeats.
 
 use serde::{Deserialize, Serialize};
 
+use crate::learn::error_line::error_line;
+use crate::lessons::evidence::adopts;
+use crate::lessons::trace::Trace;
 use crate::model::Trial;
 
-use super::adoption::adopts;
 use super::fired::{CheckCredit, Fired};
 use super::hint::Hint;
 use super::pitfall::{self, Pitfall};
 use super::shown::{Outcome, Shown};
-use super::trace::Trace;
 use super::trial::Trials;
 
-/// Maximum number of unresolved failures, watched fixes and unstored outcomes.
+/// Maximum number of unresolved failures, watched lessons and unstored outcomes.
 const KEPT: usize = 32;
-/// Maximum number of fixes that one session can count for or against. Further ones are ignored.
+/// Maximum number of lessons that one session can count for or against. Further ones are ignored.
 const WITNESSED: usize = 512;
-/// Maximum length of stored code, in bytes. Cut code still distinguishes fixes.
+/// Maximum length of stored code, in bytes. Cut code still distinguishes lessons.
 const LONGEST: usize = 4_000;
 /// Maximum length of the stored call that failed, in bytes.
 const LONGEST_CALL: usize = 600;
@@ -32,7 +33,7 @@ const LONGEST_CALL: usize = 600;
 pub(crate) struct SessionNotes {
     /// Failures not yet followed by a success, oldest first.
     pub pending: Vec<Pending>,
-    /// Fixes that were shown.
+    /// Lessons and patterns that were shown.
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
     pub pitfalls: Vec<Pitfall>,
@@ -41,7 +42,7 @@ pub(crate) struct SessionNotes {
     /// Steps since the first failure without a recovery.
     #[serde(skip_serializing_if = "Trace::is_empty")]
     pub trace: Trace,
-    /// Fixes that the session has counted for or against.
+    /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<FixEvidence>,
     /// Rules that acted on calls.
@@ -50,6 +51,9 @@ pub(crate) struct SessionNotes {
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
     #[serde(skip_serializing_if = "PendingOutcomes::is_empty")]
     pub owed: PendingOutcomes,
+    /// Failures that came more than once, by the hash of error and call, with their number.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repeated: Vec<(u64, u64)>,
     /// Number of rules that the agent got at the start of the session.
     #[serde(skip_serializing_if = "is_zero")]
     pub told: usize,
@@ -63,17 +67,17 @@ const fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Evidence of one session about a fix.
+/// Evidence of one session about a lesson.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct FixEvidence {
-    /// Id of the fix.
+    /// Id of the lesson.
     pub id: String,
-    /// The session counted for the fix.
+    /// The session counted for the lesson.
     pub helped: bool,
-    /// The session counted against the fix.
+    /// The session counted against the lesson.
     pub harmed: bool,
-    /// The session did not need the fix.
+    /// The session did not need the lesson.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needless: bool,
 }
@@ -82,7 +86,7 @@ pub(crate) struct FixEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct PendingOutcomes {
-    /// Evidence for fixes.
+    /// Evidence for lessons.
     pub credits: Vec<Credit>,
     /// Entries for the hint log.
     pub trials: Vec<Trial>,
@@ -117,15 +121,18 @@ impl PendingOutcomes {
 pub(crate) struct Pending {
     /// Error key.
     pub error_key: String,
+    /// Deciding line of the error.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error_line: String,
     /// Failing code.
     pub code: String,
 }
 
-/// Addition to a fix's evidence.
+/// Addition to a lesson's evidence.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Credit {
-    /// Id of the fix.
+    /// Id of the lesson.
     pub id: String,
     /// True if the use is to be counted, false if it was counted before.
     pub shown: bool,
@@ -139,7 +146,7 @@ impl SessionNotes {
         serde_json::from_slice(bytes).unwrap_or_default()
     }
 
-    /// Records a failure. Returns the evidence about fixes shown before.
+    /// Records a failure. Returns the evidence about lessons shown before.
     pub(crate) fn failed(
         &mut self,
         error_key: &str,
@@ -153,6 +160,7 @@ impl SessionNotes {
         });
         self.pending.push(Pending {
             error_key: error_key.to_owned(),
+            error_line: error_line(error).unwrap_or_default(),
             code: cut(code),
         });
         let surplus = self.pending.len().saturating_sub(KEPT);
@@ -165,10 +173,30 @@ impl SessionNotes {
         credits
     }
 
-    /// Records a success. Returns the evidence about fixes shown before.
+    /// Counts a failure of a call. Returns how often it has come in the same way.
+    pub(crate) fn times(&mut self, error_key: &str, code: &str) -> u64 {
+        let code = code.split_whitespace();
+        let bytes = code
+            .flat_map(str::bytes)
+            .chain([0])
+            .chain(error_key.bytes());
+        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        if let Some((_, times)) = self.repeated.iter_mut().find(|(own, _)| *own == hash) {
+            *times += 1;
+            return *times;
+        }
+        self.repeated.push((hash, 1));
+        let surplus = self.repeated.len().saturating_sub(KEPT);
+        self.repeated.drain(..surplus);
+        1
+    }
+
+    /// Records a success. Returns the evidence about lessons shown before.
     pub(crate) fn succeeded(&mut self, code: &str) -> Vec<Credit> {
         let mut credits = self.judge(Outcome::Needless, |shown| {
-            shown.before && shown.failing_code.trim() == code.trim()
+            shown.before && shown.call.trim() == code.trim()
         });
         credits.extend(self.judge(Outcome::Helped, |shown| adopts(code, shown)));
         credits
@@ -180,10 +208,14 @@ impl SessionNotes {
         self.track(error_key, hints, &call.unwrap_or_default(), false);
     }
 
-    /// Records a hint shown before the call that it is for.
-    pub(crate) fn showed_before(&mut self, hint: &Hint) {
-        let call = &hint.failing_code;
-        self.track(&hint.error_key, std::slice::from_ref(hint), call, true);
+    /// Records lessons shown before a call.
+    pub(crate) fn showed_before(&mut self, hints: &[Hint], call: &str) {
+        self.track("", hints, call, true);
+    }
+
+    /// Ids of everything that was shown.
+    pub(crate) fn shown_ids(&self) -> Vec<String> {
+        self.shown.iter().map(|shown| shown.id.clone()).collect()
     }
 
     fn track(&mut self, error_key: &str, hints: &[Hint], call: &str, before: bool) {
@@ -192,6 +224,7 @@ impl SessionNotes {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
                 id: hint.id.clone(),
+                lesson: hint.lesson.clone(),
                 error_key: error_key.to_owned(),
                 failing_code: cut(&hint.failing_code),
                 working_code: cut(&hint.working_code),
@@ -205,7 +238,7 @@ impl SessionNotes {
         self.shown.drain(..surplus);
     }
 
-    /// Ids of fixes not to show again: shown before, and not adopted with success.
+    /// Ids of lessons not to show again: shown before, and not adopted with success.
     pub(crate) fn withheld(&self) -> Vec<String> {
         let again = |shown: &&Shown| shown.outcome != Some(Outcome::Helped);
         let ids = self.shown.iter().filter(again);
@@ -260,7 +293,7 @@ impl SessionNotes {
     }
 }
 
-/// Evidence entry of a fix; `None` if the session already has too many.
+/// Evidence entry of a lesson; `None` if the session already has too many.
 fn witness<'w>(witnessed: &'w mut Vec<FixEvidence>, id: &str) -> Option<&'w mut FixEvidence> {
     let known = witnessed.iter().position(|said| said.id == id);
     let at = match known {
@@ -297,7 +330,8 @@ mod tests {
     fn hint(id: &str) -> Hint {
         Hint {
             id: id.to_owned(),
-            kind: Kind::Fix,
+            kind: Kind::Procedure,
+            lesson: String::new(),
             error_key: "E".to_owned(),
             failing_code: "pip install x".to_owned(),
             working_code: "pip install --user x".to_owned(),
@@ -307,20 +341,19 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
-            differs: Vec::new(),
         }
     }
 
     fn shown() -> SessionNotes {
         let mut notes = SessionNotes::default();
         assert_eq!(notes.failed("E", "E", "pip install x", Some("Bash")), []);
-        notes.showed("E", &[hint("FIX-001")]);
+        notes.showed("E", &[hint("PROC-001")]);
         notes
     }
 
     fn credit(outcome: Outcome) -> [Credit; 1] {
         [Credit {
-            id: "FIX-001".to_owned(),
+            id: "PROC-001".to_owned(),
             shown: true,
             outcome: Some(outcome),
         }]
@@ -331,13 +364,13 @@ mod tests {
         let mut notes = shown();
         assert!(notes.is_watching());
         assert_eq!(notes.succeeded("ls"), []);
-        assert_eq!(notes.withheld(), ["FIX-001"]);
+        assert_eq!(notes.withheld(), ["PROC-001"]);
         assert_eq!(
             notes.succeeded("pip install --user x"),
             credit(Outcome::Helped)
         );
         assert_eq!(notes.succeeded("pip install --user x"), []);
-        // A fix that helped can be shown again.
+        // A lesson that helped can be shown again.
         assert_eq!(notes.withheld(), [""; 0]);
         assert!(!notes.is_watching());
         notes.trials.begin(Trial::default(), None, "");
@@ -357,7 +390,7 @@ mod tests {
         );
         assert_eq!(notes.failed("E", "E", follows, None), []);
         assert_eq!(notes.succeeded("pip install --user x"), []);
-        assert_eq!(notes.withheld(), ["FIX-001"]);
+        assert_eq!(notes.withheld(), ["PROC-001"]);
     }
 
     #[test]
@@ -366,7 +399,7 @@ mod tests {
         let (mut helped, mut harmed, mut showings) = (0, 0, 0);
         for turn in 0..20 {
             let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
-            notes.showed("E", &[hint("FIX-001")]);
+            notes.showed("E", &[hint("PROC-001")]);
             let follows = "pip install --user x";
             if turn % 2 == 0 {
                 credits.extend(notes.succeeded(follows));

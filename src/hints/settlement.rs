@@ -1,4 +1,4 @@
-//! Writes of the outcomes of hints: evidence of fixes, use of checks, trials, the action log.
+//! Writes of the outcomes of hints: evidence of lessons, use of checks, trials, the action log.
 //!
 //! They wait for the lock only for a moment. If another process holds it, what is owed stays in the session scratch, and a
 //! later event of the session writes it.
@@ -7,17 +7,17 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::hints::ranking::is_demoted;
 use crate::hints::session_state::{PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
-use crate::model::{ActionType, ExecutionLog, Fix, Kind, Reflexion, Trust};
+use crate::lessons::evidence::is_demoted;
+use crate::lessons::table::prepare;
+use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Reflexion, Trust};
 use crate::store::{self, Scoped, Writer};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
 
 use super::checks;
 use super::fired::CheckCredit;
-use super::fixes::table;
 use super::service::{HintReport, HintService};
 
 /// Maximum wait for the lock while an agent waits for an answer.
@@ -85,7 +85,7 @@ impl HintService<'_> {
         self.store.clone().with_lock_limit(limit)
     }
 
-    /// Writes outcomes into the evidence of fixes, and finished trials into the log of hints. A fix
+    /// Writes outcomes into the evidence of lessons, and finished trials into the log of hints. A lesson
     /// that failed too often is retired: it stays in its file and is never shown again. An approved
     /// fix is not retired, because nobody has reviewed these sessions. Returns `false` if the lock
     /// is held for too long; the next event of the session writes instead.
@@ -103,7 +103,7 @@ impl HintService<'_> {
             return Ok(true);
         }
         let mut random = || (self.random)();
-        // If the fixes are in a database without a connection here, write only the log of hints.
+        // If the lessons are in a database without a connection here, write only the log of hints.
         let only_logs = credits.is_empty() && checks.is_empty() || self.store.is_apart()?;
         let store = self.impatient();
         let opened = if only_logs {
@@ -126,14 +126,14 @@ impl HintService<'_> {
         }
         let trust_snapshot = writer.store().trust_snapshot();
         for credit in credits {
-            let Some(entry) = writer.store().find(Kind::Fix, &credit.id)? else {
-                // The fix was deleted in the meantime.
+            let Some(entry) = writer.store().find(Kind::Procedure, &credit.id)? else {
+                // The procedure was deleted in the meantime.
                 continue;
             };
-            let Ok(fix) = entry.parse::<Fix>() else {
+            let Ok(procedure) = entry.parse::<Procedure>() else {
                 continue;
             };
-            let mut evidence = fix.evidence();
+            let mut evidence = procedure.evidence();
             evidence.shown += u64::from(credit.shown);
             match credit.outcome {
                 Some(Outcome::Helped) => evidence.helped += 1,
@@ -146,18 +146,18 @@ impl HintService<'_> {
                 ("harmed", json!(evidence.harmed)),
             ];
             if credit.outcome == Some(Outcome::Needless) {
-                changes.push(("needless", json!(fix.evidence_of_needless() + 1)));
+                changes.push(("needless", json!(procedure.needless_count() + 1)));
             }
-            if is_demoted(evidence) && trust_snapshot.level(&fix) == Trust::Observed {
-                changes.push(("status", json!("retired")));
+            if is_demoted(evidence) && trust_snapshot.level(&procedure) == Trust::Observed {
+                changes.push(("state", json!("retired")));
             }
-            writer.update(Kind::Fix, &credit.id, &changes)?;
+            writer.update(Kind::Procedure, &credit.id, &changes)?;
         }
         if !checks.is_empty() {
             Self::count_checks(&mut writer, checks)?;
         }
         // The table is rebuilt here, so that no later lookup has to.
-        table(writer.store()).map(|_| true)
+        prepare(writer.store()).map(|()| true)
     }
 }
 

@@ -1,27 +1,30 @@
-//! Fix that was shown in a session, and its outcome.
+//! Lesson or pattern that was shown in a session, and its outcome.
 
 use serde::{Deserialize, Serialize};
 
-/// Fix that was shown.
+/// Lesson or pattern that was shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(default)]
 pub(crate) struct Shown {
-    /// Id of the fix.
+    /// Id of the procedure.
     pub id: String,
+    /// Its lesson; empty if nobody has worded it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lesson: String,
     /// Error key of the failure.
     pub error_key: String,
-    /// Failing code of the fix, to recognise the next step.
+    /// Failing code, to recognise the next step.
     pub failing_code: String,
-    /// Working code of the fix, to recognise the next step.
+    /// Working code, to recognise the next step.
     pub working_code: String,
     /// Call that failed in this session.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
     /// Outcome; `None` while it is open.
     pub outcome: Option<Outcome>,
-    /// True if the fix's evidence includes this use.
+    /// True if the evidence includes this use.
     pub counted: bool,
-    /// True if the fix was shown before the call, not at its failure.
+    /// True if it was shown before the call, not at its failure.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub before: bool,
 }

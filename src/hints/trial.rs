@@ -69,7 +69,7 @@ impl Trials {
         (self.0.len() > KEPT).then(|| self.0.remove(0).trial)
     }
 
-    /// Takes in a successful call, and answers the trials that it ends. `helped` are the fixes that
+    /// Takes in a successful call, and answers the trials that it ends. `helped` are the lessons that
     /// it followed.
     pub(crate) fn succeeded(
         &mut self,
@@ -131,7 +131,7 @@ mod tests {
         let mut trials = Trials::default();
         let trial = Trial {
             error_key: "E".to_owned(),
-            hints: vec!["FIX-001".to_owned()],
+            hints: vec!["PROC-001".to_owned()],
             ..Trial::default()
         };
         assert_eq!(
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_way_that_was_shown_ends_it_too() {
         let mut trials = begun();
-        let ended = trials.succeeded(Some("Bash"), "uv add x", &["FIX-001".to_owned()]);
+        let ended = trials.succeeded(Some("Bash"), "uv add x", &["PROC-001".to_owned()]);
         assert!(ended[0].overcome && ended[0].helped);
         let mut trials = begun();
         assert_eq!(trials.overcame(&["F"], &[]), []);

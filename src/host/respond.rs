@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use crate::guard::{self, fence, length};
+use crate::guard::{self, length};
 use crate::hints::budget::within;
 use crate::hints::failure::project_of;
 use crate::hints::hint::{Hint, MAX_HINTS};
-use crate::hints::rendering::{STATEMENT_BEFORE, render_blocks, statement};
 use crate::hints::{BeforeCall, Here, HintOptions, HintService, RuleFilter, Warning};
 use crate::learning::at_once::learn_at_once;
-use crate::model::{CheckAction, Kind, Step, Trust};
+use crate::lessons::telling;
+use crate::model::{CheckAction, Step, Trust};
 use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
@@ -43,8 +43,10 @@ pub fn respond(
                 max_hints: MAX_HINTS,
             };
             let nonce = (adviser.random)();
+            let report = adviser.hint(&options)?;
+            let noted = noted + &report.repeated;
             let room = LONGEST_ANSWER.saturating_sub(length(&noted));
-            noted + &rendered_within(adviser.hint(&options)?.hints, &nonce, room)
+            noted + &rendered_within(report.hints, &nonce, room)
         }
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();
@@ -55,8 +57,8 @@ pub fn respond(
                 .and_then(project_of)
                 .unwrap_or_default();
             let origin = (event.session_id.as_str(), project.as_str());
-            for lesson in &done.lessons {
-                learn_at_once(adviser.store, lesson, origin, adviser.now, adviser.random)?;
+            for pattern in &done.patterns {
+                learn_at_once(adviser.store, pattern, origin, adviser.now, adviser.random)?;
             }
             noted
         }
@@ -77,8 +79,8 @@ pub fn respond(
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
 
-/// Answers a call that is about to run: with the rules that act on it, and with the fix of the same
-/// call where the agent host takes context.
+/// Answers a call that is about to run: with the rules that act on it, and with the lessons for it
+/// where the agent host takes context.
 fn before_tool(
     host: Host,
     event: &Event,
@@ -96,16 +98,8 @@ fn before_tool(
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
     let project = event.cwd.as_deref().and_then(project_of);
-    let hint = adviser.hint_before(&event.command, session, project.as_deref())?;
-    let mut text = note(&rules);
-    if let Some(hint) = hint {
-        let room = LONGEST_ANSWER.saturating_sub(length(&text));
-        let hint = harmless(hint);
-        let hint = rendered_with(STATEMENT_BEFORE, &[hint], &(adviser.random)());
-        if length(&hint) <= room {
-            text.push_str(&hint);
-        }
-    }
+    let lessons = adviser.lessons_before(&event.command, session, project.as_deref())?;
+    let text = note(&rules) + &lessons;
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
 
@@ -147,44 +141,7 @@ fn rendered_within(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
 }
 
 fn rendered(hints: &[Hint], nonce: &str) -> String {
-    if hints.is_empty() {
-        return String::new();
-    }
-    rendered_with(&statement(hints.iter().map(|hint| hint.kind)), hints, nonce)
-}
-
-/// Formats hints behind an introduction.
-fn rendered_with(introduction: &str, hints: &[Hint], nonce: &str) -> String {
-    let (observed, approved): (Vec<Hint>, Vec<Hint>) = hints
-        .iter()
-        .cloned()
-        .partition(|hint| hint.trust == Trust::Observed);
-    let mut text = introduction.to_owned() + &blocks(&approved);
-    if !observed.is_empty() {
-        text.push_str(&fence(&[blocks(&observed)], nonce));
-    }
-    text
-}
-
-/// Formats hints, with the reason where a hint is for more than the same error of this project.
-fn blocks(hints: &[Hint]) -> String {
-    let block = |hint: &Hint| {
-        let text = render_blocks(std::slice::from_ref(hint));
-        let is_plain = hint.why.starts_with("same ") && !hint.why.ends_with("project");
-        if is_plain || hint.why.is_empty() {
-            return text;
-        }
-        let mark = match hint.kind {
-            Kind::Procedure => "WHAT HELPED:",
-            _ => "WRONG:",
-        };
-        text.replacen(
-            &format!("\n  {mark}"),
-            &format!("\n  SHOWN FOR: {}\n  {mark}", hint.why),
-            1,
-        )
-    };
-    hints.iter().map(block).collect()
+    telling::at_failure(hints, nonce)
 }
 
 /// Sanitizes a hint so that it cannot forge a fence and does not grow when fenced. The error key
@@ -196,6 +153,7 @@ fn harmless(hint: Hint) -> Hint {
     };
     let key = clean(&hint.error_key);
     Hint {
+        lesson: clean(&hint.lesson),
         error_key: key.split_whitespace().collect::<Vec<_>>().join(" "),
         failing_code: clean(&hint.failing_code),
         working_code: clean(&hint.working_code),
@@ -208,7 +166,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::Evidence;
+    use crate::model::{Evidence, Kind};
 
     const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 
@@ -229,8 +187,9 @@ mod tests {
     fn hints() -> impl Strategy<Value = Vec<Hint>> {
         let hint =
             (text(), text(), text(), any::<bool>()).prop_map(|(key, wrong, right, said)| Hint {
-                id: "FIX-001".to_owned(),
-                kind: Kind::Fix,
+                id: "PROC-001".to_owned(),
+                kind: Kind::Procedure,
+                lesson: String::new(),
                 error_key: key,
                 failing_code: wrong,
                 working_code: right,
@@ -244,7 +203,6 @@ mod tests {
                     Trust::Observed
                 },
                 why: String::new(),
-                differs: Vec::new(),
             });
         proptest::collection::vec(hint, 0..4)
     }
@@ -275,7 +233,8 @@ mod tests {
     fn many_short_lines_fit_all_the_same() {
         let hint = |id: &str| Hint {
             id: id.to_owned(),
-            kind: Kind::Fix,
+            kind: Kind::Procedure,
+            lesson: String::new(),
             error_key: "E".to_owned(),
             failing_code: "x\n".repeat(600),
             working_code: "y\n".repeat(600),
@@ -285,7 +244,6 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
-            differs: Vec::new(),
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");

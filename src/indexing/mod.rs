@@ -44,7 +44,7 @@ use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 
 use crate::workspace::Error;
-use crate::workspace::document::{document, is_episode};
+use crate::workspace::document::document;
 
 use held::IndexedSegment;
 use manifest::List;
@@ -295,11 +295,8 @@ impl Index {
 }
 
 /// Converts an entry to the document to index and show. It is redacted, since words and vectors in
-/// the index could reveal secrets of an old file. An episode is no advice, and is not found.
+/// the index could reveal secrets of an old file.
 fn readable(entry: &Entry) -> Option<Document> {
-    if is_episode(entry) {
-        return None;
-    }
     let document = document(entry)?;
     let content = guard::redact(&document.content).text.into_owned();
     Some(Document {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::learn::check::Call;
-use crate::learn::fix::people::without_people;
+use crate::learn::people::without_people;
 use crate::learning::learn::{clean, read};
 use crate::learning::session_files::is_below;
 use crate::learning::{OnBytes, session_files};

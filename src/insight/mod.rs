@@ -1,22 +1,17 @@
 //! Reports about a memory: figures, provenance, and measurements on data.
 //!
 //! - `stats`, `status`: counts and trends. `why`: provenance of a record and its effects.
-//! - `backtest`: failures that the memory would have prevented in past sessions.
 //! - `dry_run`: calls in past sessions on which a check would have fired.
 //! - `evaluate`: quality of search on labelled data.
 //!
 //! Deliberately absent: changes. Nothing here writes a record.
 
-pub(crate) mod backtest;
 pub(crate) mod dry_run;
 pub(crate) mod evaluate;
 pub(crate) mod stats;
 pub(crate) mod status;
 pub(crate) mod why;
 
-pub use backtest::{
-    BacktestOptions, BacktestReport, ErrorReport, ProblemReport, ShownHint, ShownReport, backtest,
-};
 pub use dry_run::{DryRunOptions, DryRunReport, FiredCall, dry_run};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use stats::{

@@ -7,7 +7,6 @@ use crate::skill::Skills;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::document::count_episodes;
 
 /// Counts of a workspace, limited to the scope.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -25,9 +24,6 @@ pub struct StatusReport {
     pub corrections: u64,
     pub reflexions: u64,
     pub procedures: u64,
-    pub fixes: u64,
-    /// Number of recoveries that are no fix, kept for `memory why`.
-    pub episodes: u64,
     pub memories: u64,
     pub sessions: u64,
     /// Number of generated regression tests of all skills.
@@ -51,7 +47,7 @@ pub struct PulledStatus {
     pub records: u64,
 }
 
-/// Counts the records of a workspace. Reads none but the fixes.
+/// Counts the records of a workspace. Reads none.
 pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
     let mut problems = Vec::new();
     let mut counts = [0; Kind::ALL.len()];
@@ -65,11 +61,9 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         corrections,
         reflexions,
         procedures,
-        fixes,
         memories,
         sessions,
     ] = counts;
-    let episodes = count_episodes(&workspace.store)?;
     let mut pulled = PulledStatus::default();
     for other in workspace.store.pulled() {
         pulled.workspaces += 1;
@@ -100,8 +94,6 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         corrections,
         reflexions,
         procedures,
-        fixes: fixes.saturating_sub(episodes),
-        episodes,
         memories,
         sessions,
         tests: skills.map_or(0, |skills| skills.count_generated_tests()),

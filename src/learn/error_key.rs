@@ -108,7 +108,7 @@ fn without_shell(line: &str) -> &str {
 }
 
 /// Quoted names in an error line, in order.
-pub(super) fn quoted_names(line: &str) -> Vec<&str> {
+pub(crate) fn quoted_names(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let (mut rest, mut before) = (line, None);
     while let Some(first) = rest.chars().next() {

@@ -6,10 +6,9 @@
 
 use std::collections::HashSet;
 
-use super::fix::subject::names;
 use super::goal::{Goal, Kind};
-use super::shell::basename;
-use super::shell_command::Run;
+use super::shell::{basename, commands};
+use super::shell_command::{AROUND, Run};
 
 /// Certainty that two steps have the same goal, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,7 +36,10 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
             let phrases = (failed.phrases(), later.phrases());
             let asked = phrases.0.iter().any(|phrase| phrases.1.contains(phrase));
             let instead = old.last().is_some_and(|run| run.looks) && asked_otherwise(old, new);
-            if wraps(&failed.whole, &later.whole) || replaces_missing(old, new, error) {
+            if wraps(&failed.whole, &later.whole)
+                || is_prefixed(&failed.whole, &later.whole)
+                || replaces_missing(old, new, error)
+            {
                 return found.max(Match::Similar);
             }
             match found {
@@ -134,6 +136,26 @@ fn wraps(failed: &str, later: &str) -> bool {
         && later
             .strip_suffix(failed)
             .is_some_and(|before| before.ends_with(' ') && !before.contains(['&', ';', '|']))
+}
+
+/// Maximum number of words of a wrapper.
+const WRAPPER: usize = 3;
+
+/// Returns true if the last commands of two lines differ only by a wrapper before one of them:
+/// `rtk bun test` and `bun test`.
+fn is_prefixed(failed: &str, later: &str) -> bool {
+    let last = |line: &str| {
+        let mut all = commands(line);
+        all.retain(|simple| !simple.piped && !simple.fallback);
+        all.pop().map(|simple| simple.words).unwrap_or_default()
+    };
+    let (old, new) = (last(failed), last(later));
+    let before = old.strip_suffix(&*new).or_else(|| new.strip_suffix(&*old));
+    let is_around = |word: &String| AROUND.contains(&word.as_str());
+    before.is_some_and(|before| {
+        let words = old.len().min(new.len());
+        (1..=WRAPPER).contains(&before.len()) && words > 0 && !before.iter().any(is_around)
+    })
 }
 
 /// Returns true if the error names the program or the subcommand that failed, and another one
@@ -379,4 +401,21 @@ fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
     }
     let common = u32::try_from(a.intersection(b).count()).unwrap_or(u32::MAX);
     f64::from(common) / f64::from(u32::try_from(smaller).unwrap_or(u32::MAX))
+}
+
+/// Returns `true` if a text has a name as a whole word, in any case. Names inside a path or a
+/// longer name do not count, but the last part of a path does.
+fn names(text: &str, name: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    let name = name.to_ascii_lowercase();
+    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    text.match_indices(&name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let mut after = text[at + name.len()..].chars();
+        let (next, more) = (after.next(), after.next());
+        let dotted = next == Some('.') && more.is_some_and(char::is_alphanumeric);
+        !before.is_some_and(|c| inside(c) && !name.starts_with('-') || c == '.')
+            && !next.is_some_and(inside)
+            && !dotted
+    })
 }

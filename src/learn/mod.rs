@@ -4,23 +4,20 @@
 //! reply, and an offline function needs no model. The engine combines them with the store and the
 //! network.
 
-pub(crate) mod asked;
 pub mod assertion;
 pub mod case;
 pub mod check;
 pub mod credit;
-pub mod distil;
 pub mod error_key;
 pub mod error_line;
 pub mod export;
-pub mod fix;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
 mod line_rank;
 pub(crate) mod outcome;
+pub(crate) mod people;
 mod plain_output;
 pub(crate) mod plain_words;
-mod procedure_words;
 pub mod recover;
 pub mod reflect;
 pub(crate) mod remark;

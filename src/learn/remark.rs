@@ -14,6 +14,11 @@ const GENERAL: &[&str] = &[
     "until", "immer", "nie", "wenn", "jede", "toujours", "jamais", "quand", "siempre", "nunca",
     "cuando",
 ];
+/// Words of a bare verdict, which says nothing that a rule could hold.
+const VERDICT: &[&str] = &[
+    "this", "that", "it", "is", "was", "all", "so", "not", "no", "nope", "right", "good", "bad",
+    "wrong", "incorrect", "terrible", "again", "still", "ugh", "wtf", "das", "ist", "falsch",
+];
 /// Ways to say that this output was wrong.
 const PAST: &[&str] = &[
     "should have", "should've", "shouldn't have", "hätte", "aurait dû", "debería haber",
@@ -27,6 +32,9 @@ pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> 
     let words = words(&lower);
     if words.iter().any(|word| GENERAL.contains(&word.as_str())) {
         return false;
+    }
+    if words.iter().all(|word| VERDICT.contains(&word.as_str())) {
+        return true;
     }
     let names = |value: &Value| {
         let leaves = leaves(value);
@@ -178,6 +186,7 @@ mod tests {
         check("ugh, 4711 should be P1", true);
         check("you gave 72, it is 48", true);
         check("hm, das hätte P1 sein müssen", true);
+        check("this is wrong", true);
         check("3 sentences max", false);
         check("You forgot the invoice number.", false);
         check("Sign with the team name.", false);

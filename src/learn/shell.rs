@@ -11,20 +11,13 @@ pub(crate) struct Simple {
     /// Program and arguments, without quotes, assignments and wrappers.
     pub(crate) words: Vec<String>,
     /// Reads the output of the previous command.
-    pub(super) piped: bool,
+    pub(crate) piped: bool,
     /// Runs only if the previous command failed.
-    pub(super) fallback: bool,
+    pub(crate) fallback: bool,
     /// Text of its here-document.
     pub(crate) body: String,
     /// Place in the line, in bytes, with redirections and without operators.
-    pub(super) span: Range<usize>,
-}
-
-impl Simple {
-    /// Removes assignments and wrappers before the program.
-    pub(super) fn unwrap(&mut self) {
-        unwrap(&mut self.words);
-    }
+    pub(crate) span: Range<usize>,
 }
 
 /// Maximum nesting of `bash -c '…'`.
@@ -96,7 +89,7 @@ fn unwrap(words: &mut Vec<String>) {
 }
 
 /// Simple commands of a line as they are written: with assignments, wrappers and `bash -c '…'`.
-pub(super) fn written_commands(line: &str) -> Vec<Simple> {
+pub(crate) fn written_commands(line: &str) -> Vec<Simple> {
     split(line)
 }
 

@@ -2,24 +2,21 @@
 //!
 //! The end of the session reads the session file and only refines what is known. Nothing is learned
 //! here if the records are in a database without a connection: an agent waits for the answer.
-//! A recovery that is no advice is not stored here; nobody but `memory why` needs it.
 
 use chrono::{DateTime, Utc};
 
-use crate::hints::fixes::prepare;
-use crate::learn::distil::Lesson;
-use crate::model::Origin;
+use crate::lessons::episodes::{self, Known, Stored};
+use crate::lessons::table::prepare;
+use crate::model::{Origin, Pattern};
 use crate::store::Error::Locked;
 use crate::store::{Scoped, Writer};
 use crate::workspace::Error;
 
-use super::lessons::{Known, Stored, store_lesson};
-
-/// Stores a lesson of a running session. Does nothing if another process holds the lock; the end
+/// Stores the pattern of a running session. Does nothing if another process holds the lock; the end
 /// of the session learns it then.
 pub(crate) fn learn_at_once(
     store: &Scoped,
-    lesson: &Lesson,
+    pattern: &Pattern,
     (session, project): (&str, &str),
     now: DateTime<Utc>,
     random: fn() -> String,
@@ -36,7 +33,7 @@ pub(crate) fn learn_at_once(
         call: String::new(),
     };
     let mut stored = Stored::default();
-    store_lesson(&mut writer, &mut known, lesson, origin, now, &mut stored)?;
+    episodes::store(&mut writer, &mut known, pattern, origin, now, &mut stored)?;
     known.write_counts(&mut writer, &crate::workspace::stamp(now))?;
     prepare(writer.store())
 }

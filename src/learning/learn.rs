@@ -1,24 +1,22 @@
-//! Learns fixes and procedures from the recovered failures in session files.
+//! Learns the patterns of recovered failures from session files.
 //!
 //! The session trace is the only source. A known pattern gains one occurrence for each session and
-//! step that showed it. A pattern with a tombstone is not learned again. A recovery that is no
-//! advice is kept as an episode. A session without either is only marked as processed.
+//! step that showed it. A pattern with a tombstone is not learned again. A session without a
+//! pattern is only marked as processed.
 
 use std::path::{Path, PathBuf};
 
-use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::guard::{self, Clean};
-use crate::learn::distil::{self, NoLesson};
+use crate::hints::failure::project_of;
+use crate::lessons::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
 use crate::transcript::Format;
 
-use super::episodes::{prune, store_episode};
 use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
-use super::lessons::{Known, Stored, store_lesson};
-use super::session_files::{self, Found, OnStep, SessionFile, SessionTrace, is_below};
+use super::session_files::{self, OnStep, SessionFile, SessionTrace, is_below};
 use crate::sessions::{self, HostSession};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
@@ -127,8 +125,7 @@ fn take(
     options: &LearnOptions,
     report: &mut LearnReport,
 ) -> Result<Vec<String>, Error> {
-    let learned = session.found.iter().any(|found| found.lesson.is_ok());
-    let is_kept = |found: &Found| matches!(&found.lesson, Err(none) if none.recovery.is_some());
+    let learned = session.found.iter().any(|found| found.pattern.is_ok());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
@@ -136,9 +133,9 @@ fn take(
         steps: session.steps,
         failures: session.failures,
         status: if learned {
-            distil::LEARNED
+            episodes::LEARNED
         } else {
-            distil::NOTHING
+            episodes::NOTHING
         },
         problems: session.broken,
     });
@@ -146,26 +143,34 @@ fn take(
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
     let session_id = session.id.or(name).unwrap_or_default();
-    if !report.dry_run && (learned || session.found.iter().any(is_kept)) {
+    if !report.dry_run && learned {
         let mut writer = records.writer()?;
         // Read once: nothing is removed while the lock is held.
         let mut known = Known::read(&writer)?;
         let mut stored = Stored::default();
+        // A session that names no directory counts for the project of the memory.
+        let root = records.store.directory().parent();
+        let own = root.and_then(project_of).unwrap_or_default();
         for found in &session.found {
+            let workspace = match found.workspace.as_str() {
+                "" => &own,
+                workspace => workspace,
+            };
             let origin = Origin {
                 session: redacted(&session_id),
-                workspace: found.workspace.clone(),
+                workspace: workspace.to_owned(),
                 step: found.episode.fail_step as u64,
                 live: false,
                 call: found.call.clone(),
             };
-            store_found(
-                &mut writer, &mut known, found, origin, records.now, &mut stored,
-            )?;
+            if let Ok(pattern) = &found.pattern {
+                episodes::store(
+                    &mut writer, &mut known, pattern, origin, records.now, &mut stored,
+                )?;
+            }
         }
         known.write_counts(&mut writer, &records.timestamp())?;
         prune(&mut writer, &known, records.now)?;
-        report.kept += stored.kept;
         report.learned.extend(stored.learned);
         report.merged.extend(stored.merged);
         report.buried += stored.forgotten;
@@ -188,25 +193,6 @@ fn take(
     );
     let new = report.learned[before.0..].iter();
     Ok(new.chain(&report.merged[before.1..]).cloned().collect())
-}
-
-/// Stores the lesson of a recovery, or the recovery itself where it is no advice.
-fn store_found(
-    writer: &mut Writer,
-    known: &mut Known,
-    found: &Found,
-    origin: Origin,
-    now: DateTime<Utc>,
-    stored: &mut Stored,
-) -> Result<(), Error> {
-    match &found.lesson {
-        Ok(lesson) => store_lesson(writer, known, lesson, origin, now, stored),
-        Err(NoLesson {
-            reason,
-            recovery: Some(recovery),
-        }) => store_episode(writer, known, (recovery, *reason), origin, now, stored),
-        Err(_) => Ok(()),
-    }
 }
 
 /// Writes the learned ids to the execution log. A failed log write does not stop learning.

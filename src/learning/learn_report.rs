@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::learn::redacted;
 use super::session_files::Found;
-use crate::learn::distil::FixText;
-use crate::model::BrokenLine;
+use crate::model::{BrokenLine, Pattern};
 use crate::transcript::Format;
 
 /// Outcome of `learn()`.
@@ -16,12 +15,10 @@ pub struct LearnReport {
     pub transcripts: Vec<TranscriptReport>,
     /// Failures with a recovery.
     pub episodes: Vec<EpisodeReport>,
-    /// Ids of new fixes and procedures.
+    /// Ids of new procedures.
     pub learned: Vec<String>,
-    /// Ids of known fixes that were seen again.
+    /// Ids of known ones that were seen again.
     pub merged: Vec<String>,
-    /// Number of new episodes: recoveries that are no advice, kept for `memory why`.
-    pub kept: usize,
     /// Number of patterns skipped because their record was deleted on purpose.
     pub buried: usize,
     /// Number of files unchanged since they were processed.
@@ -72,17 +69,14 @@ pub struct EpisodeReport {
     pub tool: String,
     /// Error line with names, paths and numbers replaced.
     pub error_key: String,
-    /// Cause in the words of the session.
+    /// Deciding line of the error.
     pub root_cause: String,
-    /// Fix; null if `no_fix` has a reason.
+    /// Failing and working call; null if `no_fix` has a reason.
     pub fix: Option<FixText>,
-    /// Reason why there is no fix: `no_error`, `retry`, `still_fails`, `dangerous`, `one_off`,
-    /// `no_project`.
+    /// Reason why the recovery is no pattern: `no_error`, `retry`, `still_fails`, `dangerous` or
+    /// `one_off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_fix: Option<&'static str>,
-    /// Calls of a recovery that is no fix, for people.
-    #[serde(skip)]
-    pub episode: Option<FixText>,
     /// Steps from the failure to the recovery.
     pub steps_wasted: usize,
 }
@@ -90,12 +84,9 @@ pub struct EpisodeReport {
 impl EpisodeReport {
     /// Reports what was found in a session file.
     pub(super) fn of(path: &str, found: Found) -> Self {
-        let (root_cause, fix, none) = match found.lesson {
-            Ok(lesson) => {
-                let cause = lesson.procedure.identified_root_cause;
-                (cause, Some(lesson.recovery.fix), None)
-            }
-            Err(none) => (String::new(), None, Some(none)),
+        let (fix, no_fix) = match found.pattern {
+            Ok(pattern) => (Some(FixText::of(pattern)), None),
+            Err(none) => (None, Some(none.name())),
         };
         Self {
             transcript: path.to_owned(),
@@ -107,12 +98,30 @@ impl EpisodeReport {
             success_native_id: found.success_native_id,
             tool: found.tool,
             error_key: redacted(&found.episode.error_key),
-            root_cause,
+            root_cause: redacted(&found.episode.error_line),
             fix,
-            no_fix: none.as_ref().map(|none| none.reason.name()),
-            episode: none
-                .and_then(|none| none.recovery)
-                .map(|recovery| recovery.fix),
+            no_fix,
+        }
+    }
+}
+
+/// Calls of a recovery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct FixText {
+    /// Failing call.
+    pub failing_code: String,
+    /// Working call.
+    pub working_code: String,
+    /// Output of the working call, cut.
+    pub success_output: String,
+}
+
+impl FixText {
+    fn of(pattern: Pattern) -> Self {
+        Self {
+            failing_code: pattern.failing_code,
+            working_code: pattern.working_code,
+            success_output: pattern.success_output,
         }
     }
 }

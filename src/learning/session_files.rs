@@ -9,11 +9,9 @@ use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::Clean;
-use crate::learn::asked::asked;
-use crate::learn::distil::{self, Lesson, NoLesson, Recovery};
-use crate::learn::fix::NoHint;
 use crate::learn::recover::{self, Episode};
-use crate::model::{BrokenLine, Event, Remark, Step};
+use crate::lessons::pattern::{self, NoPattern};
+use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
@@ -140,7 +138,7 @@ impl SessionTrace {
     }
 }
 
-/// Failure with its recovery, and the lesson from them.
+/// Failure with its recovery, and the pattern of both.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) episode: Episode,
@@ -150,9 +148,7 @@ pub(crate) struct Found {
     pub(crate) workspace: String,
     /// Hash of the failing call with its time; see [`Origin`](crate::model::Origin).
     pub(crate) call: String,
-    /// Code of the successful call, as a hook reports it.
-    pub(crate) success_code: String,
-    pub(crate) lesson: Result<Lesson, NoLesson>,
+    pub(crate) pattern: Result<Pattern, NoPattern>,
 }
 
 /// Callback for each step in order, with `true` if the step failed.
@@ -232,8 +228,6 @@ pub(crate) fn microseconds(text: &str) -> Option<i64> {
 struct Window {
     steps: Vec<Step>,
     remarks: VecDeque<Remark>,
-    /// Last message of the user that names a goal, among those that are dropped already.
-    task: Option<String>,
     /// Failures before this ordinal are analysed; those in `taken` belong to episodes.
     judged: usize,
     taken: Vec<usize>,
@@ -272,8 +266,6 @@ impl Window {
         if !last {
             self.judged = until;
             self.steps.drain(..half);
-            let task = asked(self.remarks.iter(), until).map(str::to_owned);
-            self.task = task.or(self.task.take());
             self.remarks.retain(|remark| remark.before >= until);
             self.taken.retain(|step| *step >= until);
         }
@@ -297,18 +289,13 @@ impl Window {
             .rsplit(['/', '\\'])
             .next()
             .unwrap_or_default();
-        let asked = asked(self.remarks.iter(), episode.fail_step).or(self.task.as_deref());
         Found {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
             call: failed.map(call_hash).unwrap_or_default(),
-            success_code: step(episode.success_step)
-                .map(Step::call_text)
-                .unwrap_or_default(),
-            lesson: distil::distil(&episode, &self.steps, asked, keep)
-                .and_then(|lesson| placed(lesson, workspace)),
+            pattern: pattern::of_episode(&episode, &self.steps, keep),
             episode,
         }
     }
@@ -324,21 +311,6 @@ fn call_hash(step: &Step) -> String {
     }
     let text = format!("{id}\n{time}\n{}\n{}", step.call_text(), step.output);
     format!("{:016x}", xxh3_64(text.as_bytes()))
-}
-
-/// Refuses knowledge of one project if the session does not name the project: it would be shown nowhere.
-/// A person who approves it says that it holds everywhere.
-fn placed(lesson: Lesson, workspace: &str) -> Result<Lesson, NoLesson> {
-    if !lesson.recovery.is_local || !workspace.is_empty() {
-        return Ok(lesson);
-    }
-    Err(NoLesson {
-        reason: NoHint::NoProject,
-        recovery: Some(Box::new(Recovery {
-            is_local: false,
-            ..lesson.recovery
-        })),
-    })
 }
 
 /// Reader that reports the number of bytes read.

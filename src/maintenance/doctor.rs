@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::merge;
-use crate::model::{Correction, Fix, Kind, Reflexion, SkillPath};
+use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
 use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
@@ -15,7 +15,7 @@ use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, 
 use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
 use crate::hints::checks;
-use crate::hints::fixes::doubts;
+use crate::lessons::evidence::doubts;
 use crate::merge::Conflict as MergeConflict;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -47,7 +47,7 @@ pub struct DoctorReport {
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
-    /// Approved fixes with evidence against them, and checks that are overridden often, one sentence
+    /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
     /// Rules whose condition nobody said. They work; a person decides if the condition goes.
@@ -98,6 +98,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
+        workspace.writer()?.separate_ids()?;
         finished.extend(finish_all_guardrails(workspace)?);
     }
     let mut problems = Vec::new();
@@ -114,9 +115,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let mut irregular = irregular(workspace);
     irregular.extend(access);
     finished.extend(given.iter().map(|path| path.display().to_string()));
-    let fixes = workspace.store.list::<Fix>(&Selection::default())?.records;
+    let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
-    let mut doubtful = doubts(&fixes);
+    let mut doubtful = doubts(&procedures.records);
     doubtful.extend(checks::doubts(&rules.records));
     doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
     // A value that only Python can read is kept and does no harm.

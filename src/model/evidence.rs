@@ -1,4 +1,4 @@
-//! Evidence from use for a rule, a fix or a procedure.
+//! Evidence from use for a rule or a lesson.
 //!
 //! The posterior is a Beta distribution with prior (2, 2): an untried record has one half, and a
 //! few outcomes move it. It equals the reference implementation's

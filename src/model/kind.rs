@@ -22,10 +22,8 @@ pub enum Kind {
     Correction,
     /// A rule learned from a correction.
     Reflexion,
-    /// A procedure learned from a recovered failure.
+    /// A lesson: a procedure learned from a recovery or a detour.
     Procedure,
-    /// An error → fix pattern.
-    Fix,
     /// A typed note.
     Memory,
     /// One session of an agent.
@@ -34,12 +32,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of listings.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 6] = [
         Self::Execution,
         Self::Correction,
         Self::Reflexion,
         Self::Procedure,
-        Self::Fix,
         Self::Memory,
         Self::Session,
     ];
@@ -51,7 +48,6 @@ impl Kind {
             Self::Correction => "corrections.json",
             Self::Reflexion => "reflexion_entries.json",
             Self::Procedure => "procedural_memory.json",
-            Self::Fix => "fixes.json",
             Self::Memory => "memories.json",
             Self::Session => "sessions.json",
         }
@@ -72,7 +68,6 @@ impl Kind {
             Self::Correction => "correction_id",
             Self::Reflexion => "reflexion_id",
             Self::Procedure => "procedure_id",
-            Self::Fix => "fix_id",
             Self::Memory => "id",
             Self::Session => "session_id",
         }
@@ -85,7 +80,6 @@ impl Kind {
             Self::Correction => "CORR",
             Self::Reflexion => "REFL",
             Self::Procedure => "PROC",
-            Self::Fix => "FIX",
             Self::Memory => "MEM",
             Self::Session => "SESS",
         }
@@ -98,7 +92,6 @@ impl Kind {
             Self::Correction => "correction",
             Self::Reflexion => "reflexion",
             Self::Procedure => "procedure",
-            Self::Fix => "fix",
             Self::Memory => "memory",
             Self::Session => "session",
         }
@@ -111,7 +104,6 @@ impl Kind {
             Self::Correction => "corrections",
             Self::Reflexion => "reflexions",
             Self::Procedure => "procedures",
-            Self::Fix => "fixes",
             Self::Memory => "memories",
             Self::Session => "sessions",
         }

@@ -5,8 +5,8 @@
 
 use serde::Deserialize;
 
-use super::fix::Procedure;
 use super::lenient;
+use super::procedure::Procedure;
 
 /// Fields of the procedural-memory document; empty if missing.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]

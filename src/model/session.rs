@@ -170,7 +170,7 @@ mod tests {
         };
         check(
             r#"{"completed_steps": ["brand", "trends"], "current_step": "scripts",
-                "session_data": {"learned": ["FIX-001"], "campaign": "spring", "tags": ["a", 7, {"deep": "b"}]}}"#,
+                "session_data": {"learned": ["PROC-001"], "campaign": "spring", "tags": ["a", 7, {"deep": "b"}]}}"#,
             &["brand", "trends", "scripts", "spring", "a", "b"],
         );
         check(r#"{"session_data": "plain"}"#, &["plain"]);

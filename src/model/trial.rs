@@ -13,7 +13,7 @@ pub struct Trial {
     pub session: String,
     /// Key of the error.
     pub error_key: String,
-    /// Ids of the fixes that were shown or withheld.
+    /// Ids of the lessons that were shown or withheld.
     pub hints: Vec<String>,
     /// `true` if the hints were withheld (control group).
     pub withheld: bool,

@@ -73,11 +73,17 @@ mod tests {
             assert!(made.len() <= 255, "{made}");
             assert_eq!(is_temporary(made), Some(known));
         };
-        check("fixes.json", "fixes.json");
+        check("procedural_memory.json", "procedural_memory.json");
         check("", "");
         check(&"x".repeat(255), &"x".repeat(128));
         check(&"é".repeat(100), &"é".repeat(64));
-        for other in [".fixes.json.tmp", "fixes.json", ".tmp", "", ".a.0g.tmp"] {
+        for other in [
+            ".procedural_memory.json.tmp",
+            "procedural_memory.json",
+            ".tmp",
+            "",
+            ".a.0g.tmp",
+        ] {
             assert_eq!(is_temporary(other), None, "{other}");
         }
         assert_ne!(name(OsStr::new("a")), name(OsStr::new("a")));

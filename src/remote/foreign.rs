@@ -75,7 +75,7 @@ const SEEDS: [(&str, &[(&str, &str)]); 4] = [
 ];
 
 /// Tables that no seed creates. An existing table of this name belongs to another program.
-const OURS: [&str; 4] = ["executions", "corrections", "reflexions", "fixes"];
+const OURS: [&str; 3] = ["executions", "corrections", "reflexions"];
 
 /// Policies of the seeds, which the migration replaces. Any other policy could grant access that
 /// ours deny.

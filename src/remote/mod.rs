@@ -63,8 +63,8 @@ pub use sync::{
 pub use users::{UserReport, add_user};
 
 /// Tables that hold records, each with rows of all users.
-const TABLES: [&str; 8] = [
-    "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
+const TABLES: [&str; 7] = [
+    "executions", "corrections", "reflexions", "context_eng_memories", "agent_memory",
     "agent_sessions", "agent_execution_logs",
 ];
 

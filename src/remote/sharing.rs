@@ -6,7 +6,7 @@ use crate::store::{AuditAction, Scoped};
 
 use crate::embedder::Embedder;
 use crate::embedder::config::Patience;
-use crate::hints::remote as remote_hints;
+use crate::lessons::table;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
@@ -67,6 +67,8 @@ pub fn note_sync(store: &Scoped, out: &[String], came: &[String]) -> Result<Opti
             return Ok(Some(format!("this sync is not in the audit: {why}")));
         }
     }
-    remote_hints::prepare(store)?;
+    for pulled in store.others() {
+        table::prepare(&pulled.store)?;
+    }
     Ok(None)
 }

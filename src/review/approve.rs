@@ -10,14 +10,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::learn::fix::NoHint;
-use crate::learn::fix::hazard::new_hazards;
 use crate::model::{
-    CANDIDATE, Correction, EPISODE, Fix, Kind, Memory, Procedure, Record as _, Reflexion, Trust,
+    CANDIDATE, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _, Reflexion,
+    Trust,
 };
 use crate::store::{Entry, Writer};
 
-use crate::hints::fixes::{QUARANTINED, prepare};
+use crate::lessons::table::prepare;
 use crate::rules::passed_on::{ActivationEffects, follow_up, lift};
 use crate::workspace::Error;
 use crate::workspace::document::level;
@@ -78,7 +77,6 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
     for entry in &entries {
         let counted = level(writer.store(), entry) != Trust::Observed;
         let record = match entry.kind {
-            Kind::Fix => approve_fix(&mut writer, entry)?,
             Kind::Procedure => approve_procedure(&mut writer, entry)?,
             Kind::Memory => approve_memory(&mut writer, entry)?,
             Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
@@ -96,8 +94,7 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
             _ => record,
         });
     }
-    let is_hinted = |kind: Kind| matches!(kind, Kind::Fix | Kind::Procedure);
-    if approved.iter().any(|record| is_hinted(record.kind)) {
+    if approved.iter().any(|record| record.kind == Kind::Procedure) {
         prepare(writer.store())?;
     }
     let trouble: Vec<String> = repair_warnings(writer.take_repairs()).collect();
@@ -116,82 +113,53 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
     Ok(approved)
 }
 
-fn approve_fix(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
-    let fix: Fix = writer.store().get(&entry.id)?;
-    let says = vec![
-        ("error", fix.error_key.clone()),
-        ("wrong", fix.failing_code.clone()),
-        ("correct", fix.working_code.clone()),
-        ("printed", fix.success_output.clone()),
-    ];
-    let was_quarantined = fix.status == QUARANTINED;
-    let was_episode = fix.is_episode();
+fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
+    let procedure: Procedure = writer.store().get(&entry.id)?;
+    let says = match &procedure.pattern {
+        Some(pattern) => vec![
+            ("lesson", procedure.lesson.clone()),
+            ("error", pattern.error_key.clone()),
+            ("wrong", pattern.failing_code.clone()),
+            ("correct", pattern.working_code.clone()),
+            ("printed", pattern.success_output.clone()),
+        ],
+        None => vec![("procedure", procedure.content())],
+    };
+    let was_quarantined = procedure.state == QUARANTINED;
+    let was_episode = procedure.is_episode();
     let mut warnings = suspicions(&entry.id, &says);
-    if was_episode && fix.no_hint == NoHint::Dangerous.name() {
-        warnings.push(dangers(&fix));
-    }
     if was_quarantined && warnings.is_empty() {
         warnings.push(format!(
             "`{}` was quarantined when it was learned; nothing in it is suspicious today",
             entry.id
         ));
     }
-    if !fix.is_active() {
+    if procedure.state == "retired" {
         warnings.push(format!(
-            "`{}` is retired, since it stopped working: it is found, and not hinted",
+            "`{}` is retired, since it stopped working: it is found, and not told",
             entry.id
         ));
     }
-    let before = match fix.trust() {
+    let was_approved = procedure.trust() == Trust::Approved;
+    let before = match was_approved {
         _ if was_quarantined => QUARANTINED,
         _ if was_episode => EPISODE,
-        Trust::Approved => "approved",
-        _ => "observed",
+        true => "approved",
+        false => "observed",
     };
     let mut changes = Vec::new();
-    if fix.trust() != Trust::Approved {
+    if !was_approved {
         changes.push(("trust", json!("approved")));
     }
     if was_quarantined || was_episode {
-        changes.push(("status", json!("active")));
+        changes.push(("state", json!("active")));
     }
     if !changes.is_empty() {
-        writer.update(Kind::Fix, &entry.id, &changes)?;
+        writer.update(Kind::Procedure, &entry.id, &changes)?;
     }
     Ok(Approved {
         says,
         warnings,
-        ..looked_at(entry, before)
-    })
-}
-
-/// Warns that an episode was no hint because it is dangerous, and says why.
-fn dangers(fix: &Fix) -> String {
-    let hazards: Vec<&str> = new_hazards(&fix.failing_code, &fix.working_code)
-        .into_iter()
-        .collect();
-    format!(
-        "`{}` is dangerous ({}), and agents are told it from now on: memctl memory undo",
-        fix.fix_id,
-        if hazards.is_empty() {
-            "by its file".to_owned()
-        } else {
-            hazards.join(", ")
-        }
-    )
-}
-
-fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
-    let procedure: Procedure = writer.store().get(&entry.id)?;
-    let says = vec![("procedure", procedure.content())];
-    let was_approved = procedure.trust() == Trust::Approved;
-    if !was_approved {
-        writer.update(Kind::Procedure, &entry.id, &[("trust", json!("approved"))])?;
-    }
-    let before = if was_approved { "approved" } else { "observed" };
-    Ok(Approved {
-        warnings: suspicions(&entry.id, &says),
-        says,
         ..looked_at(entry, before)
     })
 }

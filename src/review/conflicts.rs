@@ -140,7 +140,13 @@ pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<
         let mut relations = rule.relations.iter().rev();
         relations.find(|related| related.id == other.reflexion_id)
     };
-    on(b, a).or_else(|| on(a, b))
+    let (newer, older) = (on(b, a), on(a, b));
+    // A person decides, whichever rule they named first.
+    let of_person = [newer, older]
+        .into_iter()
+        .flatten()
+        .find(|r| r.by == "user");
+    of_person.or(newer).or(older)
 }
 
 /// Pairs of rules that a person or a model found to be the same or contradictory, the older one

@@ -1,4 +1,4 @@
-//! Promotes a rule or a fix to the user store: from then on it counts in every project of the user.
+//! Promotes a rule or a lesson to the user store: from then on it counts in every project of the user.
 //!
 //! The copy is of no project: it has none of the places where the original was observed, and names
 //! the original instead. The original stays in use, since others may share the memory that it is in,
@@ -10,9 +10,9 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::hints::fixes::{is_shown, prepare};
 use crate::learn::plain_words::plain_words;
-use crate::model::{Fix, Kind, Record, Reflexion, Trust, USER_STORE, with_origin};
+use crate::lessons::table::prepare;
+use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;
 use crate::workspace::locate::locate;
 use crate::workspace::{Error, Workspace, repair_warnings};
@@ -39,7 +39,7 @@ pub struct Promoted {
     pub warnings: Vec<String>,
 }
 
-/// Copies a rule or a fix, named by id or id prefix, to the user store.
+/// Copies a rule or a lesson, named by id or id prefix, to the user store.
 pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Promoted, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
     match kind {
@@ -58,22 +58,22 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
                 other.is_in_use() && other.skill == skill && plain_words(&other.rule) == text
             })
         }
-        Kind::Fix => {
-            let fix: Fix = workspace.store.get(&id)?;
-            let level = workspace.store.trust_snapshot().level(&fix);
-            if !is_shown(&fix) {
-                return Err(refused(kind, id, "it is no hint"));
+        Kind::Procedure => {
+            let procedure: Procedure = workspace.store.get(&id)?;
+            let level = workspace.store.trust_snapshot().level(&procedure);
+            if !procedure.is_active() || procedure.is_episode() {
+                return Err(refused(kind, id, "nobody has worded or approved it"));
             }
-            let (key, working) = (fix.error_key.clone(), fix.working_code.clone());
-            let copy = |fix: &Fix| fix_copy(fix, level);
-            copied(workspace, user, &fix, copy, &|other: &Fix| {
-                is_shown(other) && other.error_key == key && other.working_code == working
+            let content = procedure.content();
+            let copy = |procedure: &Procedure| lesson_copy(procedure, level);
+            copied(workspace, user, &procedure, copy, &|other: &Procedure| {
+                other.is_active() && other.content() == content
             })
         }
         _ => Err(refused(
             kind,
             id,
-            "only rules and fixes are of use in every project",
+            "only rules and lessons are of use in every project",
         )),
     }
 }
@@ -106,7 +106,7 @@ fn copied<R: Record>(
         writer.update(R::KIND, &added, &[(FROM, from)])?;
         added
     };
-    if R::KIND == Kind::Fix {
+    if R::KIND == Kind::Procedure {
         prepare(writer.store())?;
     }
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
@@ -114,7 +114,7 @@ fn copied<R: Record>(
     let user_id = with_origin(&own, USER_STORE);
     let mut writer = workspace.writer()?;
     writer.update(R::KIND, &id, &[(TO, &user_id)])?;
-    if R::KIND == Kind::Fix {
+    if R::KIND == Kind::Procedure {
         prepare(writer.store())?;
     }
     warnings.extend(repair_warnings(writer.take_repairs()));
@@ -145,18 +145,17 @@ fn rule_copy(rule: &Reflexion) -> Reflexion {
     }
 }
 
-/// Fix of every project, with the trust that this user gives it here.
-fn fix_copy(fix: &Fix, level: Trust) -> Fix {
-    Fix {
-        fix_id: String::new(),
-        origins: Vec::new(),
-        scope: String::new(),
+/// Lesson of every project, with the trust that this user gives it here.
+fn lesson_copy(procedure: &Procedure, level: Trust) -> Procedure {
+    Procedure {
         procedure_id: String::new(),
+        origins: Vec::new(),
+        files: Vec::new(),
         trust: match level {
             Trust::Observed => String::new(),
             level => level.name().to_owned(),
         },
-        ..fix.clone()
+        ..procedure.clone()
     }
 }
 

@@ -1,14 +1,14 @@
 //! Rejects a record that was learned or proposed: a person found that it is of no use.
 //!
-//! The record stays in its file with the reason, so that nothing proposes it again. A rejected fix is
-//! retired. `memory forget` deletes a record instead.
+//! The record stays in its file with the reason, so that nothing proposes it again. A rejected
+//! procedure is retired. `memory forget` deletes a record instead.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::guard;
-use crate::hints::fixes::prepare;
-use crate::model::{Fix, Judgement, Kind, Record as _, Reflexion, Trust, Verdict};
+use crate::lessons::table::prepare;
+use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
 use crate::workspace::document::level;
 use crate::workspace::locate::locate;
@@ -33,7 +33,7 @@ pub struct Rejected {
     pub warnings: Vec<String>,
 }
 
-/// Rejects a candidate rule or an observed fix, given by id or id prefix.
+/// Rejects a candidate rule or an observed procedure, given by id or id prefix.
 ///
 /// # Errors
 ///
@@ -60,9 +60,9 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
     };
     let mut changes: Vec<(&str, Value)> = vec![("judgement", json!(judgement))];
     let summary = match kind {
-        Kind::Fix if is_observed => {
-            changes.push(("status", json!("retired")));
-            writer.store().get::<Fix>(&id)?.summary()
+        Kind::Procedure if is_observed => {
+            changes.push(("state", json!("retired")));
+            writer.store().get::<Procedure>(&id)?.summary()
         }
         Kind::Reflexion => {
             let rule: Reflexion = writer.store().get(&id)?;
@@ -75,7 +75,7 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         _ => return Err(Error::NotRejectable { id, kind }),
     };
     writer.update(kind, &id, &changes)?;
-    if kind == Kind::Fix {
+    if kind == Kind::Procedure {
         prepare(writer.store())?;
     }
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();

@@ -8,10 +8,10 @@ use crate::store::{Entry, Scoped, Selection};
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
-use crate::workspace::document::{document, is_episode};
+use crate::workspace::document::document;
 
 /// Kinds whose text reaches an agent as more than data, in the order in which they are shown.
-const ACTING: [Kind; 4] = [Kind::Reflexion, Kind::Fix, Kind::Procedure, Kind::Memory];
+const ACTING: [Kind; 3] = [Kind::Reflexion, Kind::Procedure, Kind::Memory];
 
 /// Scope of a decision about trust.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -28,9 +28,7 @@ pub enum TrustMode {
 pub struct Untrusted {
     /// Rules, which would be in prompts and at the start of sessions.
     pub rules: Vec<UntrustedRecord>,
-    /// Fixes, which would be hints outside of the fence.
-    pub fixes: Vec<UntrustedRecord>,
-    /// Procedures that do not count yet.
+    /// Procedures, which would be told outside of the fence.
     pub procedures: Vec<UntrustedRecord>,
     /// Memories that do not count yet.
     pub memories: Vec<UntrustedRecord>,
@@ -53,10 +51,9 @@ pub struct UntrustedRecord {
 
 impl Untrusted {
     /// Returns the records with the name of each kind.
-    pub fn by_kind(&self) -> [(&'static str, &[UntrustedRecord]); 4] {
+    pub fn by_kind(&self) -> [(&'static str, &[UntrustedRecord]); 3] {
         [
             ("rules", &self.rules),
-            ("fixes", &self.fixes),
             ("procedures", &self.procedures),
             ("memories", &self.memories),
         ]
@@ -64,7 +61,6 @@ impl Untrusted {
 
     fn of_kind(&mut self, kind: Kind) -> &mut Vec<UntrustedRecord> {
         match kind {
-            Kind::Fix => &mut self.fixes,
             Kind::Procedure => &mut self.procedures,
             Kind::Memory => &mut self.memories,
             _ => &mut self.rules,
@@ -130,10 +126,6 @@ fn untrusted_entries(store: &Scoped, kind: Kind) -> Result<Vec<Entry>, Error> {
     let mut found = Vec::new();
     store.each_entry(kind, &Selection::default(), &mut |entry| {
         let own = document(&entry).map_or(Trust::Observed, |document| document.trust);
-        // An episode that its file calls approved is still none that acts.
-        if is_episode(&entry) {
-            return;
-        }
         if own != Trust::Observed && trust_snapshot.of_entry(&entry, own) == Trust::Observed {
             found.push(entry);
         }

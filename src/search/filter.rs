@@ -182,7 +182,7 @@ mod tests {
         check(Filter { now: 200, ..all() }, false);
         let kind = |kind| Filter { kind, ..all() };
         check(kind(Some(Kind::Memory)), true);
-        check(kind(Some(Kind::Fix)), false);
+        check(kind(Some(Kind::Procedure)), false);
         let skill = |skill: &str| Filter {
             skill: skill.parse().ok(),
             ..all()
@@ -280,7 +280,7 @@ mod tests {
         check("hr", Kind::Memory, "alice", "hr", true);
         check("hr", Kind::Memory, "alice", "finance", false);
         check("hr", Kind::Memory, "bob", "", false);
-        check("hr", Kind::Fix, "alice", "", false);
+        check("hr", Kind::Procedure, "alice", "", false);
         check("", Kind::Memory, "alice", "", false);
         check("*", Kind::Memory, "alice", "", true);
     }

@@ -369,7 +369,6 @@ mod tests {
         let file = tmp.path().join("skills/hr/GUARDRAILS.md");
         let guardrail = Guardrail {
             title: "",
-            mistake: "",
             rule: "r",
             correction_id: "CORR-001",
         };

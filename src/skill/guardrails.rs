@@ -7,8 +7,7 @@
 //! [`join`] merges the sections of two branches. [`rewrite()`] removes or rewords the section of a
 //! correction.
 //!
-//! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the existing files. A
-//! missing file is never created, since its existence is how a user opts in.
+//! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the files.
 
 mod rewrite;
 
@@ -22,8 +21,6 @@ const MARKER: &str = "## When to Add New Guardrails";
 pub struct Guardrail<'a> {
     /// Short heading; empty for a default.
     pub title: &'a str,
-    /// Description of the mistake; empty for a default.
-    pub mistake: &'a str,
     /// Correct behaviour; empty for a default.
     pub rule: &'a str,
     /// Correction id, such as `CORR-003`. A file holds at most one guardrail per correction.
@@ -48,17 +45,9 @@ impl Guardrail<'_> {
     /// Section from the heading to the source line.
     fn section(&self, number: u64) -> String {
         let id = one_line(self.correction_id, "unknown");
-        let title = one_line(self.title, "Auto-generated from correction");
-        let mistake = one_line(self.mistake, "Agent produced incorrect output.");
+        let title = one_line(self.title, "learned from a correction");
         let rule = one_line(self.rule, "See the correction.");
-        format!(
-            "## GRD-{number:03}: {title}\n\n\
-             **Mistake**: {mistake}\n\
-             **Impact**: User had to manually correct.\n\
-             **Rule**: {rule}\n\
-             **Detection**: Auto-generated — review and refine this guardrail.\n\
-             {SOURCE}{id}\n"
-        )
+        format!("## GRD-{number:03}: {title}\n\n**Rule**: {rule}\n{SOURCE}{id}\n")
     }
 }
 

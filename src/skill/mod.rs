@@ -231,7 +231,6 @@ mod tests {
         let text = skills.read(&files[0]).unwrap().unwrap();
         let guardrail = Guardrail {
             title: "t",
-            mistake: "m",
             rule: "r",
             correction_id: "CORR-999",
         };

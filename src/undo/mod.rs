@@ -19,8 +19,8 @@ use serde::Serialize;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::store::{ChangeLine, Scoped};
 
-use crate::hints::fixes::prepare;
 use crate::indexing::Index;
+use crate::lessons::table::prepare;
 use crate::workspace::{Error, Workspace, repair_warnings};
 
 use obstacles::obstacles;
@@ -128,7 +128,7 @@ pub fn revert(
             .extend(perform(workspace, &mut writer, run, dry_run)?);
     }
     let touches = |kind| planned.iter().any(|undo| kind_of(undo) == Some(kind));
-    if !dry_run && touches(Kind::Fix) {
+    if !dry_run && touches(Kind::Procedure) {
         prepare(writer.store())?;
     }
     done.warnings.extend(repair_warnings(writer.take_repairs()));

@@ -104,10 +104,10 @@ fn remove_run(
         };
         let (summary, content) = document.unzip();
         steps.push(undone("removed", id, summary.unwrap_or_default()));
-        // Fixes and procedures would be learned again, so their tombstone holds the content. A
+        // Procedures would be learned again, so their tombstone holds the content. A
         // person may add any other reverted record again.
         let content = match kind {
-            Kind::Fix | Kind::Procedure => content,
+            Kind::Procedure => content,
             _ => None,
         };
         contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));

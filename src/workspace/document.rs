@@ -1,10 +1,9 @@
 //! Documents: records of any kind in one form.
 
 use crate::model::{
-    Correction, Document, EPISODE, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion,
-    Session, Trust,
+    Correction, Document, Execution, Kind, Memory, Procedure, Record, Reflexion, Session, Trust,
 };
-use crate::store::{Entry, Error, Scoped, Selection};
+use crate::store::{Entry, Scoped};
 
 /// An entry as a document; `None` where it is no readable record.
 pub(crate) fn document(entry: &Entry) -> Option<Document> {
@@ -16,27 +15,9 @@ pub(crate) fn document(entry: &Entry) -> Option<Document> {
         Kind::Correction => of::<Correction>(entry),
         Kind::Reflexion => of::<Reflexion>(entry),
         Kind::Procedure => of::<Procedure>(entry),
-        Kind::Fix => of::<Fix>(entry),
         Kind::Memory => of::<Memory>(entry),
         Kind::Session => of::<Session>(entry),
     }
-}
-
-/// Returns `true` if an entry is a recovery that is no fix. Most entries do not contain the word and
-/// need no parsing.
-pub(crate) fn is_episode(entry: &Entry) -> bool {
-    entry.kind == Kind::Fix
-        && memchr::memmem::find(&entry.text, EPISODE.as_bytes()).is_some()
-        && entry.parse::<Fix>().is_ok_and(|fix| fix.is_episode())
-}
-
-/// Number of visible episodes. Reads every fix.
-pub(crate) fn count_episodes(store: &Scoped) -> Result<u64, Error> {
-    let mut count = 0;
-    store.each_entry(Kind::Fix, &Selection::default(), &mut |entry| {
-        count += u64::from(is_episode(&entry));
-    })?;
-    Ok(count)
 }
 
 /// The level of trust of an entry: `observed` where this user does not stand behind it.

@@ -142,6 +142,14 @@ pub enum Error {
     /// Session operation failed.
     #[error(transparent)]
     Session(#[from] crate::workspace::SessionError),
+    /// Skill has no such test case.
+    #[error("`{skill}` has no test case `{case}`")]
+    NoCase {
+        /// Skill that the caller named.
+        skill: SkillPath,
+        /// Name of the case.
+        case: String,
+    },
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,
@@ -199,9 +207,7 @@ pub enum Error {
         day: String,
     },
     /// Records of this kind cannot be approved.
-    #[error(
-        "{kind} `{id}` cannot be approved: only fixes, procedures and imported notes are observed"
-    )]
+    #[error("{kind} `{id}` cannot be approved: only procedures and imported notes are observed")]
     NotApprovable {
         /// Id of the record.
         id: String,
@@ -210,7 +216,7 @@ pub enum Error {
     },
     /// Records of this kind, or with this trust, cannot be rejected.
     #[error(
-        "{kind} `{id}` cannot be rejected: only candidate rules and observed fixes are proposals"
+        "{kind} `{id}` cannot be rejected: only candidate rules and observed procedures are proposals"
     )]
     NotRejectable {
         /// Id of the record.

@@ -29,8 +29,8 @@ pub(crate) const AGAIN: &str =
     "it is tried again by the next correction, or by `memctl doctor --repair`";
 
 impl Workspace {
-    /// Adds a rule to the existing guardrail files of its skill. Returns the files that hold it
-    /// now.
+    /// Adds a rule to the guardrail files of its skill; the skill's own is created if there is none.
+    /// Returns the files that hold it now.
     pub(crate) fn add_guardrails(
         &self,
         skill: &SkillPath,
@@ -41,7 +41,10 @@ impl Workspace {
             let Ok(skills) = self.skills() else {
                 return Ok(Vec::new());
             };
-            let files = skills.guardrail_files(skill)?;
+            let mut files = skills.guardrail_files(skill)?;
+            if files.is_empty() && skills.load(skill).is_ok() {
+                files.push(skills.place(skill, Path::new("GUARDRAILS.md"))?);
+            }
             let names = files.iter().filter_map(|file| name(&skills, file));
             let names: Vec<String> = names.collect();
             write(&mut self.writer()?, &skills, rule, &names, warnings)
@@ -156,7 +159,6 @@ fn write(
 pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
     Guardrail {
         title: "",
-        mistake: &rule.mistake,
         rule: &rule.rule,
         correction_id: &rule.correction_id,
     }

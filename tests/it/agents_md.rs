@@ -325,7 +325,7 @@ fn a_missing_file_must_be_named() {
     let workspace = with_rules(&[rule(1, "Use pnpm.")]);
     export(&workspace, &[]).fails(2, "neither `AGENTS.md` nor `CLAUDE.md`");
     export(&workspace, &["--output", "-"]).fails(2, "cannot go to standard output");
-    export(&workspace, &["--kind", "fix"]).fails(2, "neither `--kind` nor `--skill`");
+    export(&workspace, &["--kind", "procedure"]).fails(2, "neither `--kind` nor `--skill`");
     let shown = export(&workspace, &["--output", "AGENTS.md", "--dry-run"]);
     assert!(
         shown.succeeds().stdout.contains("would create AGENTS.md"),

@@ -409,7 +409,7 @@ fn taught() -> Workspace {
 }
 
 fn fix(workspace: &Workspace) -> Value {
-    workspace.stored("fixes.json")["entries"][0].clone()
+    workspace.stored("procedural_memory.json")["entries"][0].clone()
 }
 
 #[test]

@@ -96,7 +96,7 @@ pub(crate) fn was_told(model: &FakeModel, mark: &str) {
 }
 
 pub(crate) fn was_credited(workspace: &Workspace) {
-    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let fix = &workspace.stored("procedural_memory.json")["entries"][0];
     assert_eq!(
         (&fix["shown"], &fix["helped"]),
         (&json!(1), &json!(1)),
@@ -467,7 +467,7 @@ fn claude_code_learns_in_the_same_session() {
     };
     let workspace = untaught();
     workspace.json(&["hooks", "install", "claude-code"]);
-    let fixes = workspace.memory("fixes.local.json");
+    let fixes = workspace.memory("procedural_memory.local.json");
     let known = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&known);
     let model = FakeModel::answering(move |request| {
@@ -495,7 +495,7 @@ fn codex_learns_in_the_same_session() {
     };
     let workspace = untaught();
     workspace.json(&["hooks", "install", "codex"]);
-    let fixes = workspace.memory("fixes.local.json");
+    let fixes = workspace.memory("procedural_memory.local.json");
     let known = Arc::new(AtomicBool::new(false));
     let noted = Arc::clone(&known);
     let model = FakeModel::answering(move |request| {

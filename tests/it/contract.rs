@@ -89,7 +89,7 @@ fn every_command_answers_with_the_documented_fields() {
     let status = ok(
         &["memory", "status"],
         &[
-            "store", "executions", "corrections", "reflexions", "procedures", "fixes", "memories",
+            "store", "executions", "corrections", "reflexions", "procedures", "memories",
             "sessions", "tests", "bytes", "problems",
         ],
     );

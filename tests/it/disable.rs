@@ -142,7 +142,7 @@ fn every_command_does_without_memory_or_says_that_it_is_off() {
         &["memory", "prompt", SKILL],
         &["memory", "forget", "REFL-001"],
         &["memory", "edit", "REFL-001", "--set", "confidence=1"],
-        &["memory", "approve", "FIX-001"],
+        &["memory", "approve", "PROC-001"],
         &["memory", "conflicts"],
         &correction("Always x."),
         &["accept", "latest"],

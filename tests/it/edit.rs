@@ -266,23 +266,21 @@ fn notes_fixes_and_procedures_are_edited_in_their_own_fields() {
         Value::Null
     );
 
-    // A fix that had retired works again with other words, and is hinted with them.
-    let path = ".agentura/fixes.local.json";
-    let fixes = workspace.read(path).replace(
-        "\"status\": \"active\"",
-        "\"status\": \"retired\", \"shown\": 4, \"helped\": 0, \"harmed\": 4",
+    // A lesson that had retired is told again in other words.
+    let path = ".agentura/procedural_memory.local.json";
+    let procedures = workspace.read(path).replace(
+        "\"state\": \"episode\"",
+        "\"state\": \"retired\", \"shown\": 4, \"helped\": 0, \"harmed\": 4",
     );
-    workspace.write(path, fixes);
-    let report = edit("FIX-001", &["working_code=jq '.[0] | .total' report.json"]);
-    assert_eq!(report["reset"], json!(["shown", "harmed", "status"]));
-    let error = "jq: error (at report.json:1): Cannot index array with string \"total\"";
-    let hints = workspace.json(&[
-        "hint", "--error", error, "--command", "jq .total report.json",
-    ]);
+    workspace.write(path, procedures);
+    let report = edit("PROC-001", &["lesson=Give `jq --seq` the report."]);
+    assert_eq!(report["changed"], json!(["lesson"]));
     assert_eq!(
-        hints["hints"][0]["working_code"],
-        "jq '.[0] | .total' report.json"
+        report["reset"],
+        json!(["distilled_by", "worded_by", "shown", "harmed", "state"])
     );
+    let stored = entry(&workspace, "procedural_memory.json");
+    assert_eq!(stored["lesson"], "Give `jq --seq` the report.");
 
     let before = entry(&workspace, "procedural_memory.json");
     edit("PROC-001", &["identified_root_cause=The report is a list."]);

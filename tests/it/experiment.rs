@@ -17,10 +17,10 @@ fn withholding() -> Workspace {
         ".agentura/workspace.json",
         r#"{"origin": "o", "tombstone_key": "a fixed key"}"#,
     );
-    let fix = json!({"fix_id": "FIX-001", "created_at": "", "error_key": ERROR, "failing_code": "pip install x",
+    let fix = pattern!({"procedure_id": "PROC-001", "created_at": "", "error_key": ERROR, "failing_code": "pip install x",
         "working_code": "pip install --user x", "success_output": "ok"});
     workspace.write(
-        ".agentura/fixes.json",
+        ".agentura/procedural_memory.json",
         json!({ "entries": [fix] }).to_string(),
     );
     workspace.set("MEMCTL_EXPERIMENT_WITHHOLD", "0.5");
@@ -51,7 +51,7 @@ fn a_session_sees_one_treatment_and_both_are_followed_alike() {
             let withheld = first["hints"].as_array().unwrap().is_empty();
             assert_eq!(first["withheld"].is_array(), withheld, "{first}");
             if withheld {
-                assert_eq!(first["withheld"], json!(["FIX-001"]));
+                assert_eq!(first["withheld"], json!(["PROC-001"]));
                 // The same in the whole session.
                 assert!(
                     hint(&workspace, &session)["hints"]
@@ -83,7 +83,7 @@ fn a_session_sees_one_treatment_and_both_are_followed_alike() {
         assert_eq!(trial["error_key"], ERROR);
         assert_eq!(
             (&trial["hints"], &trial["share"]),
-            (&json!(["FIX-001"]), &json!(0.5))
+            (&json!(["PROC-001"]), &json!(0.5))
         );
         assert_eq!(trial["overcome"], true);
         assert_eq!(trial["repeats"], u64::from(withheld));
@@ -91,7 +91,7 @@ fn a_session_sees_one_treatment_and_both_are_followed_alike() {
     }
     // Only shown hints count for or against a fix.
     let shown = treatments.iter().filter(|withheld| !**withheld).count();
-    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let fix = &workspace.stored("procedural_memory.json")["entries"][0];
     assert_eq!(
         (&fix["shown"], &fix["helped"]),
         (&json!(shown), &json!(shown))
@@ -103,14 +103,14 @@ fn without_a_session_or_an_experiment_nothing_is_withheld() {
     let mut workspace = withholding();
     for _ in 0..3 {
         let report = workspace.json(&["hint", "--error", ERROR]);
-        assert_eq!(report["hints"][0]["id"], "FIX-001");
+        assert_eq!(report["hints"][0]["id"], "PROC-001");
         assert!(report["withheld"].is_null());
     }
     workspace.set("MEMCTL_EXPERIMENT_WITHHOLD", "0");
     for n in 0..12 {
         assert_eq!(
             hint(&workspace, &format!("s{n}"))["hints"][0]["id"],
-            "FIX-001"
+            "PROC-001"
         );
     }
 }

@@ -318,7 +318,7 @@ fn ids_that_clash_get_new_ones_and_every_reference_follows() {
 fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
     let workspace = remembering();
     workspace.json(&["memory", "export", "--output", "memory.jsonl"]);
-    workspace.run(&["memory", "forget", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "forget", "PROC-001"]).succeeds();
     let edit = [
         "memory",
         "edit",
@@ -330,7 +330,7 @@ fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
     let report = import(&workspace, &["memory.jsonl"]);
     let skipped = report["skipped"].to_string();
     assert!(
-        skipped.contains("fix FIX-001") && skipped.contains("forgotten here on purpose"),
+        skipped.contains("fix PROC-001") && skipped.contains("forgotten here on purpose"),
         "{report}"
     );
     assert!(
@@ -340,7 +340,7 @@ fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
     assert_eq!(report["imported"], 0);
     let report = import(&workspace, &["memory.jsonl", "--restore"]);
     assert_eq!(report["by_kind"], json!({"fixes": 1}));
-    workspace.run(&["memory", "show", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "show", "PROC-001"]).succeeds();
 }
 
 #[test]

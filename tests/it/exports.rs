@@ -16,9 +16,6 @@ use crate::workspace::{Ran, Workspace};
 
 const SKILL: &str = "hr/resume-screen";
 const DIRECTORY: &str = "skills/hr/resume-screen/tests/generated";
-/// The table by which the checks of the library itself are tested.
-const CASES: &str = include_str!("../../src/learn/assertion/cases.json");
-
 /// The program, if it runs at all; else the test says that it was skipped.
 fn program(name: &str) -> Option<PathBuf> {
     let installed = Path::new(env!("CARGO_BIN_EXE_memctl"))
@@ -43,51 +40,6 @@ fn program(name: &str) -> Option<PathBuf> {
 
 fn ran(command: &mut Command) -> Ran {
     Ran::of(command.output().unwrap())
-}
-
-/// Writes the helper files; answers their directory.
-fn helpers(workspace: &Workspace) -> PathBuf {
-    for (name, text) in export::helpers() {
-        workspace.write(name, text);
-    }
-    workspace.write("cases.json", CASES);
-    workspace.root()
-}
-
-/// The verdicts that a program prints, and those that the table demands.
-fn agrees(printed: &Ran) {
-    let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
-    let found: Vec<bool> = serde_json::from_str(&printed.succeeds().stdout).unwrap();
-    assert_eq!(found.len(), cases.len());
-    for (case, found) in cases.iter().zip(found) {
-        assert_eq!(case["holds"], found, "{case}");
-    }
-}
-
-#[test]
-fn python_decides_as_the_library_does() {
-    let Some(python) = program("python3") else {
-        return;
-    };
-    let workspace = Workspace::empty();
-    let script = "import json, memctl_checks as m\n\
-        print(json.dumps([m.holds(c['assertion'], c['output']) for c in json.load(open('cases.json'))]))";
-    let directory = helpers(&workspace);
-    agrees(&ran(Command::new(python)
-        .args(["-c", script])
-        .current_dir(directory)));
-}
-
-#[test]
-fn javascript_decides_as_the_library_does() {
-    let Some(node) = program("node") else { return };
-    let workspace = Workspace::empty();
-    let script = "const m = require('./memctl_promptfoo.cjs'); const cases = require('./cases.json');\n\
-        console.log(JSON.stringify(cases.map((c) => m.holds(c.assertion, c.output))))";
-    let directory = helpers(&workspace);
-    agrees(&ran(Command::new(node)
-        .args(["-e", script])
-        .current_dir(directory)));
 }
 
 /// Text that has broken generators before, and any other.
@@ -131,13 +83,13 @@ for case in json.load(open("made.json")):
     found = {n.targets[0].id: ast.literal_eval(n.value) for n in tree.body
              if isinstance(n, ast.Assign) and n.targets[0].id.isupper() and not n.targets[0].id.startswith("_")}
     made = case["case"]
-    for name, key in [("INPUT", "input"), ("ASSERTIONS", "assertions"), ("RUBRIC", "rubric"), ("CORRECTION", "correction")]:
+    for name, key in [("INPUT", "input"), ("CORRECTION", "correction")]:
         assert found[name] == made.get(key), (name, found[name], made.get(key))
     if yaml:
         test = yaml.safe_load(case["yaml"])["tests"][0]
         assert json.loads(test["vars"]["input"]) == made["input"], test
-        asserted = [json.loads(a["config"]["assertion"]) for a in test["assert"] if "config" in a]
-        assert asserted == made["assertions"], asserted
+        asserted = [a["config"] for a in test["assert"]]
+        assert asserted == [{"skill": made["skill"], "case": "test_correction_1"}], asserted
 print("yaml" if yaml else "skipped: Python has no yaml")
 "#;
 
@@ -190,8 +142,8 @@ score = 55 if "below 60" in prompt else 72
 print(json.dumps({"overall_score": score, "note": "{{x}}" + prompt[-90:]}))
 "#;
 
-/// A project whose model obeys a rule, and one correction in it.
-fn corrected(said: &str) -> Workspace {
+/// A project whose model obeys a rule, and one correction with its checks in it.
+fn corrected(said: &str, checks: &[&str]) -> Workspace {
     let mut workspace = Workspace::sample();
     let script = workspace.write("model.py", MODEL);
     workspace.set(
@@ -208,6 +160,8 @@ fn corrected(said: &str) -> Workspace {
     let correct = [
         "correct", SKILL, "--execution-id", "latest", "--model", "offline", "--correction", said,
     ];
+    let checks = checks.iter().flat_map(|check| ["--assert", check]);
+    let correct: Vec<&str> = correct.into_iter().chain(checks).collect();
     let files = workspace.json(&correct)["tests"].clone();
     let names = [
         "test_correction_1.json", "test_correction_1.py", "test_promptfoo.yaml",
@@ -221,6 +175,7 @@ fn corrected(said: &str) -> Workspace {
 
 const SAID: &str =
     "Candidates without distributed systems should score below 60. Never say \"{{y}} cheap\".";
+const CHECKS: &[&str] = &["$.overall_score < 60", "$ not contains \"{{y}} cheap\""];
 
 /// Runs a tool in the directory of the tests, with and without the learned rules.
 fn red_and_green(
@@ -283,7 +238,7 @@ fn exports_are_written_on_request() {
 
 #[test]
 fn what_was_edited_by_hand_stays() {
-    let workspace = corrected(SAID);
+    let workspace = corrected(SAID, CHECKS);
     let edited = [
         "test_correction_1.py", "test_promptfoo.yaml", "memctl_checks.py",
     ]
@@ -315,8 +270,63 @@ fn what_was_edited_by_hand_stays() {
 }
 
 #[test]
+fn an_output_is_decided_in_one_place() {
+    let workspace = corrected(SAID, CHECKS);
+    let decide = |workspace: &Workspace, output: &str, more: &[&str]| {
+        workspace.write("out.json", output);
+        let args = [
+            "test", SKILL, "--case", "test_correction_1", "--output", "out.json", "--json",
+        ];
+        workspace.run(&[&args[..], more].concat())
+    };
+    let high = decide(&workspace, r#"{"overall_score": 72}"#, &[]);
+    assert_eq!(
+        (high.code, &high.document()["status"]),
+        (1, &json!("failed")),
+        "{high:?}"
+    );
+    assert_eq!(
+        high.document()["reason"],
+        "`$.overall_score` is 72, not < 60"
+    );
+    let low = decide(&workspace, r#"{"overall_score": 55}"#, &[]);
+    assert_eq!(
+        (low.code, &low.document()["status"]),
+        (0, &json!("passed")),
+        "{low:?}"
+    );
+    workspace
+        .run(&[
+            "test", SKILL, "--case", "test_correction_9", "--output", "out.json",
+        ])
+        .fails(2, "no test case");
+
+    // What no assertion can tell needs a judge.
+    let mut judged = corrected("Write the note kindly.", &[]);
+    let output = r#"{"note": "So what."}"#;
+    let alone = decide(&judged, output, &[]);
+    assert_eq!(alone.code, 7, "{alone:?}");
+    let reason = alone.document()["reason"].to_string();
+    assert!(
+        reason.contains("not tested without a judge: set MEMCTL_JUDGE"),
+        "{reason}"
+    );
+    assert_eq!(decide(&judged, output, &["--allow-skipped"]).code, 0);
+    let judge = judged.write(
+        "judge.py",
+        "print('{\"pass\": false, \"reason\": \"rude\"}')\n",
+    );
+    judged.set("MEMCTL_JUDGE", &format!("python3 {}", judge.display()));
+    let rude = decide(&judged, output, &[]);
+    assert_eq!(
+        (rude.code, &rude.document()["reason"]),
+        (1, &json!("the judge says: rude"))
+    );
+}
+
+#[test]
 fn a_test_run_is_not_recorded() {
-    let workspace = corrected(SAID);
+    let workspace = corrected(SAID, CHECKS);
     let ran = workspace.json(&["run", SKILL, "--no-record"]);
     assert_eq!(ran["execution_id"], Value::Null);
     assert_eq!(ran["output"]["overall_score"], 55);
@@ -330,7 +340,7 @@ fn deepeval_runs_the_tests_as_they_are() {
     let Some(python) = program("venv/bin/python") else {
         return;
     };
-    let workspace = corrected(SAID);
+    let workspace = corrected(SAID, CHECKS);
     let (red, green) = red_and_green(
         &workspace,
         &|command| {
@@ -354,10 +364,10 @@ fn deepeval_runs_the_tests_as_they_are() {
     green.succeeds();
     assert_eq!(red.code, 1, "{red:?}");
     // Expectations without an assertion need a judge model, and are skipped without one.
-    let judged = corrected("Write the note kindly, as to a friend who is worried.");
+    let judged = corrected("Write the note kindly, as to a friend who is worried.", &[]);
     let judge = judged.write(
         "judge.py",
-        "import json\nprint(json.dumps({'score': 9, 'reason': 'kind'}))\n",
+        "import json\nprint(json.dumps({'pass': True, 'reason': 'kind'}))\n",
     );
     let judge = format!("python3 {}", judge.display());
     for (command, said) in [("", "1 skipped"), (judge.as_str(), "1 passed")] {
@@ -381,7 +391,7 @@ fn promptfoo_runs_the_tests_as_they_are() {
     let Some(promptfoo) = program("promptfoo/node_modules/.bin/promptfoo") else {
         return;
     };
-    let workspace = corrected(SAID);
+    let workspace = corrected(SAID, CHECKS);
     let configure = |command: &mut Command| {
         command
             .args([
@@ -406,23 +416,25 @@ fn promptfoo_runs_the_tests_as_they_are() {
         note.contains("{{x}}") && note.contains("{{env.HOME}}"),
         "{note}"
     );
-    let reason = result["gradingResult"]["componentResults"][1]["reason"]
-        .as_str()
-        .unwrap();
-    assert!(reason.contains("not_contains"), "{reason}");
-    // The grader receives the rubric unrendered.
-    let judged =
-        corrected("Write the note {{kindly}}, as to a friend who is worried about {% this %}.");
-    let grader = judged.write("grader.py",
-        "import json, sys\nassert '{{kindly}}' in sys.argv[1] and '{% this %}' in sys.argv[1], sys.argv[1]\nprint(json.dumps({'pass': True, 'score': 1, 'reason': 'kind'}))\n");
-    let grader = format!("exec:python3 {}", grader.display());
-    let (_, green) = red_and_green(
-        &judged,
-        &|command| {
-            configure(command);
-            command.args(["--grader", &grader]);
-        },
-        &promptfoo,
+    // What needs a judge is an error without one.
+    let judged = corrected(
+        "Write the note {{kindly}}, as to a friend {% who %} is worried.",
+        &[],
     );
-    green.succeeds();
+    let judge = judged.write(
+        "judge.py",
+        "print('{\"pass\": true, \"reason\": \"kind\"}')\n",
+    );
+    let judge = format!("python3 {}", judge.display());
+    for (judge, code) in [("", 100), (judge.as_str(), 0)] {
+        let (_, green) = red_and_green(
+            &judged,
+            &|command| {
+                configure(command);
+                command.env("MEMCTL_JUDGE", judge);
+            },
+            &promptfoo,
+        );
+        assert_eq!(green.code, code, "{green:?}");
+    }
 }

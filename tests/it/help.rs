@@ -169,7 +169,7 @@ fn what_is_remembered_looks_as_it_did() {
             "list-executions",
             &["memory", "list", "executions", "-n", "3"],
         ),
-        ("list-none", &["memory", "list", "fixes"]),
+        ("list-none", &["memory", "list", "procedures"]),
         ("show", &["memory", "show", "REFL-001"]),
         ("doctor", &["doctor"]),
     ] {

@@ -70,7 +70,7 @@ fn taught() -> Workspace {
 }
 
 fn evidence(workspace: &Workspace) -> (u64, u64, u64) {
-    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let fix = &workspace.stored("procedural_memory.json")["entries"][0];
     let count = |name: &str| fix[name].as_u64().unwrap_or_default();
     (count("shown"), count("helped"), count("harmed"))
 }
@@ -101,8 +101,6 @@ fn a_real_session_gets_its_hint_once_and_credits_it() {
             let ran = hook(&workspace, host, event.to_string());
             let name = event["hook_event_name"].as_str().unwrap();
             if name == "SessionStart" {
-                let text = told(&ran, name);
-                assert!(text.contains("echo fixed"), "{text}");
                 sessions.push(event["session_id"].clone());
             } else if ran.stdout.is_empty() {
                 assert!(is_silent(&ran), "{ran:?}");
@@ -163,7 +161,7 @@ fn the_same_error_again_speaks_against_the_hint_until_it_retires() {
     let event = failure(&workspace, "g", COMMAND, ERROR);
     assert!(is_silent(&hook(&workspace, "claude-code", event)));
     assert_eq!(
-        workspace.stored("fixes.json")["entries"][0]["status"],
+        workspace.stored("procedural_memory.json")["entries"][0]["status"],
         "retired"
     );
 }
@@ -181,7 +179,7 @@ fn what_has_just_been_learnt_is_hinted_at_the_first_failure() {
         &hook(&workspace, "claude-code", &event),
         "PostToolUseFailure",
     );
-    assert!(text.contains("jq '.[0].total' report.json"), "{text}");
+    assert!(text.contains("jq --seq .total report.json"), "{text}");
 }
 
 #[test]
@@ -252,7 +250,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     check("no memory", &none, &event(&none));
     assert!(!none.memory("").exists());
     // Without the lock nothing is written, and hints are still shown.
-    for (file, is_told) in [("fixes.local.json", false), (".lock", true)] {
+    for (file, is_told) in [("procedural_memory.local.json", false), (".lock", true)] {
         let workspace = taught();
         fs::remove_file(workspace.memory(file)).unwrap();
         fs::create_dir(workspace.memory(file)).unwrap();
@@ -260,7 +258,7 @@ fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     }
     let corrupt = taught();
     fs::write(
-        corrupt.memory("fixes.local.json"),
+        corrupt.memory("procedural_memory.local.json"),
         "{\"entries\": [{\"fix_id\"\0\0\0",
     )
     .unwrap();
@@ -309,7 +307,7 @@ fn a_session_that_has_ended_is_learnt_from_once() {
             "claude-code",
             event.to_string()
         )));
-        let fixes = workspace.stored("fixes.json");
+        let fixes = workspace.stored("procedural_memory.json");
         let fixes = fixes["entries"].as_array().unwrap();
         assert!(fixes.len() >= 5, "{fixes:?}");
         assert!(
@@ -476,7 +474,7 @@ fn the_loop_without_hooks_works_across_processes() {
     let success = [
         "record", "success", "--code", right, "--output", "ALK inhibitor", "--session", "one",
     ];
-    assert_eq!(workspace.json(&success)["learned"], json!(["FIX-001"]));
+    assert_eq!(workspace.json(&success)["learned"], json!(["PROC-001"]));
     let hint = &failure("two")["hints"][0];
     assert_eq!(
         (&hint["working_code"], &hint["kind"]),
@@ -507,13 +505,13 @@ fn the_loop_without_hooks_works_across_processes() {
 #[test]
 fn asking_for_a_hint_changes_no_data_file() {
     let workspace = taught();
-    let before = fs::read(workspace.memory("fixes.local.json")).unwrap();
+    let before = fs::read(workspace.memory("procedural_memory.local.json")).unwrap();
     for _ in 0..2 {
         let hint = workspace.json(&["hint", "--error", ERROR, "--command", COMMAND]);
         assert_eq!(hint["hints"][0]["working_code"], "echo fixed");
     }
     assert_eq!(
-        fs::read(workspace.memory("fixes.local.json")).unwrap(),
+        fs::read(workspace.memory("procedural_memory.local.json")).unwrap(),
         before
     );
     // And one from a pipe, and none where nothing is known.
@@ -543,7 +541,7 @@ fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
         (1, &json!("memory_read")),
         "{log}"
     );
-    assert_eq!(lines[0]["output_data"]["hints"], json!(["FIX-001"]));
+    assert_eq!(lines[0]["output_data"]["hints"], json!(["PROC-001"]));
     let session = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions");
     let text = fs::read_to_string(session.join("claude-code-stock.jsonl")).unwrap();
     let transcript = workspace.write("session.jsonl", &text);
@@ -605,7 +603,7 @@ fn a_recovery_is_a_hint_at_once_for_its_session_and_for_others() {
     };
     assert!(is_silent(&denied("first", "run.sh")));
     works("ls -l");
-    assert!(!workspace.memory("fixes.json").exists());
+    assert!(!workspace.memory("procedural_memory.json").exists());
     works("chmod +x run.sh && ./run.sh");
     // The same session, and one that began before the first has ended.
     for (session, file) in [("first", "deploy.sh"), ("second", "build.sh")] {
@@ -636,7 +634,7 @@ fn a_recovery_is_a_hint_at_once_for_its_session_and_for_others() {
         (&json!([]), &json!([]))
     );
     assert_eq!(
-        workspace.stored("fixes.json")["entries"][0]["occurrences"],
+        workspace.stored("procedural_memory.json")["entries"][0]["occurrences"],
         1.0
     );
     assert_eq!(
@@ -683,5 +681,5 @@ fn a_retry_and_a_dangerous_way_are_never_hints() {
             "{working}"
         );
     }
-    assert!(!workspace.memory("fixes.json").exists());
+    assert!(!workspace.memory("procedural_memory.json").exists());
 }

@@ -406,8 +406,8 @@ fn filters_leave_only_what_they_name() {
     ]});
     workspace.write(".agentura/memories.json", memories.to_string());
     workspace.write(
-        ".agentura/fixes.json",
-        json!({"entries": [{"fix_id": "FIX-001", "created_at": new, "error_key": "logo colour green",
+        ".agentura/procedural_memory.json",
+        json!({"entries": [{"procedure_id": "PROC-001", "created_at": new, "error_key": "logo colour green",
             "failing_code": "a", "working_code": "b"}]})
         .to_string(),
     );
@@ -422,13 +422,13 @@ fn filters_leave_only_what_they_name() {
         let ids: BTreeSet<&str> = results.iter().map(|r| r["id"].as_str().unwrap()).collect();
         assert_eq!(ids, expected.iter().copied().collect(), "{args:?}");
     };
-    check(&[], &["MEM-001", "MEM-002", "MEM-004", "FIX-001"]);
-    check(&["--kind", "fix"], &["FIX-001"]);
+    check(&[], &["MEM-001", "MEM-002", "MEM-004", "PROC-001"]);
+    check(&["--kind", "procedure"], &["PROC-001"]);
     check(&["--type", "brand_memory"], &["MEM-001", "MEM-004"]);
     check(&["--trust", "user"], &["MEM-001", "MEM-002", "MEM-004"]);
     check(
         &["--since", "2026-01-01"],
-        &["MEM-002", "MEM-004", "FIX-001"],
+        &["MEM-002", "MEM-004", "PROC-001"],
     );
     check(&["--until", "2026-01-01"], &["MEM-001"]);
     check(&["--since", "2026-01-05T10:00:01+00:00"], &[]);

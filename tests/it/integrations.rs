@@ -40,12 +40,12 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
     let script = example("procedural_memory.py");
     let ran = run(&workspace, &served, Command::new("python3").arg(&script));
     assert_eq!(ran.code, 0, "{ran:?}");
-    let expected = "learned: FIX-001\nCODE HINTS (learned from prior errors -- use these patterns):\n\n  \
+    let expected = "learned: PROC-001\nCODE HINTS (learned from prior errors -- use these patterns):\n\n  \
         ERROR: TypeError: string indices must be integers\n  WRONG:\n    print(drugs[\"mechanism\"])\n  \
         CORRECT:\n    for row in await drugs.search(\"kinase\"): print(row[\"mechanism\"])\n";
     assert!(ran.stdout.starts_with(expected), "{ran:?}");
     assert_eq!(
-        workspace.stored("fixes.json")["entries"]
+        workspace.stored("procedural_memory.json")["entries"]
             .as_array()
             .unwrap()
             .len(),

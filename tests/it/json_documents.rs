@@ -128,21 +128,20 @@ const RECORDS: &Documents = &[
 ];
 
 const SESSIONS: &Documents = &[
-    ("backtest", &["backtest", "past"]),
     ("learn-dry-run", &["learn", "past", "--dry-run"]),
     ("learn", &["learn", "past"]),
     ("review", &["review"]),
-    ("memory-list-fixes", &["memory", "list", "fixes"]),
+    ("memory-list-procedures", &["memory", "list", "procedures"]),
     (
-        "reject-fix",
-        &["reject", "FIX-002", "--reason", "only in this branch"],
+        "reject-procedure",
+        &["reject", "PROC-002", "--reason", "only in this branch"],
     ),
     ("memory-undo-reject", &["memory", "undo"]),
-    ("memory-approve", &["memory", "approve", "FIX-001"]),
-    ("memory-promote", &["memory", "promote", "FIX-001"]),
+    ("memory-approve", &["memory", "approve", "PROC-001"]),
+    ("memory-promote", &["memory", "promote", "PROC-001"]),
     (
         "memory-approve-several",
-        &["memory", "approve", "FIX-001", "PROC-001"],
+        &["memory", "approve", "PROC-001", "PROC-001"],
     ),
     (
         "hint",
@@ -165,7 +164,7 @@ const SESSIONS: &Documents = &[
             "Successfully installed flask",
         ],
     ),
-    ("memory-why-fix", &["memory", "why", "FIX-001"]),
+    ("memory-why-procedure", &["memory", "why", "PROC-001"]),
     (
         "session-start",
         &[

@@ -35,12 +35,12 @@ fn repository() -> Workspace {
     workspace
 }
 
-/// The ids in one file of fixes.
+/// The ids in one file of procedures.
 fn ids(workspace: &Workspace, file: &str) -> Vec<String> {
     let file: Value = serde_json::from_str(&workspace.read(file)).unwrap();
     let entries = file["entries"].as_array().unwrap().iter();
     entries
-        .map(|fix| fix["fix_id"].as_str().unwrap().to_owned())
+        .map(|fix| fix["procedure_id"].as_str().unwrap().to_owned())
         .collect()
 }
 
@@ -51,8 +51,8 @@ fn hinted(workspace: &Workspace) -> Value {
     hints["hints"][0]["trust"].clone()
 }
 
-const SHARED: &str = ".agentura/fixes.json";
-const LOCAL: &str = ".agentura/fixes.local.json";
+const SHARED: &str = ".agentura/procedural_memory.json";
+const LOCAL: &str = ".agentura/procedural_memory.local.json";
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
@@ -61,7 +61,7 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
     let before = untracked(&workspace);
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     let seen = untracked(&workspace);
-    let of_records = |name: &&String| name.contains("fixes") || name.contains("procedural");
+    let of_records = |name: &&String| name.contains("procedural");
     assert_eq!(
         seen.iter().filter(of_records).count(),
         0,
@@ -69,11 +69,11 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
     );
     assert_eq!(hinted(&workspace), "observed");
     let local = workspace.read(LOCAL);
-    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     assert!(untracked(&workspace).contains(&SHARED.to_owned()));
-    assert_eq!(ids(&workspace, SHARED), ["FIX-001"]);
+    assert_eq!(ids(&workspace, SHARED), ["PROC-001"]);
     assert_eq!(hinted(&workspace), "approved");
-    let listed = workspace.json(&["memory", "list", "fixes"]);
+    let listed = workspace.json(&["memory", "list", "procedures"]);
     assert_eq!(listed["total"], 1, "{listed}");
 
     let undone = workspace.json(&["memory", "undo"]);
@@ -82,7 +82,7 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
     assert_eq!(hinted(&workspace), "observed");
     // An undo of the undo.
     workspace.json(&["memory", "undo", undone["undo"].as_str().unwrap()]);
-    assert_eq!(ids(&workspace, SHARED), ["FIX-001"]);
+    assert_eq!(ids(&workspace, SHARED), ["PROC-001"]);
     workspace.run(&["doctor"]).succeeds();
 }
 
@@ -91,16 +91,16 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
 fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
     let workspace = repository();
     let old = json!({ "entries": [
-        { "fix_id": "FIX-001", "error_key": "disk full", "failing_code": "a", "working_code": "b",
-            "created_at": "2026-01-01T00:00:00Z" },
-        { "fix_id": "FIX-002", "error_key": "memory full", "failing_code": "c",
-            "working_code": "d", "created_at": "2026-01-01T00:00:01Z", "trust": "approved" },
+        pattern!({"procedure_id": "PROC-001", "error_key": "disk full", "failing_code": "a", "working_code": "b",
+            "created_at": "2026-01-01T00:00:00Z", "trust": "observed" }),
+        pattern!({"procedure_id": "PROC-002", "error_key": "memory full", "failing_code": "c",
+            "working_code": "d", "created_at": "2026-01-01T00:00:01Z", "trust": "approved" }),
     ]});
     workspace.write(SHARED, old.to_string());
     workspace.run(&["trust"]).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
-    assert_eq!(ids(&workspace, SHARED), ["FIX-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["FIX-001", "FIX-003"]);
+    assert_eq!(ids(&workspace, SHARED), ["PROC-002"]);
+    assert_eq!(ids(&workspace, LOCAL), ["PROC-001", "PROC-003"]);
     let changes = workspace.json(&["memory", "undo", "--list"]);
     let changes = changes["changes"].as_array().unwrap();
     let moved = changes
@@ -110,11 +110,11 @@ fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
     let name = moved["change"].as_str().unwrap();
     let undone = workspace.json(&["memory", "undo", name]);
     assert_eq!(undone["steps"][0]["did"], "moved back", "{undone}");
-    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["FIX-003"]);
+    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
+    assert_eq!(ids(&workspace, LOCAL), ["PROC-003"]);
     // It is not moved again.
-    workspace.run(&["memory", "forget", "FIX-003"]).succeeds();
-    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
+    workspace.run(&["memory", "forget", "PROC-003"]).succeeds();
+    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
     workspace.run(&["doctor"]).succeeds();
 }
 
@@ -125,18 +125,20 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     // As a pull of git brings it.
     let theirs = json!({ "entries": [
-        { "fix_id": "FIX-001", "error_key": "disk quota exceeded", "failing_code": "make image",
+        pattern!({"procedure_id": "PROC-001", "error_key": "disk quota exceeded", "failing_code": "make image",
             "working_code": "make image TMPDIR=/var/tmp", "trust": "approved",
-            "created_at": "2026-01-01T00:00:00Z" },
+            "created_at": "2026-01-01T00:00:00Z" }),
     ]});
     workspace.write(SHARED, theirs.to_string());
     workspace.run(&["trust"]).succeeds();
-    workspace.json(&["learn", "fixtures/transcripts/otlp.jsonl"]);
-    workspace.json(&["memory", "approve", "FIX-002"]);
-    assert_eq!(ids(&workspace, SHARED), ["FIX-001", "FIX-002"]);
+    workspace.json(&[
+        "memory", "add", "--type", "brand_memory", "--content", "Voice: calm",
+    ]);
+    workspace.json(&["memory", "approve", "PROC-002"]);
+    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
     assert_eq!(hinted(&workspace), "approved");
     let hint = workspace.json(&["hint", "--error", "disk quota exceeded"]);
-    assert_eq!(hint["hints"][0]["id"], "FIX-001", "{hint}");
+    assert_eq!(hint["hints"][0]["id"], "PROC-001", "{hint}");
     workspace.run(&["doctor"]).succeeds();
 }
 
@@ -224,4 +226,31 @@ fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
         .map(|note| note["content"].as_str().unwrap())
         .collect();
     assert_eq!(said, ["base", "ours", "theirs"]);
+}
+
+#[test]
+fn doctor_gives_a_local_record_another_id_than_a_shared_one() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let rule = |text: &str, status: &str| {
+        json!({"entries": [{"reflexion_id": "REFL-002", "skill": "", "rule": text, "status": status,
+            "source": "chat", "created_at": format!("2026-02-0{}T00:00:00+00:00", text.len() % 9 + 1)}]})
+    };
+    let put = |file: &str, rules: &Value| {
+        workspace.write(&format!(".agentura/{file}"), rules.to_string())
+    };
+    put("reflexion_entries.json", &rule("Pulled.", "active"));
+    put(
+        "reflexion_entries.local.json",
+        &rule("Heard here.", "candidate"),
+    );
+    let report = workspace.json_of(&["doctor"]);
+    assert_eq!(report["problems"][0]["kind"], "taken_id", "{report}");
+    workspace.run(&["doctor", "--repair"]).succeeds();
+    assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
+    assert_eq!(ids(&workspace, "reflexion_entries.json"), ["REFL-002"]);
+    assert_eq!(
+        ids(&workspace, "reflexion_entries.local.json"),
+        ["REFL-003"]
+    );
 }

@@ -16,10 +16,16 @@
 
 // Not on Windows: what needs a terminal, signals, links, a shell, other users, a database server or the
 // agent hosts. Tests of modules that are there say in a comment what they need.
+/// A procedure with a pattern, from flat fields.
+macro_rules! pattern {
+    ($($fields:tt)*) => {
+        $crate::support::with_pattern(serde_json::json!($($fields)*))
+    };
+}
+
 mod agents_md;
 mod approve;
 mod audit;
-mod backtest;
 mod bad_input;
 mod book;
 mod chat;
@@ -36,7 +42,6 @@ mod demo;
 mod disable;
 mod edit;
 mod embedders;
-mod episodes;
 mod eval;
 mod experiment;
 mod export_import;
@@ -104,6 +109,7 @@ mod stats;
 mod statusline;
 mod store;
 mod support;
+mod telling;
 mod terminal;
 #[cfg(unix)]
 mod traces;

@@ -92,7 +92,7 @@ fn session_of_each_host_gets_its_hint_and_credits_it() {
             .iter()
             .filter(|text| text.contains("Keep answers short."));
         assert_eq!(rules.count(), usize::from(host != "cline"), "{host}");
-        let fix = &workspace.stored("fixes.json")["entries"][0];
+        let fix = &workspace.stored("procedural_memory.json")["entries"][0];
         let counts = [&fix["shown"], &fix["helped"]];
         assert_eq!(counts, [&json!(1), &json!(1)], "{host}: {fix}");
     }

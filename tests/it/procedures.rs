@@ -170,7 +170,7 @@ fn approved_procedure_is_told_when_a_session_starts() {
     workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     let told = hook(&workspace, &event);
     assert!(
-        told.contains("Procedures that people have approved for this project:"),
+        told.contains("Lessons that people have approved for this project:"),
         "{told}"
     );
     assert!(
@@ -204,10 +204,7 @@ fn procedure_without_a_fix_is_a_hint_for_its_error() {
         shown.contains("  WHAT HELPED:\n    1. Choose the data type.\n"),
         "{shown}"
     );
-    assert!(
-        !shown.contains("WRONG:") && !shown.contains("harmed"),
-        "{shown}"
-    );
+    assert!(!shown.contains("WRONG:"), "{shown}");
     // Other errors stay silent.
     let other = workspace.json(&["hint", "--error", "ERROR: relation users does not exist"]);
     assert_eq!(other["hints"], json!([]));
@@ -232,7 +229,6 @@ fn procedure_without_a_fix_is_a_hint_for_its_error() {
     assert_eq!(data["hints"][0]["kind"], "procedure");
     let (before, fenced) = text.split_once("<memctl-data-").unwrap();
     assert!(fenced.contains("1. Choose the data type."), "{text}");
-    assert!(before.contains("WHAT HELPED are the steps that solved it."));
     assert!(!before.contains("Choose"), "{text}");
 }
 
@@ -274,19 +270,4 @@ fn found_procedure_shows_its_steps() {
     // The count lies beside the records, not in them.
     let stored = workspace.read(&format!(".agentura/{FILE}"));
     assert!(!stored.contains("retrieved"));
-}
-
-#[test]
-fn procedures_that_cannot_be_read_keep_no_fix_back() {
-    let workspace = Workspace::empty();
-    workspace.run(&["init"]).succeeds();
-    let fix = json!({ "fix_id": "FIX-001", "error_key": "error: no such widget <name>",
-        "failing_code": "tool run", "working_code": "tool run --all", "success_output": "ok",
-        "trust": "observed" });
-    let fixes = json!({ "entries": [fix] });
-    workspace.write(".agentura/fixes.json", fixes.to_string());
-    std::fs::create_dir(workspace.memory("procedural_memory.json")).unwrap();
-    let error = "error: no such widget 'a'";
-    let found = workspace.json(&["hint", "--error", error, "--command", "tool run"]);
-    assert_eq!(found["hints"][0]["id"], "FIX-001", "{found}");
 }

@@ -101,7 +101,7 @@ fn an_older_program_writes_nothing_to_a_newer_store() {
             "correct", "hr/resume-screen", "--execution-id", "latest", "--correction", correction,
         ][..],
         &["reject", "latest", "--reason", "too high"],
-        &["memory", "approve", "FIX-002"],
+        &["memory", "approve", "PROC-002"],
         &["memory", "forget", "CORR-001"],
         &["doctor", "--repair"],
         &["learn", "fixtures/sessions"],

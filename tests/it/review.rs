@@ -45,20 +45,20 @@ fn waiting() -> Workspace {
             .iter()
             .map(|session| json!({"session": session, "workspace": "shop", "step": 3}))
             .collect();
-        json!({"fix_id": id, "created_at": "2026-02-03T00:00:00+00:00", "error_key": error,
+        pattern!({"procedure_id": id, "created_at": "2026-02-03T00:00:00+00:00", "error_key": error,
             "failing_code": failing, "working_code": working, "success_output": "done",
             "tool": "bash", "status": "active", "occurrences": sessions.len(), "origins": origins})
     };
     let fixes = [
         fix(
-            "FIX-001",
+            "PROC-001",
             "error: externally-managed-environment",
             "pip install flask",
             "pip install --user flask",
             &["a"],
         ),
         fix(
-            "FIX-002",
+            "PROC-002",
             "unknown flag --watch-all",
             "npm test --watch-all",
             "npm test --watchAll",
@@ -70,7 +70,7 @@ fn waiting() -> Workspace {
         json!({"entries": rules}).to_string(),
     );
     workspace.write(
-        ".agentura/fixes.json",
+        ".agentura/procedural_memory.json",
         json!({"entries": fixes}).to_string(),
     );
     workspace
@@ -101,8 +101,8 @@ fn a_pipe_gets_each_entry_with_the_command_to_type_and_the_change_of_a_fix() {
             ["contradiction", "REFL-001,REFL-002"],
             ["candidate", "REFL-003"],
             ["candidate", "REFL-004"],
-            ["fix", "FIX-002"],
-            ["fix", "FIX-001"],
+            ["procedure", "PROC-002"],
+            ["procedure", "PROC-001"],
         ]
     );
     assert!(lines[0].ends_with("→ memctl memory conflicts --merge REFL-001 REFL-002"));
@@ -121,15 +121,15 @@ fn each_command_takes_its_entry_out_of_the_queue() {
     };
     let rejected = workspace.json(&["reject", "REFL-004", "--reason", "one task"]);
     assert_eq!(rejected["kind"], "reflexion");
-    workspace.json(&["reject", "FIX-001", "--reason", "one machine"]);
+    workspace.json(&["reject", "PROC-001", "--reason", "one machine"]);
     workspace.json(&["memory", "approve", "REFL-003"]);
     workspace.json(&["memory", "conflicts", "--keep-both", "REFL-001", "REFL-002"]);
-    assert_eq!(left(), ["FIX-002"]);
-    let fixes = workspace.stored("fixes.json");
+    assert_eq!(left(), ["PROC-002"]);
+    let fixes = workspace.stored("procedural_memory.json");
     let fix = &fixes["entries"][0];
     assert_eq!(
         (
-            &fix["status"],
+            &fix["state"],
             &fix["judgement"]["by"],
             &fix["judgement"]["reason"]
         ),

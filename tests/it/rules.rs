@@ -346,6 +346,12 @@ fn doctor_offers_to_empty_conditions_that_nobody_said() {
         "--set",
         "applies_when=For reports to the board.",
     ]);
+    workspace.json(&[
+        "edit",
+        "REFL-002",
+        "--set",
+        "applies_when=When the role is senior.",
+    ]);
     let mut file = workspace.stored("reflexion_entries.json");
     file["entries"][0]["applies_when"] = json!("When executing hr/resume-screen for Jane Smith.");
     std::fs::write(workspace.memory("reflexion_entries.json"), file.to_string()).unwrap();
@@ -367,7 +373,7 @@ fn doctor_offers_to_empty_conditions_that_nobody_said() {
     assert_eq!(condition(1), "When the role is senior.");
     assert_eq!(condition(2), "For reports to the board.");
     assert!(workspace.json(&["doctor"]).get("conditions").is_none());
-    assert!(prompt(&workspace).contains("NEVER score by years"));
+    assert!(prompt(&workspace).contains("Never score by years"));
     workspace.run(&["undo"]).succeeds();
     assert_eq!(workspace.stored("reflexion_entries.json"), before);
 }

@@ -33,7 +33,7 @@ fn each_format_is_detected_and_its_recovery_learnt() {
         assert_eq!(read["steps"], steps, "{report}");
         assert_eq!(read["failures"], 1, "{report}");
         assert_eq!(report["warnings"], json!([]), "{report}");
-        let fix = &workspace.stored("fixes.json")["entries"][0];
+        let fix = &workspace.stored("procedural_memory.json")["entries"][0];
         let text = fix.to_string();
         assert_eq!(
             fix["failing_code"], "python3 -c \"print({}['x'])\"",

@@ -166,7 +166,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(fs::read_to_string(&settings).unwrap(), own);
     assert!(!workspace.home().join(".claude.json").exists());
     assert!(!workspace.root().join(".cursor").exists());
-    assert!(workspace.memory("fixes.local.json").exists());
+    assert!(workspace.memory("procedural_memory.local.json").exists());
     assert_eq!(states(&workspace.json(&["setup", "--undo"])), [""; 0]);
 }
 
@@ -319,13 +319,13 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
     terminal.type_line("clear; memctl review");
     let screen = terminal.wait_for("waiting");
     assert!(
-        screen.contains("a approve") && screen.contains("FIX-"),
+        screen.contains("a approve") && screen.contains("PROC-"),
         "{screen}"
     );
     terminal.keys(&["a"]);
-    terminal.wait_for("approved FIX-");
+    terminal.wait_for("approved PROC-");
     terminal.keys(&["q"]);
-    let approved = workspace.stored("fixes.json");
+    let approved = workspace.stored("procedural_memory.json");
     let approved = approved["entries"].as_array().unwrap();
     let fix = approved
         .iter()

@@ -37,13 +37,13 @@ fn remembered() -> Workspace {
             "times_helped": 3, "times_harmed": 1, "validated_by_test": true},
         {"reflexion_id": "REFL-002", "skill": "dev/code-review", "rule": "unused", "created_at": "2026-01-03T11:00:00+00:00"},
     ]);
-    let fixes = json!([{"fix_id": "FIX-001", "created_at": "2026-01-04T00:00:00+00:00", "error_key": format!("error: {ATTACK}"),
+    let fixes = json!([{"procedure_id": "PROC-001", "created_at": "2026-01-04T00:00:00+00:00", "error_key": format!("error: {ATTACK}"),
         "failing_code": "a", "working_code": "b", "success_output": "", "shown": 4, "helped": 2, "harmed": 1}]);
     for (file, entries) in [
         ("episodic_memory.json", json!({ "entries": runs })),
         ("corrections.json", json!({ "corrections": [correction] })),
         ("reflexion_entries.json", json!({ "entries": rules })),
-        ("fixes.json", json!({ "entries": fixes })),
+        ("procedural_memory.json", json!({ "entries": fixes })),
     ] {
         workspace.write(&format!(".agentura/{file}"), entries.to_string());
     }
@@ -54,7 +54,7 @@ fn remembered() -> Workspace {
 fn log_hints(workspace: &Workspace, shown: usize, withheld: usize) {
     let lines = (0..shown + withheld).map(|n| {
         let withheld = n >= shown;
-        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E", "hints": ["FIX-001"],
+        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E", "hints": ["PROC-001"],
             "withheld": withheld, "share": 0.5, "repeats": u64::from(withheld), "steps": if withheld { 5 + n % 2 } else { 1 + n % 2 },
             "overcome": true, "helped": !withheld}).to_string() + "\n"
     });
@@ -265,7 +265,7 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
     let page = workspace.read("stats.html");
     let text = well_formed(&page);
     for part in [
-        "Right with rules", "75 %", "Experiment", "memory reduces it", "FIX-001",
+        "Right with rules", "75 %", "Experiment", "memory reduces it", "PROC-001",
         "Latency in numbers",
     ] {
         assert!(text.contains(part), "{part}");

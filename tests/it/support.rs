@@ -180,3 +180,23 @@ impl Drop for Running {
         drop(self.child.wait());
     }
 }
+
+/// A procedure with a pattern, from flat fields: those of the pattern move into it, and `status` is the
+/// state.
+pub(crate) fn with_pattern(mut flat: Value) -> Value {
+    let fields = flat.as_object_mut().unwrap();
+    let mut pattern = serde_json::Map::new();
+    for name in [
+        "error_key", "error_line", "failing_code", "working_code", "success_output", "tool",
+    ] {
+        pattern.extend(fields.remove(name).map(|value| (name.to_owned(), value)));
+    }
+    fields.insert("pattern".to_owned(), pattern.into());
+    if let Some(state) = fields.insert("status".to_owned(), "procedure_learned".into()) {
+        fields.insert("state".to_owned(), state);
+    }
+    fields
+        .entry("data")
+        .or_insert_with(|| serde_json::json!({}));
+    flat
+}

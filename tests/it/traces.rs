@@ -208,7 +208,7 @@ fn what_the_traces_of_an_agent_show_is_learnt() {
         "{report}"
     );
     assert_eq!(episode["fail_native_id"], "call_1");
-    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let fix = &workspace.stored("procedural_memory.json")["entries"][0];
     assert!(
         fix["error_key"]
             .as_str()
@@ -254,7 +254,7 @@ fn is_learnt(workspace: &Workspace) {
     let report = workspace.json(&["learn", "traces.jsonl"]);
     assert_eq!(report["transcripts"][0]["format"], "otlp");
     assert_eq!(report["transcripts"][0]["steps"], 2, "{report}");
-    let fix = &workspace.stored("fixes.json")["entries"][0];
+    let fix = &workspace.stored("procedural_memory.json")["entries"][0];
     assert_eq!(fix["error_key"], "KeyError: <name>", "{fix}");
     assert_eq!(fix["working_code"], "python3 report.py --lenient");
 }

@@ -155,7 +155,7 @@ fn whatever_a_command_changed_is_taken_back_to_the_byte() {
         ]);
     });
     there_and_back(&workspace, "an approval", |workspace| {
-        workspace.json(&["memory", "approve", "FIX-001", "PROC-001"]);
+        workspace.json(&["memory", "approve", "PROC-001", "PROC-001"]);
     });
     workspace.json(&["doctor"]);
 }
@@ -175,7 +175,10 @@ fn what_was_taken_back_may_be_said_again_and_what_was_learnt_is_not_learnt_again
     workspace
         .run(&["learn", "fixtures/transcripts/steps.jsonl"])
         .succeeds();
-    assert_eq!(workspace.json(&["memory", "list", "fixes"])["total"], 0);
+    assert_eq!(
+        workspace.json(&["memory", "list", "procedures"])["total"],
+        0
+    );
 }
 
 #[test]

@@ -29,7 +29,7 @@ impl Projects {
             rule(2, "Only heard.", "candidate"),
             rule(3, "Deploy on Mondays.", "active"),
         ];
-        let fix = json!({"fix_id": "FIX-001", "error_key": "error: externally-managed-environment",
+        let fix = pattern!({"procedure_id": "PROC-001", "error_key": "error: externally-managed-environment",
             "error_line": "error: externally-managed-environment",
             "failing_code": "pip install pandas", "working_code": "pip install --user pandas",
             "success_output": "ok", "tool": "Bash", "occurrences": 2, "status": "active",
@@ -37,7 +37,7 @@ impl Projects {
             "origins": [{"session": "s", "workspace": "project", "step": 1}]});
         for (file, entries) in [
             ("reflexion_entries.json", json!(rules)),
-            ("fixes.json", json!([fix])),
+            ("procedural_memory.json", json!([fix])),
         ] {
             let text = json!({ "entries": entries }).to_string();
             workspace.write(&format!(".agentura/{file}"), text);
@@ -126,7 +126,7 @@ fn promoted_rule_and_fix_reach_agents_in_every_project() {
         json!({"id": "REFL-001", "user_id": "REFL-001@user", "kind": "reflexion",
             "summary": "Answer in German.", "created": true, "warnings": []})
     );
-    projects.workspace.json(&["memory", "promote", "FIX-001"]);
+    projects.workspace.json(&["memory", "promote", "PROC-001"]);
     let told = projects.start_in("other");
     assert!(
         told.contains("- Answer in German.") && !told.contains("Mondays"),
@@ -144,7 +144,7 @@ fn promoted_rule_and_fix_reach_agents_in_every_project() {
             "pip install pandas",
         ],
     );
-    assert_eq!(hints["hints"][0]["id"], "FIX-001@user");
+    assert_eq!(hints["hints"][0]["id"], "PROC-001@user");
     assert_eq!(hints["hints"][0]["trust"], "approved");
 
     // The copy is of no project, and names the original; the original stays in use.
@@ -155,7 +155,7 @@ fn promoted_rule_and_fix_reach_agents_in_every_project() {
     );
     assert_eq!(copy["promoted_from"]["id"], "REFL-001");
     assert_eq!(copy["promoted_from"]["project"], "project");
-    let fix = &entries(&projects.store(), "fixes.json")[0];
+    let fix = &entries(&projects.store(), "procedural_memory.json")[0];
     assert_eq!(
         (&fix["origins"], &fix["scope"]),
         (&Value::Null, &Value::Null)
@@ -186,7 +186,7 @@ fn own_rule_comes_before_the_one_of_the_user_store() {
     assert_eq!(told.matches("Answer in German").count(), 1, "{told}");
     projects
         .workspace
-        .run(&["memory", "promote", "FIX-001"])
+        .run(&["memory", "promote", "PROC-001"])
         .succeeds();
     let hints = projects.workspace.json(&[
         "hint",
@@ -201,7 +201,7 @@ fn own_rule_comes_before_the_one_of_the_user_store() {
         .iter()
         .map(|h| &h["id"])
         .collect();
-    assert_eq!(ids, [&json!("FIX-001")], "{hints}");
+    assert_eq!(ids, [&json!("PROC-001")], "{hints}");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn undo_of_a_promotion_reverts_both_stores() {
     let projects = Projects::new();
     projects
         .workspace
-        .run(&["memory", "promote", "FIX-001"])
+        .run(&["memory", "promote", "PROC-001"])
         .succeeds();
     projects
         .workspace
@@ -285,7 +285,7 @@ fn undo_of_a_promotion_reverts_both_stores() {
 #[test]
 fn a_project_without_memory_gets_nothing_of_the_user_store() {
     let mut projects = Projects::new();
-    for id in ["REFL-001", "FIX-001"] {
+    for id in ["REFL-001", "PROC-001"] {
         projects
             .workspace
             .run(&["memory", "promote", id])
@@ -335,25 +335,25 @@ fn only_records_that_this_user_stands_behind_are_promoted() {
     // A clone calls its records approved.
     let clone = projects.other("clone/.agentura");
     fs::create_dir_all(&clone).unwrap();
-    for file in ["reflexion_entries.json", "fixes.json"] {
+    for file in ["reflexion_entries.json", "procedural_memory.json"] {
         fs::copy(workspace.memory(file), clone.join(file)).unwrap();
     }
     let ran = projects.run_in("clone", &["memory", "promote", "REFL-001"]);
     ran.fails(2, "nobody has approved it here");
     projects
-        .run_in("clone", &["memory", "promote", "FIX-001"])
+        .run_in("clone", &["memory", "promote", "PROC-001"])
         .succeeds();
-    let fix = &entries(&projects.store(), "fixes.json")[0];
+    let fix = &entries(&projects.store(), "procedural_memory.json")[0];
     assert_eq!(fix["trust"], Value::Null, "{fix}");
     let hint = projects.fail_in("other", "a");
     assert!(
         hint.contains("memctl-data-") && hint.contains("--user pandas"),
         "{hint}"
     );
-    let approved = projects.json_in("other", &["memory", "approve", "FIX-001@user"]);
+    let approved = projects.json_in("other", &["memory", "approve", "PROC-001@user"]);
     assert_eq!(
         (&approved["id"], &approved["trust"]),
-        (&json!("FIX-001@user"), &json!("approved"))
+        (&json!("PROC-001@user"), &json!("approved"))
     );
     let hint = projects.fail_in("other", "b");
     assert!(
@@ -368,8 +368,8 @@ fn clone_cannot_pass_its_records_off_as_the_users() {
     let remote = projects.other("other").join(".agentura/remote/user");
     fs::create_dir_all(&remote).unwrap();
     fs::copy(
-        projects.workspace.memory("fixes.json"),
-        remote.join("fixes.json"),
+        projects.workspace.memory("procedural_memory.json"),
+        remote.join("procedural_memory.json"),
     )
     .unwrap();
     assert_eq!(projects.fail_in("other", "a"), "");

@@ -24,6 +24,21 @@ if "kindly" in learned: note = "kind words"
 print(json.dumps({"overall_score": score, "recommendation": recommendation, "note": note}))
 "##;
 
+/// Checks that the person gives with a correction.
+fn checks(said: &str) -> &'static [&'static str] {
+    let all: [(&str, &[&str]); 4] = [
+        ("below 60", &["$.overall_score < 60"]),
+        ("Kubernetes", &["$.note contains \"Kubernetes\""]),
+        (
+            "below 90",
+            &["$.overall_score < 90", "$.overall_score > 80"],
+        ),
+        ("hold", &["$.recommendation == \"hold\""]),
+    ];
+    let found = all.into_iter().find(|(words, _)| said.contains(words));
+    found.map_or(&[], |(_, checks)| checks)
+}
+
 struct Trained {
     workspace: Workspace,
     model: String,
@@ -43,6 +58,8 @@ impl Trained {
             "correct", SKILL, "--execution-id", "latest", "--correction", said, "--model",
             "offline",
         ];
+        let checks = checks(said).iter().flat_map(|check| ["--assert", check]);
+        let args: Vec<&str> = args.into_iter().chain(checks).collect();
         self.workspace.json(&args)
     }
 
@@ -199,6 +216,10 @@ const TWO: &str = "The note must be written kindly. A candidate with 5 years Pyt
 fn a_rule_that_satisfies_one_of_two_demands_is_validated_in_part() {
     let trained = Trained::new();
     trained.correct(TWO);
+    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
+    let mut case: Value = serde_json::from_str(&trained.workspace.read(path)).unwrap();
+    case["rubric"] = json!(TWO);
+    trained.workspace.write(path, case.to_string());
     // The rule of another correction keeps the model from kind words.
     let stubborn = MODEL.replace("if \"kindly\" in learned", "if \"gently\" in learned");
     trained.workspace.write("model.py", &stubborn);
@@ -234,26 +255,11 @@ fn a_rule_that_satisfies_one_of_two_demands_is_validated_in_part() {
 }
 
 #[test]
-fn a_case_that_leaves_a_demand_out_validates_in_part() {
-    let trained = Trained::new();
-    trained.correct(TWO);
-    let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
-    let mut case: Value = serde_json::from_str(&trained.workspace.read(path)).unwrap();
-    assert_eq!(case["assertions"].as_array().unwrap().len(), 1);
-    assert!(case.as_object_mut().unwrap().remove("rubric").is_some());
-    trained.workspace.write(path, case.to_string());
-    let document = trained.test(&[]).succeeds().document();
-    assert_eq!(document["cases"][0]["status"], "partial");
-    let rule = trained.rule(0);
-    assert_eq!(rule["validated_by_test"], false, "{rule}");
-}
-
-#[test]
 fn calls_have_a_cap_and_a_broken_case_fails() {
     let trained = Trained::new();
     trained.correct(BELOW);
     let ran = trained.test(&["--max-calls", "1"]);
-    let document = ran.succeeds().document();
+    let document = ran.fails(7, "no test could run").document();
     assert_eq!(
         (&document["skipped"], &document["calls"]),
         (&json!(1), &json!(1))
@@ -264,7 +270,6 @@ fn calls_have_a_cap_and_a_broken_case_fails() {
             .unwrap()
             .contains("--max-calls")
     );
-    assert!(ran.stderr.contains("all tests were skipped"), "{ran:?}");
     let path = "skills/hr/resume-screen/tests/generated/test_correction_1.json";
     trained.workspace.write(path, "{");
     let ran = trained.test(&[]);
@@ -282,7 +287,8 @@ fn without_a_model_it_says_what_can_be_known() {
             .run(&[&["test", "--json", "--model", "offline"], more].concat())
     };
     let ran = offline(&[]);
-    let document = ran.succeeds().document();
+    let document = ran.fails(7, "no test could run").document();
+    offline(&["--allow-skipped"]).succeeds();
     assert_eq!(
         (&document["skipped"], &document["cases"][0]["with_rule"]),
         (&json!(1), &Value::Null)
@@ -294,7 +300,6 @@ fn without_a_model_it_says_what_can_be_known() {
             .contains("no model"),
         "{document}"
     );
-    assert!(ran.stderr.contains("all tests were skipped"), "{ran:?}");
     let right = trained.workspace.write(
         "right.json",
         r#"{"overall_score": 50, "recommendation": "reject", "note": "fine"}"#,

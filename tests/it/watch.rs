@@ -380,7 +380,7 @@ fn full_screen_quits_with_a_key_and_follows_the_size() {
     };
     terminal.type_line("NO_COLOR=1 memctl watch; echo code=$?");
     let screen = terminal.wait_for("q quits");
-    assert!(screen.contains("fix learned  FIX-008"), "{screen}");
+    assert!(screen.contains("fix learned  PROC-008"), "{screen}");
     assert!(!screen.contains("hint shown"), "{screen}");
     meet_a_known_error(&workspace);
     let screen = terminal.wait_for("hint shown");
@@ -389,13 +389,13 @@ fn full_screen_quits_with_a_key_and_follows_the_size() {
     // A smaller screen has fewer events, and no line of the larger one.
     terminal.resize(60, 10);
     terminal.wait_for("1 execution shown of 1");
-    until("redrawn", || !terminal.screen().contains("FIX-001"));
+    until("redrawn", || !terminal.screen().contains("PROC-001"));
     let screen = terminal.screen();
     assert!(screen.contains("hint shown"), "{screen}");
     assert!(screen.lines().count() <= 10, "{screen}");
     assert_eq!(screen.matches("Outcome").count(), 1, "{screen}");
     terminal.resize(80, 24);
-    terminal.wait_for("FIX-001");
+    terminal.wait_for("PROC-001");
     terminal.keys(&["q"]);
     let screen = terminal.wait_for("code=0");
     assert!(terminal.has_cursor());

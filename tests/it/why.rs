@@ -210,32 +210,26 @@ fn what_was_forgotten_is_said_and_what_belongs_to_others_is_not() {
 }
 
 #[test]
-fn a_fix_tells_its_procedure_and_the_sessions_that_showed_it() {
+fn a_procedure_tells_the_sessions_that_showed_it() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
     let expected = [
-        link("FIX-001", "asked", ""),
-        link("PROC-001", "explained_by", "FIX-001"),
-        link("build-17", "seen_in", "FIX-001"),
+        link("PROC-001", "asked", ""),
+        link("build-17", "seen_in", "PROC-001"),
     ];
-    assert_eq!(chain(&workspace, &["FIX-001"]), expected);
+    assert_eq!(chain(&workspace, &["PROC-001"]), expected);
     let report = workspace.json(&["memory", "why", "PROC-001"]);
-    assert_eq!(report["chain"][1]["relation"], "explains");
     assert_eq!(
-        (&report["chain"][2]["kind"], &report["chain"][2]["summary"]),
-        (&json!("transcript"), &json!("step 0 in `shop`"))
+        (&report["chain"][1]["kind"], &report["chain"][1]["summary"]),
+        (&json!("transcript"), &json!("step 0 in `project`"))
     );
     assert_eq!(report["chain"][0]["origins"], 1);
-    workspace.run(&["memory", "forget", "PROC-001"]).succeeds();
-    let shown = workspace.run(&["memory", "why", "FIX-001"]);
+    assert_eq!(report["chain"][0]["state"], "episode");
+    let shown = workspace.run(&["memory", "why", "PROC-001"]);
     let shown = &shown.succeeds().stdout;
     assert!(
-        shown.contains("├─ explained by PROC-001  forgotten"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains("└─ seen in build-17  step 0 in `shop`"),
+        shown.contains("└─ seen in build-17  step 0 in `project`"),
         "{shown}"
     );
 }

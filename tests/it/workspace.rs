@@ -378,7 +378,6 @@ pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
     entries.extend(local[root].as_array().unwrap().iter().cloned());
     let field = match name {
         "corrections.json" => "correction_id",
-        "fixes.json" => "fix_id",
         "procedural_memory.json" => "procedure_id",
         _ => "reflexion_id",
     };

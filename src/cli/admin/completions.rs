@@ -10,7 +10,7 @@ use crate::error::UserError;
 /// Print a completion script for a shell
 ///
 /// The script asks this program: it completes commands, options and their values, skills, and ids of
-/// rules, fixes, procedures, corrections and executions. Start a new shell after installing it.
+/// rules, procedures, corrections and executions. Start a new shell after installing it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl completions bash > ~/.local/share/bash-completion/completions/memctl\n  \

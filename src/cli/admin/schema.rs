@@ -45,7 +45,6 @@ type Documents = &'static [fn(&mut SchemaGenerator) -> Schema];
 /// Commands with a document. A command at top level that is one of `memory` is listed there.
 const SCHEMAS: &[(&str, Documents)] = &[
     ("accept", &[of::<review::ReviewReport>]),
-    ("backtest", &[of::<crate::insight::BacktestReport>]),
     ("completions", &[of::<Verbatim>]),
     ("config show", &[of::<config::ConfigReport>]),
     (
@@ -155,7 +154,11 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("sync", &[of::<remote::SyncReport>]),
     (
         "test",
-        &[of::<engine::TestReport>, of::<engine::TestExportReport>],
+        &[
+            of::<engine::TestReport>,
+            of::<engine::OutputVerdict>,
+            of::<engine::TestExportReport>,
+        ],
     ),
     ("token", &[of::<server::token::Minted>]),
     ("trust", &[of::<trust::TrustReport>]),

@@ -12,10 +12,10 @@ use crate::error::UserError;
 use crate::platform::Directory;
 use crate::review::{self, TrustMode, Untrusted};
 
-/// Trust this workspace: its rules, fixes and settings count as approved
+/// Trust this workspace: its rules, lessons and settings count as approved
 ///
 /// A workspace that you created with memctl on this machine is trusted already. In any other (a
-/// clone, an archive, a moved directory), rules and fixes reach agents as data only, and settings
+/// clone, an archive, a moved directory), rules and lessons reach agents as data only, and settings
 /// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and
 /// stores your decision outside the workspace. Settings and prompts are trusted as they are now; a
 /// change needs a new decision. `MEMCTL_TRUST=1` trusts everything, for build servers.

@@ -13,16 +13,17 @@ use crate::error::UserError;
 use crate::hints::failure::project_of;
 use crate::hints::rendering::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
-use crate::model::{Evidence, Kind};
+use crate::model::Evidence;
 use crate::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
 const MAX_OUTPUT: usize = 256 << 10;
 
-/// Show fixes for an error
+/// Show lessons for an error
 ///
-/// Searches by the exact error first, then by similarity, and prints only hints that fit: fixes, then
-/// procedures without a fix. Without `--session` only the retrieval of a procedure is counted.
+/// Prints lessons whose error phrase is in the output, then what worked at the same failure in this
+/// project, then what an agent recorded for a similar error. Without `--session` only the retrieval
+/// is counted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl hint --error \"KeyError: 'mechanism'\" --command \"python3 report.py\"\n  \
@@ -106,9 +107,9 @@ pub(in crate::cli) enum RecordCommand {
     Success(SuccessArgs),
 }
 
-/// Record code that failed, and show known fixes
+/// Record code that failed, and show what worked before
 ///
-/// Use the same `--session` for a failure and its success, so that they become a fix.
+/// Use the same `--session` for a failure and its success, so that they become a pattern.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
@@ -129,7 +130,7 @@ pub(in crate::cli) struct FailureArgs {
     limit: u32,
 }
 
-/// Record code that works; with the failure before it, it becomes a fix
+/// Record code that works; with the failure before it, it becomes a pattern
 ///
 /// The newest failure of the same `--session` is the one that it fixes.
 #[derive(Debug, Args)]
@@ -217,16 +218,13 @@ impl Report for HintReport {
         }
         for hint in &self.hints {
             let mut evidence = format!("{}: {}", hint.id, hint.why);
-            // Nothing counts for or against a procedure.
-            if hint.kind == Kind::Fix {
-                let Evidence {
-                    shown,
-                    helped,
-                    harmed,
-                } = hint.evidence;
-                let counts = format!(", shown {shown}, helped {helped}, harmed {harmed}");
-                evidence.push_str(&counts);
-            }
+            let Evidence {
+                shown,
+                helped,
+                harmed,
+            } = hint.evidence;
+            let counts = format!(", told {shown}, helped {helped}, harmed {harmed}");
+            evidence.push_str(&counts);
             page.styled(&[(Style::Dim, &evidence)]);
         }
         for rule in &self.pitfalls {
@@ -234,6 +232,8 @@ impl Report for HintReport {
         }
         if !self.withheld.is_empty() {
             page.line("Hints for this error are withheld at random (`experiment.withhold`).");
+        } else if !self.repeated.is_empty() {
+            page.line(self.repeated.trim_end());
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {
             page.line("No hints for this error.");
         }

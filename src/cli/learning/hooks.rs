@@ -16,7 +16,7 @@ use crate::platform::{Directory, ProjectPath, SharedFile, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///
-/// With hooks, an agent gets the fix at a failing call and approved rules at the start of a session,
+/// With hooks, an agent gets the lesson at a failing call and approved rules at the start of a session,
 /// and sessions are learned from when they end.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]

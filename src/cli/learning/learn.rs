@@ -1,4 +1,4 @@
-//! `learn`: fixes and procedures from agents' session files.
+//! `learn`: lessons from agents' session files.
 
 use clap::Args;
 
@@ -6,21 +6,19 @@ use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
 use crate::error::UserError;
-use crate::learn::fix::NoHint;
-use crate::learn::fix::hazard::new_hazards;
 use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
-use crate::model::Kind;
 
-/// Minimum width of an error or a fix.
+/// Minimum width of an error or a change.
 pub(in crate::cli) const LEAST_TEXT: usize = 20;
 
-/// Learn fixes and procedures from failures and recoveries in agent sessions
+/// Learn from failures and recoveries in agent sessions
 ///
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
 /// and Codex have kept. Nothing is counted twice.
-/// A recovery that is no advice for others, such as a one-off edit, is kept for `memory why`.
+/// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
+/// only at the same failure in the same project, until a person approves it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
@@ -79,7 +77,7 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
     }
 }
 
-/// The fix of a recovery on one line, or the reason why there is none.
+/// The change of a recovery on one line, or the reason why it is no pattern.
 fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     if let Some(fix) = &episode.fix {
         return (
@@ -87,40 +85,15 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
             change(&fix.failing_code, &fix.working_code, room),
         );
     }
-    let reason = episode.no_fix.and_then(NoHint::from_name);
-    let mut text = format!("no hint: {}", reason.map_or("", NoHint::words));
-    let Some(fix) = &episode.episode else {
-        return (Style::Dim, text);
-    };
-    let (failing, working) = (&fix.failing_code, &fix.working_code);
-    let hazards: Vec<&str> = new_hazards(failing, working).into_iter().collect();
-    if !hazards.is_empty() {
-        text.extend([" (", &hazards.join(", "), ")"]);
-    }
-    text.push_str(": ");
-    let left = room.saturating_sub(text.chars().count()).max(LEAST_TEXT);
-    text.push_str(&change(failing, working, left));
-    (Style::Dim, text)
+    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
+    (Style::Dim, format!("no pattern: {reason}"))
 }
 
-/// Number of new records of each kind: "6 fixes, 2 procedures learned".
+/// Number of new records: "2 procedures learned".
 fn learned(ids: &[String]) -> String {
-    let told = [Kind::Fix, Kind::Procedure].into_iter().filter_map(|kind| {
-        let count = ids
-            .iter()
-            .filter(|id| Kind::of_id(id) == Some(kind))
-            .count();
-        match count {
-            0 => None,
-            1 => Some(format!("1 {}", kind.name())),
-            _ => Some(format!("{count} {}", kind.plural())),
-        }
-    });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
-        "nothing new".to_owned()
-    } else {
-        format!("{} learned", told.join(", "))
+    match ids.len() {
+        0 => "nothing new".to_owned(),
+        count => format!("{} learned", plural(count as u64, "procedure")),
     }
 }
 
@@ -153,10 +126,6 @@ impl Report for LearnReport {
             ends.push(learned(&self.learned));
             if !self.merged.is_empty() {
                 ends.push(format!("{} seen again", self.merged.len()));
-            }
-            if self.kept > 0 {
-                let episodes = plural(self.kept as u64, "episode");
-                ends.push(format!("{episodes} kept for `memory why`"));
             }
         }
         let rest = [

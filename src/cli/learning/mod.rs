@@ -1,6 +1,5 @@
-//! Commands that learn from sessions of agents: `learn`, `backtest`, `hint`, `record`, `hook`, `hooks`.
+//! Commands that learn from sessions of agents: `learn`, `hint`, `record`, `hook`, `hooks`.
 
-pub(super) mod backtest;
 pub(super) mod hint;
 pub(super) mod hook;
 pub(super) mod hooks;

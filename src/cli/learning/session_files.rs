@@ -26,17 +26,6 @@ pub(super) struct SessionFiles {
 }
 
 impl SessionFiles {
-    /// Returns the absolute paths; fails if none is given.
-    pub(super) fn given(&self, context: &Context) -> Result<Vec<PathBuf>, UserError> {
-        if self.paths.is_empty() {
-            return Err(UserError::usage(
-                "a session file or a folder is required",
-                "memctl backtest ~/.claude/projects",
-            ));
-        }
-        Ok(self.absolute(context))
-    }
-
     fn absolute(&self, context: &Context) -> Vec<PathBuf> {
         let paths = self.paths.iter();
         paths

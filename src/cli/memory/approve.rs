@@ -12,13 +12,13 @@ use crate::review::{self, Approved};
 
 /// Approve records that were learned from sessions or proposed by agents
 ///
-/// Fixes and procedures come from tool output, and agents see them as data. Those with a prompt
+/// Lessons and patterns come from tool output, and agents see them as data. Those with a prompt
 /// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the
 /// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
 /// guardrail and a test. Corrections by a person need no approval.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory approve FIX-001\n  memctl memory approve REFL-004\n  memctl memory approve FIX-001 PROC-001 --json"
+    after_help = "Examples:\n  memctl memory approve PROC-001\n  memctl memory approve REFL-004\n  memctl memory approve PROC-001 PROC-002 --json"
 )]
 pub(in crate::cli) struct ApproveArgs {
     /// Ids, or the beginnings of them

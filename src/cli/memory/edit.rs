@@ -14,7 +14,7 @@ use crate::workspace::Workspace;
 /// Change the text of a record
 ///
 /// Without `--set`, on a terminal, opens the record's fields in the editor. Other fields, including
-/// those that other programs added, keep every byte. A rule or a fix with a new text loses the
+/// those that other programs added, keep every byte. A rule or a lesson with a new text loses the
 /// results of its tests and its usage counts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory edit REFL-001\n  \
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn a_sheet_comes_back_with_what_was_changed() {
         let draft = Draft {
-            id: "FIX-001".to_owned(),
-            kind: Kind::Fix,
+            id: "PROC-001".to_owned(),
+            kind: Kind::Procedure,
             fields: vec![
                 ("error_key", "KeyError: <name>".to_owned()),
                 ("failing_code", "a = 1\n\nb['=== x ===']\n".to_owned()),

@@ -17,8 +17,9 @@ const SHOWN: usize = 15;
 /// Import an export, or another tool's memories
 ///
 /// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
-/// that form, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. Each entry is imported, already known, or skipped with a reason. Existing
-/// records do not change, and a repeated import adds nothing. Rules and fixes that you did not
+/// that form, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. Each entry is
+/// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
+/// import adds nothing. Rules and lessons that you did not
 /// write or approve on this machine wait for `memory approve` too, unless you pass `--trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \

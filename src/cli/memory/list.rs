@@ -12,15 +12,13 @@ use crate::cli::learning::learn::LEAST_TEXT;
 use crate::cli::output::{Align, Page, Report, Style, Table, change, end, plural, when};
 use crate::engine::{self, ListReport, Listed};
 use crate::error::UserError;
-use crate::hints::fixes::QUARANTINED;
-use crate::learn::fix::NoHint;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, SkillPath, Trust, USER_STORE,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, SkillPath, USER_STORE,
     with_origin,
 };
 use crate::workspace::{Error, Workspace};
 
-/// Statuses of rules and fixes.
+/// Statuses of rules and procedures.
 const STATUSES: [&str; 6] = [
     "active", CANDIDATE, "superseded", "retired", QUARANTINED, EPISODE,
 ];
@@ -28,7 +26,8 @@ const STATUSES: [&str; 6] = [
 /// List the newest records
 ///
 /// Without a kind, it lists all kinds; their document has the rules at the top, and the list of each
-/// kind in `kinds`. Recoveries that are no advice are kept as episodes, and listed only with `--status episode`.
+/// kind in `kinds`. A procedure with the status `episode` is the pattern of a recovery that nobody has
+/// worded or approved.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory list\n  memctl memory list rules\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
@@ -43,7 +42,7 @@ pub(in crate::cli) struct ListArgs {
     /// List only memories of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<MemoryType>,
-    /// List only rules or fixes with this status
+    /// List only rules or procedures with this status
     #[arg(long, value_name = "STATUS", conflicts_with_all = ["memory_type", "conditions"],
         value_parser = PossibleValuesParser::new(STATUSES))]
     status: Option<String>,
@@ -69,12 +68,12 @@ pub(in crate::cli) fn list(
         context.workspace_of_user(None)?
     };
     let limit = args.limit as usize;
-    let of_fixes = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
-    let kind = args.kind.or(of_fixes.then_some(Kind::Fix));
-    if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Fix)) {
+    let of_procedures = matches!(args.status.as_deref(), Some(QUARANTINED | EPISODE));
+    let kind = args.kind.or(of_procedures.then_some(Kind::Procedure));
+    if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Procedure)) {
         return Err(UserError::usage(
-            "`--status` applies to rules and fixes",
-            "memctl memory list fixes --status episode",
+            "`--status` applies to rules and procedures",
+            "memctl memory list procedures --status episode",
         ));
     }
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
@@ -127,14 +126,14 @@ fn of_kind(
     })
 }
 
-/// Adds the rules or fixes of the user store to a list, newest first.
+/// Adds the rules or procedures of the user store to a list, newest first.
 fn with_user_store(
     mut report: ListReport,
     workspace: &Workspace,
     of: &dyn Fn(&Workspace) -> Result<ListReport, Error>,
     limit: usize,
 ) -> Result<ListReport, Error> {
-    let is_held = matches!(report.kind, Kind::Reflexion | Kind::Fix);
+    let is_held = matches!(report.kind, Kind::Reflexion | Kind::Procedure);
     if let Some(store) = workspace.store.user_store().filter(|_| is_held) {
         let user = of(&Workspace {
             store: store.clone(),
@@ -190,32 +189,9 @@ impl Listing {
         table
     }
 
-    /// Procedures with their trust and the number of their retrievals.
-    fn procedures(&self) -> Table {
-        let columns = [
-            ("ID", Align::Left),
-            ("Trust", Align::Left),
-            ("Retrieved", Align::Right),
-            ("Age", Align::Right),
-            ("Text", Align::Prose),
-        ];
-        let mut table = Table::new(&columns, &[4]);
-        for record in &self.report.records {
-            let retrieved = record.retrieved.as_ref();
-            table.row([
-                record.id.clone(),
-                record.trust.map_or("", Trust::name).to_owned(),
-                retrieved.map_or(0, |retrieved| retrieved.times).to_string(),
-                when(&record.created, self.now),
-                record.summary.clone(),
-            ]);
-        }
-        table
-    }
-
-    /// Fixes on two lines each, since an error and a call need the whole width: the error, then
-    /// the change that worked, with its approval and its use.
-    fn fixes(&self, page: &mut Page) {
+    /// Procedures on two lines each, since a lesson and a call need the whole width: the lesson or the
+    /// error, then the change that worked, with its approval and its use.
+    fn procedures(&self, page: &mut Page) {
         let ids = self.report.records.iter().map(|record| record.id.len());
         let indent = ids.max().unwrap_or_default() + 2;
         let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
@@ -224,16 +200,17 @@ impl Listing {
                 (Style::Strong, &format!("{:<indent$}", record.id)),
                 (Style::Plain, &end(&record.summary, room)),
             ]);
-            let about = match about(record).as_str() {
-                "" => String::new(),
-                about => format!("  {about}"),
-            };
-            let text = match &record.fix {
-                Some(fix) => {
-                    let room = room.saturating_sub(about.chars().count());
-                    change(&fix.failing_code, &fix.working_code, room.max(LEAST_TEXT))
+            let about = about(record);
+            let text = match &record.lesson {
+                Some(lesson) if !lesson.working_code.is_empty() => {
+                    let room = room.saturating_sub(about.chars().count() + 2);
+                    change(
+                        &lesson.failing_code,
+                        &lesson.working_code,
+                        room.max(LEAST_TEXT),
+                    ) + "  "
                 }
-                None => String::new(),
+                _ => String::new(),
             };
             page.styled(&[
                 (Style::Plain, &" ".repeat(indent)),
@@ -256,29 +233,31 @@ fn heard(record: &Listed) -> String {
     format!(" (\"{}\" in session {}{times})", said.quote, said.session)
 }
 
-/// Approval and status of a fix, and its use if it was shown; empty for one that was only observed.
+/// Approval and status of a procedure, and its use if it was told.
 fn about(record: &Listed) -> String {
     let mut words: Vec<String> = Vec::new();
-    let trust = record.trust.filter(|trust| *trust != Trust::Observed);
-    words.extend(trust.map(|trust| trust.name().to_owned()));
-    let status = record
-        .status
-        .as_deref()
-        .filter(|status| *status != "active");
-    words.extend(status.map(str::to_owned));
-    if let Some(fix) = &record.fix {
-        if status == Some(EPISODE) {
-            words.extend(NoHint::from_name(&fix.no_hint).map(|none| none.words().to_owned()));
-        }
+    words.extend(record.trust.map(|trust| trust.name().to_owned()));
+    let status = record.status.as_deref();
+    words.extend(
+        status
+            .filter(|status| *status != "active")
+            .map(str::to_owned),
+    );
+    if let Some(lesson) = &record.lesson
+        && lesson.evidence != Evidence::default()
+    {
         let Evidence {
             shown,
             helped,
             harmed,
-        } = fix.evidence;
-        if fix.evidence != Evidence::default() {
-            words.push(format!("shown {shown}, helped {helped}, harmed {harmed}"));
-        }
+        } = lesson.evidence;
+        let followed = lesson.followed;
+        words.push(format!(
+            "told {shown}, followed {followed}, helped {helped}, harmed {harmed}"
+        ));
     }
+    let retrieved = record.retrieved.as_ref();
+    words.extend(retrieved.map(|retrieved| format!("retrieved {}", retrieved.times)));
     words.join(", ")
 }
 
@@ -294,8 +273,7 @@ impl Report for Listing {
         }
         match self.report.kind {
             Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
-            Kind::Fix => self.fixes(page),
-            Kind::Procedure => page.table(&self.procedures()),
+            Kind::Procedure => self.procedures(page),
             _ => page.table(&self.table()),
         }
         let shown = self.report.records.len() as u64;

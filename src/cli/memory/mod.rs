@@ -153,7 +153,7 @@ fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>
 /// Also shows the directory of the memory, if files or a database store it, and if it is on.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .fixes"
+    after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .procedures"
 )]
 pub(in crate::cli) struct StatusArgs {}
 
@@ -186,8 +186,6 @@ impl Report for StatusReport {
         ));
         let others = [
             (self.procedures, "procedure"),
-            (self.fixes, "fix"),
-            (self.episodes, "episode"),
             (self.memories, "memory"),
             (self.sessions, "session"),
         ];
@@ -195,8 +193,7 @@ impl Report for StatusReport {
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| match (count, noun) {
-                (1, _) | (_, "procedure" | "episode" | "session") => plural(count, noun),
-                (_, "fix") => format!("{count} fixes"),
+                (1, _) | (_, "procedure" | "session") => plural(count, noun),
                 _ => format!("{count} memories"),
             })
             .collect();

@@ -1,4 +1,4 @@
-//! `memory promote`: a rule or a fix for all projects of the user.
+//! `memory promote`: a rule or a lesson for all projects of the user.
 
 use clap::Args;
 use dialoguer::Confirm;
@@ -10,17 +10,17 @@ use crate::error::UserError;
 use crate::platform::Directory;
 use crate::review::{self, Promoted};
 
-/// Copy a rule or a fix to the user store, for all of your projects
+/// Copy a rule or a lesson to the user store, for all of your projects
 ///
 /// The user store is in your data directory. The first `promote` creates it, after a question; from
-/// then on its rules start sessions and its fixes are hints in every project that has a memory. Its
+/// then on its rules start sessions and its lessons are told in every project that has a memory. Its
 /// records have ids such as `REFL-001@user`: `memory show`, `approve`, `edit` and `forget` take
 /// them. The setting `memory.user_store` switches it off.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
     memctl memory list --user-store\n  memctl memory forget REFL-001@user")]
 pub(in crate::cli) struct PromoteArgs {
-    /// Id of a rule or a fix, or a prefix of one
+    /// Id of a rule or a procedure, or a prefix of one
     id: String,
     /// Create the user store without a question
     #[arg(long)]
@@ -43,7 +43,7 @@ pub(in crate::cli) fn promote(
     // Without a terminal, the command itself is the decision.
     if !Directory::at(directory).is_there() && !args.yes && context.is_interactive() {
         context.printer.note(&format!(
-            "The user store is new: {}\nIts rules and fixes reach agents in all of your projects.",
+            "The user store is new: {}\nIts rules and lessons reach agents in all of your projects.",
             directory.display()
         ));
         let question = Confirm::new().with_prompt("Create it?").default(false);

@@ -25,7 +25,7 @@ use crate::search::{Filter, Fusion};
 /// that match neither the words nor the meaning are left out, and so are expired ones.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind fix --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
+    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind procedure --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
 pub(in crate::cli) struct SearchArgs {
     /// Search query

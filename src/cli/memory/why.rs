@@ -7,8 +7,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, end, plural, when};
 use crate::error::UserError;
 use crate::insight::{self, Link, WhyReport};
-use crate::learn::fix::NoHint;
-use crate::model::{EPISODE, mark};
+use crate::model::mark;
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
@@ -16,8 +15,8 @@ const LEAST: usize = 8;
 /// Show where a record came from and what came of it
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
-/// their prompt; or a fix, its procedure and the sessions that showed it. For a session, links the
-/// fixes that it taught, and its recoveries that are no hint with the reason. Deleted records are
+/// their prompt; or a lesson, its procedure and the sessions that showed it. For a session, links the
+/// lessons that it taught, and its recoveries that are no hint with the reason. Deleted records are
 /// marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory why REFL-001\n  memctl memory why latest")]
@@ -110,10 +109,7 @@ impl Line {
 fn state(link: &Link) -> String {
     match mark(link.status.as_deref(), link.source.as_deref()) {
         Some(mark) => mark.to_owned(),
-        None => match link.no_hint.and_then(NoHint::from_name) {
-            Some(reason) => format!("{EPISODE}, no hint: {}", reason.words()),
-            None => link.state.clone().unwrap_or_default(),
-        },
+        None => link.state.clone().unwrap_or_default(),
     }
 }
 

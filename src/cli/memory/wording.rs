@@ -3,7 +3,7 @@
 use crate::cli::output::plural;
 use crate::model::{Kind, mark};
 
-/// Returns a count with its noun: `1 fix`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
+/// Returns a count with its noun: `1 procedure`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
 /// of a kind, or a log.
 pub(in crate::cli) fn counted(name: &str, count: u64) -> String {
     match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {

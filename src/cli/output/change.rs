@@ -1,4 +1,4 @@
-//! A fix on one line: the failing call, an arrow, and the call that worked.
+//! A change on one line: the failing call, an arrow, and the call that worked.
 //!
 //! If the two do not fit, the words that they share at their beginning and their end are left out.
 //! So the difference stays in sight, however long the calls are.
@@ -9,7 +9,7 @@ use crate::guard;
 /// Arrow between two calls.
 const ARROW: &str = " → ";
 
-/// Returns a fix in at most `width` columns.
+/// Returns a change in at most `width` columns.
 pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
     let (failing, working) = (flat(failing), flat(working));
     let whole = [failing.as_str(), working.as_str()].join(ARROW);

@@ -18,12 +18,12 @@ use crate::workspace::Workspace;
 
 /// Width of a title on a line.
 const TITLE: usize = 60;
-/// Maximum width of the line with a fix.
+/// Maximum width of the line with a change.
 const CHANGE: usize = 100;
 
 /// Review what was learned: approve, edit, reject, merge
 ///
-/// Lists candidate rules, fixes and procedures from sessions, contradictions and similar rules,
+/// Lists candidate rules, and lessons from sessions, contradictions and similar rules,
 /// rules with evidence against them, guardrails that differ from their rule, and open merge
 /// conflicts. On a terminal, a full-screen view with one key for each decision (`?` shows the
 /// keys); through a pipe, one line for each entry with the command that decides about it.

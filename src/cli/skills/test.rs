@@ -1,6 +1,6 @@
 //! `test`: regression tests of the rules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -9,7 +9,9 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::cli::price::Spending;
-use crate::engine::{self, CaseReport, Status, TestExportReport, TestPlan, TestReport};
+use crate::engine::{
+    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
+};
 use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
 use crate::workspace::Workspace;
@@ -20,9 +22,10 @@ const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for ea
 ///
 /// A test that fails without the rule and passes with it validates the rule. A rule that satisfies
 /// some demands of its correction is validated in part. A test that passes without the rule proves
-/// nothing. A rule that breaks another test is reported and loses
-/// confidence. Exits with 1 if a test fails, and with 4 if the model fails. `--export` writes the
-/// tests for DeepEval and Promptfoo instead, and calls no model.
+/// nothing. A rule that breaks another test is reported and loses confidence. Exits with 1 if a test
+/// fails, with 4 if the model fails, and with 7 if no test could run. `--export` writes the tests for
+/// DeepEval and Promptfoo instead, and calls no model; they decide with `--case`. A judge is the
+/// model, or the program in `MEMCTL_JUDGE`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
@@ -43,8 +46,17 @@ pub(in crate::cli) struct TestArgs {
     /// Also write the results as XML for build servers
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    /// Decide one output by this case: `test_correction_3`
+    #[arg(long, value_name = "CASE", requires_all = ["output", "skill"], conflicts_with_all = ["max_calls", "yes", "junit"])]
+    case: Option<String>,
+    /// File with the output to decide; `-` reads standard input
+    #[arg(long, value_name = "FILE", requires = "case")]
+    output: Option<String>,
+    /// Exit with 0 even if no test could run
+    #[arg(long)]
+    allow_skipped: bool,
     /// Write the tests as files of DeepEval and Promptfoo, beside the cases of each skill
-    #[arg(long, conflicts_with_all = ["model", "max_calls", "yes", "junit"])]
+    #[arg(long, conflicts_with_all = ["model", "max_calls", "yes", "junit", "case"])]
     export: bool,
 }
 
@@ -61,6 +73,9 @@ pub(in crate::cli) fn test(
         }
         return Ok(Box::new(report));
     }
+    if let (Some(case), Some(output), Some(skill)) = (&args.case, &args.output, &skill) {
+        return decide(context, &workspace, args, (skill, case, output));
+    }
     let plan = wait(engine::plan_tests(
         &workspace,
         skill.as_ref(),
@@ -72,7 +87,72 @@ pub(in crate::cli) fn test(
         let path = context.environment.absolute(path);
         engine::write_report(&path, &junit::document(&report)?)?;
     }
-    Ok(Box::new(report))
+    Ok(Box::new(Tested {
+        report,
+        allow_skipped: args.allow_skipped,
+    }))
+}
+
+/// Decides one output. The judge is the model of `--model`, else the program in `MEMCTL_JUDGE`.
+fn decide(
+    context: &Context,
+    workspace: &Workspace,
+    args: &TestArgs,
+    (skill, case, output): (&SkillPath, &str, &str),
+) -> Result<Box<dyn Report>, UserError> {
+    let text = context.read(Path::new(output))?;
+    let program = context.environment.var("MEMCTL_JUDGE");
+    let program = program.map(|program| format!("exec:{program}"));
+    let judge = args.model.clone().or(program);
+    let verdict = wait(engine::decide_output(
+        workspace,
+        skill,
+        case,
+        &text,
+        judge.as_deref(),
+        &mut |_| {},
+    ))??;
+    Ok(Box::new(Decided {
+        verdict,
+        allow_skipped: args.allow_skipped,
+    }))
+}
+
+/// Exit code if no test could run.
+const SKIPPED: u8 = 7;
+
+/// Report of a test run, with the meaning of a skipped test.
+struct Tested {
+    report: TestReport,
+    allow_skipped: bool,
+}
+
+/// Verdict on one output, with the meaning of a skipped test.
+struct Decided {
+    verdict: OutputVerdict,
+    allow_skipped: bool,
+}
+
+impl Report for Decided {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(&self.verdict)
+    }
+
+    fn page(&self, page: &mut Page) {
+        let OutputVerdict { status, reason, .. } = &self.verdict;
+        page.styled(&[
+            (style(*status), &format!("{} ", name(*status))),
+            (Style::Plain, reason),
+        ]);
+    }
+
+    fn exit_code(&self) -> u8 {
+        match self.verdict.status {
+            Status::Failed => 1,
+            Status::Skipped if !self.allow_skipped => SKIPPED,
+            _ => 0,
+        }
+    }
 }
 
 /// Prints the models, the calls and the cost before the first call, and asks if that is much.
@@ -103,7 +183,10 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
     if report.cases.is_empty() {
         report.warnings.push(NO_TESTS.to_owned());
     } else if ran == 0 {
-        report.warnings.push("all tests were skipped".to_owned());
+        report.warnings.push(
+            "no test could run: name a model with --model, or accept it with --allow-skipped"
+                .to_owned(),
+        );
     }
     Ok(report)
 }
@@ -125,13 +208,13 @@ impl Report for TestExportReport {
     }
 }
 
-impl Report for TestReport {
+impl Report for Tested {
     fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
+        serde_json::to_string(&self.report)
     }
 
     fn page(&self, page: &mut Page) {
-        if !self.cases.is_empty() {
+        if !self.report.cases.is_empty() {
             let mut table = Table::new(
                 &[
                     ("Test", Align::Left),
@@ -143,7 +226,7 @@ impl Report for TestReport {
                 ],
                 &[1, 0],
             );
-            for case in &self.cases {
+            for case in &self.report.cases {
                 let side = |side: Option<Status>| match side {
                     Some(status) => (style(status), name(status).to_owned()),
                     None => (Style::Dim, "–".to_owned()),
@@ -161,6 +244,7 @@ impl Report for TestReport {
             page.line("");
         }
         for case in self
+            .report
             .cases
             .iter()
             .filter(|case| case.status != Status::Passed)
@@ -171,11 +255,11 @@ impl Report for TestReport {
             ]);
         }
         let counts = [
-            (self.passed, "passed", Style::Good),
-            (self.partial, "partial", Style::Warn),
-            (self.failed, "failed", Style::Bad),
-            (self.worthless, "worthless", Style::Warn),
-            (self.skipped, "skipped", Style::Dim),
+            (self.report.passed, "passed", Style::Good),
+            (self.report.partial, "partial", Style::Warn),
+            (self.report.failed, "failed", Style::Bad),
+            (self.report.worthless, "worthless", Style::Warn),
+            (self.report.skipped, "skipped", Style::Dim),
         ];
         let mut parts: Vec<(Style, String)> = counts
             .iter()
@@ -184,11 +268,12 @@ impl Report for TestReport {
                 (style, format!("{count} {what}"))
             })
             .collect();
-        if self.calls > 0 {
+        if self.report.calls > 0 {
             let cost = self
+                .report
                 .cost_usd
                 .map_or(String::new(), |cost| format!(", ${cost:.4}"));
-            let asked = plural(self.calls as u64, "call");
+            let asked = plural(self.report.calls as u64, "call");
             parts.push((Style::Dim, format!("{asked}{cost}")));
         }
         for (_, text) in parts.iter_mut().skip(1) {
@@ -202,7 +287,7 @@ impl Report for TestReport {
     }
 
     fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.report.warnings
     }
 
     fn exit_code(&self) -> u8 {
@@ -210,8 +295,11 @@ impl Report for TestReport {
         let fails = |case: &CaseReport| {
             case.status == Status::Failed || case.with_rule == Some(Status::Failed)
         };
-        match (self.cases.iter().any(fails), self.unanswered) {
+        let report = &self.report;
+        let is_skipped = !report.cases.is_empty() && report.skipped == report.cases.len();
+        match (report.cases.iter().any(fails), report.unanswered) {
             (true, _) => 1,
+            (false, 0) if is_skipped && !self.allow_skipped => SKIPPED,
             (false, 0) => 0,
             (false, _) => Kind::Model.code(),
         }

@@ -38,16 +38,16 @@ pub(in crate::cli) fn accept(
 
 /// Mark an execution as wrong, or a learned record as useless
 ///
-/// A candidate rule or an unapproved fix stays in its file with the reason, and is not proposed
-/// again; a fix is no hint any more.
+/// A candidate rule or an unapproved procedure stays in its file with the reason, and is not proposed
+/// again; a procedure is not told any more.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
     memctl reject latest --rule REFL-003\n  \
-    memctl reject FIX-007 --reason \"only in this branch\""
+    memctl reject PROC-007 --reason \"only in this branch\""
 )]
 pub(in crate::cli) struct RejectArgs {
-    /// Id of an execution, a candidate rule or a fix, a prefix of one, or `latest`
+    /// Id of an execution, a candidate rule or a procedure, a prefix of one, or `latest`
     id: String,
     /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]

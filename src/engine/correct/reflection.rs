@@ -66,7 +66,12 @@ pub(super) async fn reflect(
                 Err(error) => {
                     let cost = error.paid().and_then(|paid| paid.cost_usd);
                     let mut answer = Answer::offline(&context, cost);
-                    answer.warn(&chain(&error));
+                    if let Some(nothing) = error.raw_text().and_then(reflect::refusal) {
+                        answer.reflection = nothing;
+                        llm.model().clone_into(&mut answer.by);
+                    } else {
+                        answer.warn(&chain(&error));
+                    }
                     answer.keep(
                         workspace,
                         &stored.correction.correction_id,

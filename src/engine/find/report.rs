@@ -96,7 +96,7 @@ pub struct Found {
     pub pulled: bool,
     /// Trust level.
     pub trust: Trust,
-    /// Status of a rule or a fix; `None` for other kinds.
+    /// Status of a rule or a procedure; `None` for other kinds.
     pub status: Option<String>,
     /// Supplier of the record; `None` if the record does not name one.
     pub source: Option<String>,

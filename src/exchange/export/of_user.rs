@@ -1,7 +1,7 @@
 //! Export of everything that one user has in a memory: their records, and the log lines and audit
 //! events that name them.
 //!
-//! The text is an export like any other. Rules, fixes and executions have no user and are not in it,
+//! The text is an export like any other. Rules, lessons and executions have no user and are not in it,
 //! and neither are records that have expired.
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::exchange::markdown::{self, Section};
 use crate::guard;
-use crate::model::{Correction, Execution, Fix, Kind, Memory, Procedure, Reflexion, Session};
+use crate::model::{Correction, Execution, Kind, Memory, Procedure, Reflexion, Session};
 use crate::store::Entry;
 
 /// Renders the page; the entries must be sorted by kind.
@@ -27,7 +27,6 @@ fn section(entry: &Entry) -> Section {
         Kind::Correction => entry.parse().map(correction),
         Kind::Reflexion => entry.parse().map(rule),
         Kind::Procedure => entry.parse().map(procedure),
-        Kind::Fix => entry.parse().map(fix),
         Kind::Memory => entry.parse().map(memory),
         Kind::Session => entry.parse().map(session),
     };
@@ -56,7 +55,6 @@ const fn heading(kind: Kind) -> &'static str {
         Kind::Correction => "Corrections",
         Kind::Reflexion => "Rules",
         Kind::Procedure => "Procedures",
-        Kind::Fix => "Fixes",
         Kind::Memory => "Memories",
         Kind::Session => "Sessions",
     }
@@ -130,19 +128,6 @@ fn procedure(record: Procedure) -> Told {
         text("procedure_name"),
         fields,
     )
-}
-
-fn fix(record: Fix) -> Told {
-    let fields = vec![
-        ("what fails", record.failing_code),
-        ("what works", record.working_code),
-        ("it printed", record.success_output),
-        ("status", record.status),
-        ("no hint", record.no_hint),
-        ("trust", record.trust),
-        ("made", record.created_at),
-    ];
-    (record.tool, record.error_key, fields)
 }
 
 fn memory(record: Memory) -> Told {

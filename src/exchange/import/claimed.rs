@@ -5,13 +5,12 @@
 //! claims.
 
 use crate::json::with_fields;
-use crate::model::{CANDIDATE, Fix, Kind, Memory, Procedure, Record, Reflexion, Trust};
+use crate::model::{CANDIDATE, Kind, Memory, Procedure, Record, Reflexion, Trust};
 use crate::store::TrustSnapshot;
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.
 pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
     let (field, value) = match kind {
-        Kind::Fix => lacks::<Fix>(own, text).map(|_| TRUST),
         Kind::Procedure => lacks::<Procedure>(own, text).map(|_| TRUST),
         Kind::Memory => lacks::<Memory>(own, text).map(|_| TRUST),
         Kind::Reflexion => lacks::<Reflexion>(own, text)

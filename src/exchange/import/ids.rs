@@ -55,10 +55,12 @@ mod tests {
     fn a_free_id_was_never_another() {
         let now = DateTime::UNIX_EPOCH;
         let mut taken = Taken::default();
-        assert!(taken.take(Kind::Fix, "FIX-007") && !taken.take(Kind::Fix, "FIX-007"));
-        taken.take(Kind::Fix, "weird");
-        assert_eq!(taken.free(Kind::Fix, "", now), "FIX-008");
-        assert_eq!(taken.free(Kind::Fix, "", now), "FIX-009");
+        assert!(
+            taken.take(Kind::Procedure, "PROC-007") && !taken.take(Kind::Procedure, "PROC-007")
+        );
+        taken.take(Kind::Procedure, "weird");
+        assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-008");
+        assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-009");
         assert_eq!(taken.free(Kind::Memory, "", now), "MEM-001");
         let created = "2026-02-20T12:43:41.681444+00:00";
         assert_eq!(

@@ -98,7 +98,7 @@ pub struct ImportReport {
     pub skipped: Vec<Skipped>,
     /// Imported records by the plural of their kind, and lines by log.
     pub by_kind: BTreeMap<String, u64>,
-    /// Number of imported rules, fixes, procedures and memories that this user has not approved.
+    /// Number of imported rules, procedures and memories that this user has not approved.
     pub observed: u64,
     /// Records that got a new id because theirs was taken; references follow.
     pub renamed: Vec<Renamed>,

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    Correction, Evidence, Execution, Fix, Kind, Outcome, Record as _, Reflexion, Trial, Trust,
+    Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion, Trial, Trust,
 };
 use crate::store::{LateCalls, Selection};
 
@@ -14,11 +14,11 @@ use super::{
     Used, mean, rounded,
 };
 use crate::hints::checks;
-use crate::hints::fixes::doubts;
+use crate::lessons::evidence::doubts;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, dollars};
 
-/// Maximum number of rules, and of fixes, in a report.
+/// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
 
 /// Returns statistics on the value of memory, for all records in the scope.
@@ -45,9 +45,9 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             }
         })?;
     let mut rules = workspace.store.list::<Reflexion>(&all)?;
-    let mut fixes = workspace.store.list::<Fix>(&all)?;
+    let procedures = workspace.store.list::<Procedure>(&all)?;
     for problem in [
-        problems, corrections.problems, rules.problems, fixes.problems,
+        problems, corrections.problems, rules.problems, procedures.problems,
     ]
     .concat()
     {
@@ -57,12 +57,10 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         (Kind::Execution, executions),
         (Kind::Correction, corrections.records.len() as u64),
         (Kind::Reflexion, rules.records.len() as u64),
-        (Kind::Fix, fixes.records.len() as u64),
+        (Kind::Procedure, procedures.records.len() as u64),
     ]));
-    let read = fixes.records.len();
-    fixes.records.retain(|fix| !fix.is_episode());
-    let episodes = (read - fixes.records.len()) as u64;
-    warnings.extend(doubtful(workspace, &fixes.records, &rules.records));
+    let procedures = procedures.records;
+    warnings.extend(doubtful(workspace, &procedures, &rules.records));
     let checks = checked(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials_of_all()?;
@@ -74,9 +72,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
             .iter()
             .filter(|rule| rule.validated_by_test)
             .count() as u64,
-        fixes: fixes.records.len() as u64,
-        episodes,
-        procedures: workspace.store.count(Kind::Procedure)?,
+        procedures: procedures.len() as u64,
         procedures_retrieved: retrieved(workspace),
         ..Learning::default()
     };
@@ -85,13 +81,13 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         .iter()
         .filter(|rule| runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0);
     let met_again =
-        |fix: &&Fix| fix.evidence().shown > 0 || fix.occurrences.is_some_and(|n| n > 1.0);
-    let reused = reused.count() + fixes.records.iter().filter(met_again).count();
-    learning.reused = Part::new(reused as u64, learning.reflexions + learning.fixes);
-    count_by_day(&mut days, &rules.records, &fixes.records, &trials);
-    learning.a_week = days.a_week(learning.reflexions + learning.fixes);
+        |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
+    let reused = reused.count() + procedures.iter().filter(met_again).count();
+    learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
+    count_by_day(&mut days, &rules.records, &procedures, &trials);
+    learning.a_week = days.a_week(learning.reflexions + learning.procedures);
     let of_hints = compare::of_hints(&trials);
-    let hints = hints(&trials, &fixes.records, of_hints.as_ref());
+    let hints = hints(&trials, &procedures, of_hints.as_ref());
     let comparisons: Vec<Comparison> = of_hints
         .into_iter()
         .flatten()
@@ -105,8 +101,11 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
     });
     let rules = most_used(rules);
-    let fixes = fixes.records.iter();
-    let fixes = most_used(fixes.map(|f| used(&f.fix_id, &f.tool, &f.error_key, f.evidence())));
+    let lessons = procedures.iter().map(|one| {
+        let tool = one.pattern.as_ref().map_or("", |pattern| &pattern.tool);
+        used(&one.procedure_id, tool, &one.summary(), one.evidence())
+    });
+    let lessons = most_used(lessons);
     let executions = runs.end();
     let first_and_last = days.first_and_last();
     let (period, over_time) = days.pieces();
@@ -116,7 +115,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         hints,
         learning,
         rules,
-        fixes,
+        lessons,
         checks,
         experiment,
         period,
@@ -125,9 +124,9 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     })
 }
 
-/// Describes fixes and checks that rarely help, and calls whose rules were not checked in time.
-fn doubtful(workspace: &Workspace, fixes: &[Fix], rules: &[Reflexion]) -> Vec<String> {
-    let mut found = doubts(fixes);
+/// Describes lessons and checks that rarely help, and calls whose rules were not checked in time.
+fn doubtful(workspace: &Workspace, lessons: &[Procedure], rules: &[Reflexion]) -> Vec<String> {
+    let mut found = doubts(lessons);
     found.extend(checks::doubts(rules));
     found.extend(LateCalls::of(workspace.store.directory()).sentence());
     found
@@ -160,13 +159,13 @@ fn retrieved(workspace: &Workspace) -> u64 {
     counts.map(|retrieved| retrieved.times).sum()
 }
 
-/// Adds new rules, new fixes and trials of hints to their days.
-fn count_by_day(days: &mut Days, rules: &[Reflexion], fixes: &[Fix], trials: &[Trial]) {
+/// Adds new rules, new lessons and trials of hints to their days.
+fn count_by_day(days: &mut Days, rules: &[Reflexion], procedures: &[Procedure], trials: &[Trial]) {
     for rule in rules {
         days.at(&rule.created_at).rules += 1;
     }
-    for fix in fixes {
-        days.at(&fix.created_at).fixes += 1;
+    for procedure in procedures {
+        days.at(&procedure.created_at).lessons += 1;
     }
     for trial in trials {
         let piece = days.at(&trial.at);
@@ -202,8 +201,8 @@ fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
     all
 }
 
-/// Statistics of hints, from the hint log and the evidence of fixes.
-fn hints(trials: &[Trial], fixes: &[Fix], compared: Option<&[Comparison; 2]>) -> Hints {
+/// Statistics of hints, from the hint log and the evidence of lessons.
+fn hints(trials: &[Trial], procedures: &[Procedure], compared: Option<&[Comparison; 2]>) -> Hints {
     let (withheld, shown): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|t| t.withheld);
     let share = |is: &dyn Fn(&Trial) -> bool| {
         let count = shown.iter().filter(|trial| is(trial)).count();
@@ -218,10 +217,10 @@ fn hints(trials: &[Trial], fixes: &[Fix], compared: Option<&[Comparison; 2]>) ->
         mean(&steps).map(rounded)
     };
     let mut evidence = Evidence::default();
-    for fix in fixes.iter().map(Fix::evidence) {
-        evidence.shown += fix.shown;
-        evidence.helped += fix.helped;
-        evidence.harmed += fix.harmed;
+    for one in procedures.iter().map(Procedure::evidence) {
+        evidence.shown += one.shown;
+        evidence.helped += one.helped;
+        evidence.harmed += one.harmed;
     }
     let estimate = |comparison: &Comparison| {
         let (difference, interval) = comparison.difference.zip(comparison.interval)?;

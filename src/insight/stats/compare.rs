@@ -204,7 +204,6 @@ fn comparison(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::platform::named;
 
     fn trial(session: usize, withheld: bool, repeats: u64) -> Trial {
         Trial {
@@ -246,82 +245,5 @@ mod tests {
         );
         assert_eq!(repeated.withheld.value, Some(1.0 / 12.0));
         assert_eq!(steps.withheld.value, Some(26.0 / 12.0));
-    }
-
-    /// Simulates as many sessions of agents that meet an error again with a probability that a hint
-    /// changes. Returns the comparisons.
-    fn simulated(with_hint: f64, without: f64) -> [Comparison; 2] {
-        use crate::hints::{HintOptions, HintService};
-        use crate::model::{Kind, Scope};
-        use crate::store::Scoped;
-        let dir = tempfile::tempdir().unwrap();
-        // One fix per error, because an error that returns counts against its fix.
-        let fixes: Vec<_> = (0..30)
-            .map(|n| {
-                let class = char::from(b'a' + u8::try_from(n % 26).unwrap());
-                let key = format!("error: widget{class}{class}{} is missing from plan", n / 26);
-                serde_json::json!({"fix_id": format!("FIX-{n:03}"), "error_key": key, "failing_code": "make plan",
-                    "working_code": "make --all plan", "helped": 50})
-            })
-            .collect();
-        let text = serde_json::json!({ "entries": fixes }).to_string();
-        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        drop(store.write(&mut || "key".to_owned()).unwrap());
-        let adviser = HintService {
-            store: &store,
-            now: chrono::DateTime::UNIX_EPOCH,
-            random: || "r".to_owned(),
-            withhold: "0.5".parse().unwrap(),
-        };
-        let mut dice: u64 = 11;
-        for n in 0..240 {
-            let session = n.to_string();
-            let fails = || {
-                let options = HintOptions {
-                    error: fixes[n % 30]["error_key"].as_str().unwrap().to_owned(),
-                    tool: Some("Bash".to_owned()),
-                    command: Some("make plan".to_owned()),
-                    project: None,
-                    session: Some(session.clone()),
-                    max_hints: 3,
-                };
-                !adviser.hint(&options).unwrap().hints.is_empty()
-            };
-            let chance = if fails() { with_hint } else { without };
-            dice = dice
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1_442_695_040_888_963_407);
-            if f64::from(u32::try_from(dice >> 32).unwrap()) / 4_294_967_296.0 < chance {
-                fails();
-            }
-            adviser
-                .succeeded(&session, Some("Bash"), "make plan", "")
-                .unwrap();
-            adviser.ended(&session).unwrap();
-        }
-        let trials = store.trials_of_all().unwrap();
-        assert_eq!(trials.len(), 240);
-        of_hints(&trials).unwrap()
-    }
-
-    #[test]
-    fn what_hints_were_made_to_change_is_found_and_nothing_else() {
-        let covers = |comparison: &Comparison, effect: f64| {
-            let [low, high] = comparison.interval.unwrap();
-            low <= effect && effect <= high
-        };
-        let [repeated, steps] = simulated(0.2, 0.6);
-        assert!(
-            covers(&repeated, 0.4) && !covers(&repeated, 0.0),
-            "{repeated:?}"
-        );
-        // Each repetition is a step.
-        assert!(covers(&steps, 0.4) && !covers(&steps, 0.0), "{steps:?}");
-        let [repeated, steps] = simulated(0.4, 0.4);
-        assert!(
-            covers(&repeated, 0.0) && covers(&steps, 0.0),
-            "{repeated:?} {steps:?}"
-        );
     }
 }

@@ -94,7 +94,7 @@ fn add(sum: &mut Piece, day: &Piece) {
         *sum.cost_usd.get_or_insert_default() += cost;
     }
     sum.rules += day.rules;
-    sum.fixes += day.fixes;
+    sum.lessons += day.lessons;
     sum.hints_shown += day.hints_shown;
     sum.hints_helped += day.hints_helped;
     sum.hints_withheld += day.hints_withheld;

@@ -38,8 +38,8 @@ pub struct StatsReport {
     pub learning: Learning,
     /// Most used rules, at most 20, most used first.
     pub rules: Vec<Used>,
-    /// Most used fixes, at most 20, most used first.
-    pub fixes: Vec<Used>,
+    /// Most used lessons, at most 20, most used first.
+    pub lessons: Vec<Used>,
     /// Rules that act on calls, and those that did, most fired first.
     pub checks: Vec<CheckStats>,
     /// Results of the experiment; `None` if there was none.
@@ -135,7 +135,7 @@ pub struct Hints {
     pub failures_avoided: Option<Estimate>,
     /// Steps saved, estimated in the same way.
     pub steps_saved: Option<Estimate>,
-    /// Evidence of fixes, including outcomes from before the hint log.
+    /// Evidence of lessons, including outcomes from before the hint log.
     pub evidence: Evidence,
 }
 
@@ -157,28 +157,24 @@ pub struct Learning {
     pub reflexions: u64,
     /// Number of rules that a test validated.
     pub validated: u64,
-    /// Number of fixes.
-    pub fixes: u64,
-    /// Number of recoveries that are no fix, kept for `memory why`.
-    pub episodes: u64,
-    /// Number of procedures.
+    /// Number of procedures: lessons, and patterns that nobody has worded yet.
     pub procedures: u64,
     /// Number of retrievals of procedures: in prompts, briefings, hints and search results.
     pub procedures_retrieved: u64,
-    /// Rules and fixes learned per week, on average; `None` for less than a week.
+    /// Rules and lessons learned per week, on average; `None` for less than a week.
     pub a_week: Option<f64>,
-    /// Rules that were in a prompt, and fixes that were shown or met again, among all.
+    /// Rules that were in a prompt, and lessons that were told or met again, among all.
     pub reused: Part,
 }
 
-/// Rule or fix that has been used.
+/// Rule or lesson that has been used.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Used {
     /// Id of the record.
     pub id: String,
-    /// Skill of a rule, or tool of a fix.
+    /// Skill of a rule, or tool of a lesson.
     pub about: String,
-    /// Text of a rule, or error key of a fix.
+    /// Text of a rule or a lesson.
     pub text: String,
     /// Evidence from use.
     pub evidence: Evidence,
@@ -226,8 +222,8 @@ pub struct Piece {
     pub latency_ms: Option<f64>,
     /// Number of rules learned.
     pub rules: u64,
-    /// Number of fixes learned.
-    pub fixes: u64,
+    /// Number of lessons learned.
+    pub lessons: u64,
     /// Number of errors with hints shown.
     pub hints_shown: u64,
     /// Number of errors whose recovery used a hint.

@@ -1,8 +1,7 @@
 //! Links of a record of each kind: what it came from, and what came of it.
 
-use crate::learn::fix::NoHint;
 use crate::model::{
-    Correction, EPISODE, Evidence, Execution, Fix, Kind, Origin, Procedure, Reflexion, Said, Trust,
+    Correction, Evidence, Execution, Kind, Origin, Procedure, Reflexion, Said, Trust,
 };
 use crate::store::Entry;
 use crate::workspace::Error;
@@ -10,7 +9,7 @@ use crate::workspace::Error;
 use super::walk::{Direction, Step, Walk, link};
 use super::{Link, Relation};
 
-/// Maximum number of executions of a rule, and of origins of a fix, in a chain: the newest.
+/// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
 
 impl Walk<'_> {
@@ -207,59 +206,18 @@ impl Walk<'_> {
             return Ok(None);
         };
         let approved = self.trust_snapshot.level(&procedure) == Trust::Approved;
-        self.chain[at].state = approved.then(|| "approved".to_owned());
+        self.chain[at].state = match procedure.state.as_str() {
+            "" | "active" => approved.then(|| "approved".to_owned()),
+            state => Some(state.to_owned()),
+        };
         if from.way == Direction::Both {
-            let of_it = |fix: &Fix| fix.procedure_id == from.id;
-            for fix in self.naming(from.id, of_it)? {
-                let id = &fix.fix_id;
-                self.visit(
-                    Kind::Fix,
-                    id,
-                    Relation::Explains,
-                    Some(from),
-                    Direction::End,
-                )?;
-            }
             self.injections(at, from)?;
             // Most procedures were in no prompt.
             let injected = self.chain[at].executions;
             self.chain[at].executions = injected.filter(|count| *count > 0);
             self.origins(at, &procedure.origins, from);
         }
-        Ok(None)
-    }
-
-    pub(super) fn fix(
-        &mut self,
-        at: usize,
-        entry: &Entry,
-        from: Step<'_>,
-    ) -> Result<Option<Evidence>, Error> {
-        let Ok(fix) = entry.parse::<Fix>() else {
-            return Ok(None);
-        };
-        let approved = self.trust_snapshot.level(&fix) == Trust::Approved;
-        self.chain[at].state = match fix.status.as_str() {
-            "retired" | "quarantined" | EPISODE => Some(fix.status.clone()),
-            _ => approved.then(|| "approved".to_owned()),
-        };
-        if fix.is_episode() {
-            self.chain[at].no_hint = NoHint::from_name(&fix.no_hint).map(NoHint::name);
-        }
-        if from.way == Direction::Both {
-            let how = &fix.procedure_id;
-            if !how.is_empty() {
-                self.visit(
-                    Kind::Procedure,
-                    how,
-                    Relation::ExplainedBy,
-                    Some(from),
-                    Direction::End,
-                )?;
-            }
-            self.origins(at, &fix.origins, from);
-        }
-        Ok(Some(fix.evidence()))
+        Ok(Some(procedure.evidence()))
     }
 
     /// Adds links to the transcripts in which a record was seen.

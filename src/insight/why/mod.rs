@@ -31,7 +31,7 @@ pub struct WhyReport {
     /// Links in tree order: the record, and after each link those that it leads to.
     pub chain: Vec<Link>,
     /// Evidence of the record. For an execution, a correction, a procedure or a session: evidence of
-    /// the rules and fixes that came from it.
+    /// the rules and lessons that came from it.
     pub evidence: Evidence,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
@@ -59,19 +59,16 @@ pub struct Link {
     /// Trust level of a record.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trust: Option<Trust>,
-    /// Status of a rule or a fix.
+    /// Status of a rule or a procedure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Source, if the record names one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Reason why an episode is no hint: `one_off`, `dangerous` or `no_project`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub no_hint: Option<&'static str>,
     /// Number of executions with a rule in their prompt; the newest follow as links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u64>,
-    /// Number of places where a fix or a procedure was seen; the newest follow as links.
+    /// Number of places where a procedure was seen; the newest follow as links.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origins: Option<u64>,
     /// Number of links between this one and the requested record.
@@ -101,15 +98,11 @@ pub enum Relation {
     PartlyValidatedBy,
     Breaks,
     InjectedInto,
-    ExplainedBy,
-    Explains,
     SeenIn,
     /// Message of a person that a rule was heard in.
     SaidIn,
-    /// Fix that was learned from a session.
+    /// Procedure that was learned from a session.
     Taught,
-    /// Recovery of a session that is no hint.
-    Overcame,
 }
 
 impl Relation {
@@ -132,12 +125,9 @@ impl Relation {
             Self::PartlyValidatedBy => "partly validated by",
             Self::Breaks => "breaks",
             Self::InjectedInto => "injected into",
-            Self::ExplainedBy => "explained by",
-            Self::Explains => "explains",
             Self::SeenIn => "seen in",
             Self::SaidIn => "said in",
             Self::Taught => "taught",
-            Self::Overcame => "overcame",
         }
     }
 
@@ -145,7 +135,7 @@ impl Relation {
     const fn counts(self) -> bool {
         matches!(
             self,
-            Self::Asked | Self::Became | Self::Strengthened | Self::Explains | Self::Taught
+            Self::Asked | Self::Became | Self::Strengthened | Self::Taught
         )
     }
 }

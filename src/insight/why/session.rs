@@ -1,8 +1,8 @@
-//! Links of a session: the fixes that it taught, and the recoveries in it that are no hint.
+//! Links of a session: the procedures that it taught.
 //!
-//! A fix names the session of its host, or the name of the file if the session has none.
+//! A procedure names the session of its host, or the name of the file if the session has none.
 
-use crate::model::{Evidence, Fix, Kind, Session};
+use crate::model::{Evidence, Kind, Procedure, Session};
 use crate::store::Entry;
 
 use super::Relation;
@@ -27,19 +27,24 @@ impl Walk<'_> {
         Ok(None)
     }
 
-    /// Adds links to the fixes and episodes that were seen in a session.
+    /// Adds links to the procedures that were seen in a session.
     pub(super) fn recoveries(&mut self, name: &str, from: Step<'_>) -> Result<(), Error> {
         if name.is_empty() {
             return Ok(());
         }
-        let of_it = |fix: &Fix| fix.origins.iter().any(|origin| origin.session == name);
-        for fix in self.naming(name, of_it)? {
-            let relation = if fix.is_episode() {
-                Relation::Overcame
-            } else {
-                Relation::Taught
-            };
-            self.visit(Kind::Fix, &fix.fix_id, relation, Some(from), Direction::End)?;
+        let of_it = |procedure: &Procedure| {
+            let mut origins = procedure.origins.iter();
+            origins.any(|origin| origin.session == name)
+        };
+        for procedure in self.naming(name, of_it)? {
+            let id = &procedure.procedure_id;
+            self.visit(
+                Kind::Procedure,
+                id,
+                Relation::Taught,
+                Some(from),
+                Direction::End,
+            )?;
         }
         Ok(())
     }

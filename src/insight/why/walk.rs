@@ -60,7 +60,6 @@ pub(super) fn link(id: &str, kind: Kind, relation: Relation, from: Option<Step<'
         trust: None,
         status: None,
         source: None,
-        no_hint: None,
         executions: None,
         origins: None,
         depth: from.map_or(0, |from| from.depth + 1),
@@ -167,7 +166,6 @@ impl Walk<'_> {
             Kind::Correction => self.correction(&entry, from)?,
             Kind::Reflexion => self.rule(at, &entry, from)?,
             Kind::Procedure => self.procedure(at, &entry, from)?,
-            Kind::Fix => self.fix(at, &entry, from)?,
             Kind::Session => self.session(&entry, from)?,
             Kind::Memory => None,
         };

@@ -1,10 +1,9 @@
 //! Exports all cases of a skill as a Promptfoo configuration.
 //!
 //! Promptfoo renders `{{…}}` in every text and replaces `{{env.…}}` when it reads the file. Inputs
-//! and assertions are therefore quoted JSON without template syntax, and a rubric writes braces as
-//! template expressions.
+//! are therefore quoted JSON without template syntax. The verdict is memctl's.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::super::case::Case;
 use super::{json_line, sealed};
@@ -89,20 +88,13 @@ fn item(case: &Case, indent: &str) -> String {
         ),
         "  assert:".to_owned(),
     ];
-    for assertion in &case.assertions {
-        lines.push("    - type: javascript".to_owned());
-        lines.push("      value: file://memctl_promptfoo.cjs:check".to_owned());
-        lines.push("      config:".to_owned());
-        let json = json_line(&json!(assertion));
-        lines.push(format!("        assertion: {}", quoted(&json)));
-    }
-    if let Some(rubric) = &case.rubric {
-        lines.push("    - type: llm-rubric".to_owned());
-        lines.push(format!(
-            "      value: {}",
-            json_line(&json!(plain_to_templates(rubric)))
-        ));
-    }
+    lines.extend([
+        "    - type: javascript".to_owned(),
+        "      value: file://memctl_promptfoo.cjs:check".to_owned(),
+        "      config:".to_owned(),
+        format!("        skill: {}", quoted(&case.skill)),
+        format!("        case: {}", quoted(&case.id)),
+    ]);
     lines.iter().flat_map(|line| [indent, line, "\n"]).collect()
 }
 
@@ -112,22 +104,10 @@ fn quoted(text: &str) -> String {
     format!("'{}'", line.replace('\'', "''"))
 }
 
-/// Text as a template that renders to it.
-fn plain_to_templates(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c == '{' && matches!(chars.peek(), Some('{' | '%' | '#')) {
-            out.push_str("{{ '{' }}");
-        } else {
-            out.push(c);
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn case(number: u32) -> Case {
@@ -145,12 +125,11 @@ mod tests {
         let second = &read["tests"][1];
         let input: Value = serde_json::from_str(second["vars"]["input"].as_str().unwrap()).unwrap();
         assert_eq!(input, json!({"a": "it's {{x}}\n\u{2028}"}));
-        let assertion = second["assert"][0]["config"]["assertion"].as_str().unwrap();
+        let config = &second["assert"][0]["config"];
         assert_eq!(
-            serde_json::from_str::<Value>(assertion).unwrap()["text"],
-            "'{{env.HOME}}'"
+            *config,
+            json!({"skill": "hr/x", "case": "test_correction_2"})
         );
-        assert_eq!(second["assert"][1]["value"], "say {{ '{' }}{y}}");
     }
 
     #[test]

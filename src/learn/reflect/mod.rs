@@ -25,6 +25,7 @@ pub(crate) use fidelity::{dropped, is_said};
 #[cfg(test)]
 use offline::ONE_OUTPUT;
 pub use offline::offline;
+pub(crate) use reply::refusal;
 pub use reply::{Reply, accept};
 pub use request::{PROMPT, ask};
 

@@ -53,24 +53,16 @@ struct AnsweredRelation {
 /// Returns a lower-case fragment that says what is wrong with the reply.
 pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, String> {
     let value: Value = serde_json::from_str(reply).map_err(|error| error.to_string())?;
-    let learnable = value["learnable"].as_bool();
-    if learnable == Some(false) {
-        let reason = one_line(value["reason"].as_str().unwrap_or_default());
-        let confidence = value["confidence"].as_f64().unwrap_or(0.5);
+    if let Some(reflection) = nothing(&value) {
         return Ok(Reply {
-            reflection: Reflection::Nothing {
-                reason: if reason.is_empty() {
-                    REMARK.to_owned()
-                } else {
-                    reason
-                },
-                confidence: confidence.clamp(0.0, 1.0),
-            },
+            reflection,
             related: Vec::new(),
             warnings: Vec::new(),
         });
     }
-    learnable.ok_or("missing field `learnable`")?;
+    value["learnable"]
+        .as_bool()
+        .ok_or("missing field `learnable`")?;
     let answer: Answer = serde_json::from_value(value).map_err(|error| error.to_string())?;
     let rule = one_line(&answer.rule);
     if rule.is_empty() {
@@ -105,6 +97,28 @@ pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, Str
         reflection: Reflection::Rule(draft),
         related,
         warnings,
+    })
+}
+
+/// Reads from a malformed reply that nothing lasting follows; `None` if it does not say so.
+pub(crate) fn refusal(reply: &str) -> Option<Reflection> {
+    let object = reply.get(reply.find('{')?..=reply.rfind('}')?)?;
+    nothing(&serde_json::from_str(object).ok()?)
+}
+
+fn nothing(value: &Value) -> Option<Reflection> {
+    if value["learnable"].as_bool() != Some(false) {
+        return None;
+    }
+    let reason = one_line(value["reason"].as_str().unwrap_or_default());
+    let confidence = value["confidence"].as_f64().unwrap_or(0.5);
+    Some(Reflection::Nothing {
+        reason: if reason.is_empty() {
+            REMARK.to_owned()
+        } else {
+            reason
+        },
+        confidence: confidence.clamp(0.0, 1.0),
     })
 }
 

@@ -81,7 +81,7 @@ fn schema(neighbours: &[Neighbour]) -> Value {
             },
             "assertions_suffice": { "type": "boolean", "description": "true if they check all that the rule demands" },
         },
-        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence", "assertions", "assertions_suffice"],
+        "required": ["learnable", "reason", "mistake", "root_cause", "rule", "applies_when", "confidence"],
         "additionalProperties": false,
     });
     if neighbours.is_empty() {

@@ -109,7 +109,7 @@ pub(super) fn manifest(
 }
 
 /// Kinds in sending order: referenced records go before the records that refer to them.
-pub(super) const ORDER: [Kind; 7] = Kind::ALL;
+pub(super) const ORDER: [Kind; 6] = Kind::ALL;
 
 #[cfg(test)]
 mod tests {

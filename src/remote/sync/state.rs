@@ -54,11 +54,14 @@ mod tests {
     #[test]
     fn a_state_only_goes_on() {
         let mut state = State::default();
-        state.reach("db", "fixes", 7);
-        state.reach("db", "fixes", 5);
-        assert_eq!(state.reached("db", "fixes"), 7);
+        state.reach("db", "reflexions", 7);
+        state.reach("db", "reflexions", 5);
+        assert_eq!(state.reached("db", "reflexions"), 7);
         assert_eq!(
-            (state.reached("db", "x"), state.reached("other", "fixes")),
+            (
+                state.reached("db", "x"),
+                state.reached("other", "reflexions")
+            ),
             (0, 0)
         );
         let text = serde_json::to_string(&state).unwrap();

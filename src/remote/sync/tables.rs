@@ -113,7 +113,6 @@ pub(crate) fn table(kind: Kind) -> Table {
         Kind::Execution => plain("executions"),
         Kind::Correction => plain("corrections"),
         Kind::Reflexion => plain("reflexions"),
-        Kind::Fix => plain("fixes"),
         Kind::Procedure => of_seed("context_eng_memories", PROCEDURE, true),
         Kind::Memory => of_seed("agent_memory", MEMORY, true),
         Kind::Session => of_seed("agent_sessions", SESSION, false),
@@ -310,7 +309,7 @@ fn columns(kind: Kind, text: &str) -> Option<Value> {
                 "created": time(&record.created_at),
             })
         }
-        Kind::Execution | Kind::Correction | Kind::Reflexion | Kind::Fix => {
+        Kind::Execution | Kind::Correction | Kind::Reflexion => {
             json!({})
         }
     };

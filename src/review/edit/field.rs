@@ -68,6 +68,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
         Kind::Procedure => {
             const {
                 &[
+                    field("lesson", Form::Text),
                     field("procedure_name", Form::Words),
                     field("semantic_description", Form::Text),
                     field("initial_failure_summary", Form::Text),
@@ -76,17 +77,6 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
                     field("learned_procedure_steps", Form::List),
                     field("critical_contextual_cues", Form::List),
                     field("example_scenario_abstract", Form::Text),
-                ]
-            }
-        }
-        Kind::Fix => {
-            const {
-                &[
-                    field("error_key", Form::Words),
-                    field("failing_code", Form::Text),
-                    field("working_code", Form::Words),
-                    field("success_output", Form::Text),
-                    field("tool", Form::Text),
                 ]
             }
         }

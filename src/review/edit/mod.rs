@@ -1,7 +1,7 @@
 //! Edits the text of a record.
 //!
 //! Only the given fields are written; every other byte of the entry stays. A new text makes a rule
-//! or a fix a different one: the evidence from tests and use belongs to the old text and is reset.
+//! or a lesson a different one: the evidence from tests and use belongs to the old text and is reset.
 //! Fields around it (confidence, cause of the mistake) reset nothing.
 //!
 //! The guardrail of a rule gets the new text if nobody has edited it; else a warning names the file.
@@ -20,13 +20,13 @@ use serde_json::{Value, json};
 
 use crate::guard;
 use crate::json::with_fields;
-use crate::model::{Correction, Fix, Kind, Record as _, Reflexion, Trust};
+use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
 
 use crate::engine::assemble::suspicion;
 use crate::engine::remember::timestamp;
-use crate::hints::fixes::{QUARANTINED, key_of, prepare};
 use crate::indexing::Index;
+use crate::lessons::table::prepare;
 use crate::rules::contradictions::resolve_conflicts;
 use crate::workspace::Error;
 use crate::workspace::document::level;
@@ -111,16 +111,12 @@ pub fn edit(
         }
         let known = editable(kind).iter().find(|field| field.name == name);
         let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
-        // Fixes are looked up by error key, so a raw error message is converted to its key.
-        let key = (field.name == "error_key").then(|| key_of(text)).flatten();
         let unfit = |reason| Error::BadField {
             field: field.name,
             reason,
         };
         let end = ending(workspace.now, field, text).map_err(unfit)?;
-        let value = field
-            .form
-            .json(key.as_deref().or(end.as_deref()).unwrap_or(text));
+        let value = field.form.json(end.as_deref().unwrap_or(text));
         let value = value.map_err(unfit)?;
         values.retain(|(other, _)| *other != field);
         values.push((field, value));
@@ -152,7 +148,19 @@ pub fn edit(
         return Ok(report);
     }
     let mut update: Vec<(&str, Box<RawValue>)> = match kind {
-        Kind::Procedure => vec![("data", with_data(&entry, &values)?)],
+        Kind::Procedure => {
+            let (own, data): (Vec<_>, Vec<_>) = values
+                .into_iter()
+                .partition(|(field, _)| field.name == LESSON);
+            let mut update: Vec<(&str, Box<RawValue>)> = own
+                .into_iter()
+                .map(|(field, value)| (field.name, value))
+                .collect();
+            if !data.is_empty() {
+                update.push(("data", with_data(&entry, &data)?));
+            }
+            update
+        }
         _ => values
             .into_iter()
             .map(|(f, value)| (f.name, value))
@@ -178,7 +186,7 @@ pub fn edit(
     report
         .warnings
         .extend(redaction_warning(writer.take_left_out()));
-    if kind == Kind::Fix {
+    if kind == Kind::Procedure {
         prepare(writer.store())?;
     }
     if kind == Kind::Reflexion
@@ -246,20 +254,14 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
                 format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
             }));
         }
-        Kind::Fix => {
-            let fix: Fix = workspace.store.get(&entry.id)?;
-            if let Some(reason) = guard::admit(&fix.content()).quarantine {
+        Kind::Procedure => {
+            let procedure: Procedure = workspace.store.get(&entry.id)?;
+            if let Some(reason) = guard::admit(&procedure.content()).quarantine {
                 warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
             }
-            if fix.status == QUARANTINED {
+            if procedure.state == QUARANTINED {
                 warnings.push(format!(
                     "`{0}` is still quarantined: memctl memory approve {0}",
-                    entry.id
-                ));
-            }
-            if fix.is_episode() {
-                warnings.push(format!(
-                    "`{0}` is still an episode, and no hint: memctl memory approve {0}",
                     entry.id
                 ));
             }
@@ -270,7 +272,10 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
     Ok(())
 }
 
-/// Returns the fields of an entry; for a procedure, the fields of its `data`.
+/// Field of a procedure that is beside its `data`.
+const LESSON: &str = "lesson";
+
+/// Returns the fields of an entry; for a procedure, its lesson and the fields of its `data`.
 fn fields_of(entry: &Entry) -> Result<Fields, Error> {
     let unreadable = |source| Error::NotEditableText {
         id: entry.id.clone(),
@@ -281,7 +286,9 @@ fn fields_of(entry: &Entry) -> Result<Fields, Error> {
         let data = fields
             .remove("data")
             .unwrap_or_else(|| RawValue::NULL.to_owned());
+        let lesson = fields.remove(LESSON);
         fields = serde_json::from_str(data.get()).unwrap_or_default();
+        fields.extend(lesson.map(|lesson| (LESSON.to_owned(), lesson)));
     }
     Ok(fields)
 }
@@ -314,14 +321,15 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
             ("utility_score", json!(0.5)),
             ("distilled_by", json!("user")),
         ],
-        Kind::Fix if changed.iter().any(|f| *f != "success_output") => &[
+        Kind::Procedure => &[
+            ("distilled_by", json!("user")),
+            ("worded_by", json!("person")),
             ("shown", json!(0)),
             ("helped", json!(0)),
             ("harmed", json!(0)),
             ("needless", json!(0)),
-            ("status", json!("active")),
+            ("state", json!("active")),
         ],
-        Kind::Procedure => &[("distilled_by", json!("user"))],
         _ => &[],
     };
     let Ok(stored) = serde_json::from_slice::<HashMap<String, Value>>(&entry.text) else {
@@ -341,8 +349,8 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
         match *name {
             // A superseded rule keeps its score, which hides it from the reference implementation.
             "utility_score" if is_replaced || is_candidate => false,
-            // Only retirement by use is undone; a quarantined fix still waits for a person.
-            "status" => before == "retired",
+            // Only retirement by use is undone; a quarantined procedure still waits for a person.
+            "status" | "state" => before == "retired",
             _ => before != value,
         }
     };

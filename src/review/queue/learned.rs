@@ -1,106 +1,93 @@
-//! Records of sessions and imports that wait: fixes, procedures, memories.
+//! Records of sessions and imports that wait: procedures and memories.
 
 use std::collections::HashSet;
 
 use crate::guard;
-use crate::hints::fixes::{QUARANTINED, doubts};
-use crate::learn::distil::LEARNED;
-use crate::learn::fix::hazard::new_hazards;
-use crate::model::{Fix, Kind, Memory, Origin, Procedure, Record as _, Trust};
+use crate::lessons::episodes::LEARNED;
+use crate::lessons::evidence::doubts;
+use crate::model::{Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Trust};
 use crate::store::TrustSnapshot;
 
 use super::rules::without_command;
 use super::waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
-
-/// Returns the entry about a fix, if it waits. An episode does not wait: it is no advice.
-pub(super) fn of_fix(fix: &Fix, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
-    let id = &fix.fix_id;
-    if trust_snapshot.level(fix) != Trust::Observed {
-        let doubt = doubts([fix]).pop()?;
-        let command = format!("memctl memory forget {id}");
-        let mut waiting = about(fix, WaitingKind::Doubtful, command);
-        waiting.reason = without_command(&doubt);
-        return Some(waiting);
-    }
-    if !fix.is_active() || fix.is_episode() {
-        return None;
-    }
-    let command = format!("memctl memory approve {id}");
-    if fix.status != QUARANTINED {
-        return Some(about(fix, WaitingKind::Fix, command));
-    }
-    let mut waiting = about(fix, WaitingKind::Quarantined, command);
-    waiting.reason = suspicion(fix, &waiting.parts);
-    Some(waiting)
-}
-
-/// Reason why a fix is quarantined.
-fn suspicion(fix: &Fix, parts: &[Part]) -> String {
-    let mut reasons = parts
-        .iter()
-        .filter_map(|part| guard::admit(&part.text).quarantine);
-    if let Some(reason) = reasons.next() {
-        return reason;
-    }
-    let hazards = new_hazards(&fix.failing_code, &fix.working_code);
-    let hazards: Vec<&str> = hazards.into_iter().collect();
-    if hazards.is_empty() {
-        "quarantined when it was learned; nothing in it is suspicious today".to_owned()
-    } else {
-        format!("dangerous: {}", hazards.join(", "))
-    }
-}
-
-fn about(fix: &Fix, kind: WaitingKind, command: String) -> Waiting {
-    let mut waiting = Waiting::about(kind, Kind::Fix, &fix.fix_id, command);
-    waiting.title = fix.summary();
-    let error = match fix.error_line.as_str() {
-        "" => &fix.error_key,
-        line => line,
-    };
-    waiting.part("error", error);
-    waiting.part("failed", &fix.failing_code);
-    waiting.part("worked", &fix.working_code);
-    waiting.part("printed", &fix.success_output);
-    waiting.advice.clone_from(&fix.judgement);
-    let at = [&fix.last_seen, &fix.created_at];
-    waiting.origin = came_from(&fix.origins, at);
-    waiting.origin.tool.clone_from(&fix.tool);
-    waiting.evidence = observed(&fix.origins, fix.occurrences);
-    waiting.evidence.uses = fix.evidence();
-    waiting.weight = weight(&waiting.evidence);
-    waiting
-}
 
 /// Returns the entry about a procedure, if it waits.
 pub(super) fn of_procedure(
     procedure: &Procedure,
     trust_snapshot: &TrustSnapshot,
 ) -> Option<Waiting> {
-    let is_open = procedure.status == LEARNED && trust_snapshot.level(procedure) == Trust::Observed;
+    let id = &procedure.procedure_id;
+    let trust = trust_snapshot.level(procedure);
+    if trust != Trust::Observed {
+        let doubt = doubts([&procedure.clone().with_trust(trust)]).pop()?;
+        let command = format!("memctl memory forget {id}");
+        let mut waiting = about(procedure, WaitingKind::Doubtful, command);
+        waiting.reason = without_command(&doubt);
+        return Some(waiting);
+    }
+    let is_quarantined = procedure.state == QUARANTINED;
+    let is_open = procedure.status == LEARNED && (procedure.is_active() || is_quarantined);
     if !is_open {
         return None;
     }
-    let id = &procedure.procedure_id;
     let command = format!("memctl memory approve {id}");
-    let mut waiting = Waiting::about(WaitingKind::Procedure, Kind::Procedure, id, command);
-    let fields = procedure.fields();
+    if !is_quarantined {
+        return Some(about(procedure, WaitingKind::Procedure, command));
+    }
+    let mut waiting = about(procedure, WaitingKind::Quarantined, command);
+    waiting.reason = suspicion(&waiting.parts);
+    Some(waiting)
+}
+
+/// Reason why a procedure is quarantined.
+fn suspicion(parts: &[Part]) -> String {
+    let mut reasons = parts
+        .iter()
+        .filter_map(|part| guard::admit(&part.text).quarantine);
+    reasons.next().unwrap_or_else(|| {
+        "quarantined when it was learned; nothing in it is suspicious today".to_owned()
+    })
+}
+
+fn about(procedure: &Procedure, kind: WaitingKind, command: String) -> Waiting {
+    let id = &procedure.procedure_id;
+    let mut waiting = Waiting::about(kind, Kind::Procedure, id, command);
     waiting.skill.clone_from(&procedure.skill);
-    waiting.title = match fields.name.as_str() {
-        "" => procedure.summary(),
-        name => name.to_owned(),
-    };
-    waiting.part("failure", &fields.failure);
-    waiting.part("cause", &fields.root_cause);
-    let steps = (1..).zip(fields.steps());
-    let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
-    waiting.part("steps", &steps.join("\n"));
+    waiting.title = procedure.summary();
+    waiting.part("lesson", &procedure.lesson);
+    if let Some(applies) = &procedure.applies {
+        waiting.part("errors", &applies.errors.join("\n"));
+        waiting.part("commands", &applies.commands.join("\n"));
+        waiting.part("not", &applies.not.join("\n"));
+        waiting.part("scope", applies.scope.name());
+    }
+    if let Some(pattern) = &procedure.pattern {
+        let error = match pattern.error_line.as_str() {
+            "" => &pattern.error_key,
+            line => line,
+        };
+        waiting.part("error", error);
+        waiting.part("failed", &pattern.failing_code);
+        waiting.part("worked", &pattern.working_code);
+        waiting.part("printed", &pattern.success_output);
+        waiting.origin.tool.clone_from(&pattern.tool);
+    } else {
+        let fields = procedure.fields();
+        waiting.part("failure", &fields.failure);
+        waiting.part("cause", &fields.root_cause);
+        let steps = (1..).zip(fields.steps());
+        let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
+        waiting.part("steps", &steps.join("\n"));
+    }
     waiting.advice.clone_from(&procedure.judgement);
     let at = [&procedure.last_seen, &procedure.created_at];
+    let tool = std::mem::take(&mut waiting.origin.tool);
     waiting.origin = came_from(&procedure.origins, at);
+    waiting.origin.tool = tool;
     waiting.evidence = observed(&procedure.origins, procedure.occurrences);
+    waiting.evidence.uses = procedure.evidence();
     waiting.weight = weight(&waiting.evidence);
-    Some(waiting)
+    waiting
 }
 
 /// Returns the entry about a memory, if it waits.

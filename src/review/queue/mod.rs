@@ -1,6 +1,6 @@
 //! Queue of everything that waits for a decision of a person.
 //!
-//! [`Queue::read`] reads rules, fixes, procedures and memories, each file once. [`Rest::read`] adds
+//! [`Queue::read`] reads rules, procedures and memories, each file once. [`Rest::read`] adds
 //! what takes longer: pairs of rules, which are compared by meaning, guardrail files, and open merge
 //! conflicts of other records. A screen shows the first part at once.
 //!
@@ -8,7 +8,6 @@
 //!
 //! Deliberately absent:
 //! - decisions, which the other modules of `review` make;
-//! - episodes, which are no advice;
 //! - outputs of skills, which `accept` and `reject` judge;
 //! - results of tests that no record holds: a run of `memctl test` stores only which rules it
 //!   validated and which rules break a test.
@@ -24,7 +23,7 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use crate::merge::CONFLICT;
-use crate::model::{Fix, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
+use crate::model::{Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::workspace::document::document;
 use crate::workspace::{Error, Workspace};
@@ -67,19 +66,11 @@ impl Queue {
             newest: None,
         };
         let mut queue = Self::default();
-        let mut with_fix = HashSet::new();
-        for kind in [Kind::Fix, Kind::Procedure, Kind::Reflexion, Kind::Memory] {
-            if skill.is_some() && matches!(kind, Kind::Fix | Kind::Memory) {
+        for kind in [Kind::Procedure, Kind::Reflexion, Kind::Memory] {
+            if skill.is_some() && kind == Kind::Memory {
                 continue;
             }
             let problems = store.each_entry(kind, &selection, &mut |entry| match kind {
-                Kind::Fix => {
-                    if let Ok(fix) = entry.parse::<Fix>() {
-                        queue.waiting.extend(learned::of_fix(&fix, &trust_snapshot));
-                        queue.conflict(&entry, || fix.summary());
-                        with_fix.insert(fix.procedure_id);
-                    }
-                }
                 Kind::Reflexion => {
                     if let Ok(rule) = entry.parse::<Reflexion>() {
                         queue.waiting.extend(rules::of_rule(&rule, &trust_snapshot));
@@ -90,9 +81,7 @@ impl Queue {
                     }
                 }
                 _ => {
-                    if !with_fix.contains(&entry.id) {
-                        queue.waiting.extend(of_entry(&entry, &trust_snapshot));
-                    }
+                    queue.waiting.extend(of_entry(&entry, &trust_snapshot));
                     queue.conflict(&entry, || title(&entry));
                 }
             })?;
@@ -205,7 +194,6 @@ fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
         record.and_then(|record| of(&record)).into_iter().collect()
     }
     match entry.kind {
-        Kind::Fix => one(entry, |fix: &Fix| learned::of_fix(fix, trust_snapshot)),
         Kind::Procedure => one(entry, |procedure: &Procedure| {
             learned::of_procedure(procedure, trust_snapshot)
         }),

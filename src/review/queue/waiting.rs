@@ -15,11 +15,9 @@ pub enum WaitingKind {
     Contradiction,
     /// Rule that an agent proposed, that was heard in a chat, or that came with the files of others.
     Candidate,
-    /// Fix that looks like a prompt injection or is dangerous, and is not shown.
+    /// Procedure that looks like a prompt injection, and is not told.
     Quarantined,
-    /// Fix from a session.
-    Fix,
-    /// Procedure from a session, without a fix.
+    /// Lesson or pattern from a session, or from another program.
     Procedure,
     /// Imported memory.
     Memory,
@@ -37,11 +35,10 @@ pub enum WaitingKind {
 
 impl WaitingKind {
     /// All kinds, in the order of the queue.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 10] = [
         Self::Contradiction,
         Self::Candidate,
         Self::Quarantined,
-        Self::Fix,
         Self::Procedure,
         Self::Memory,
         Self::Similar,
@@ -57,7 +54,6 @@ impl WaitingKind {
             Self::Contradiction => "contradiction",
             Self::Candidate => "candidate",
             Self::Quarantined => "quarantined",
-            Self::Fix => "fix",
             Self::Procedure => "procedure",
             Self::Memory => "memory",
             Self::Similar => "similar",
@@ -222,7 +218,7 @@ impl Waiting {
         use WaitingKind as Of;
         matches!(
             self.kind,
-            Of::Candidate | Of::Quarantined | Of::Fix | Of::Procedure | Of::Memory
+            Of::Candidate | Of::Quarantined | Of::Procedure | Of::Memory
         )
     }
 

@@ -181,7 +181,7 @@ pub(super) fn routes() -> Vec<Route> {
             ..posts(
                 "/v1/successes",
                 "recordSuccess",
-                "Record code that works; with the failure before it, it becomes a fix",
+                "Record code that works; with the failure before it, it becomes a pattern",
                 schemas::RECORDED,
                 || post(v1::success),
             )

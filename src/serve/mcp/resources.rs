@@ -103,7 +103,7 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
             .with_mime_type(TEXT),
         ResourceTemplate::new(format!("{RECORDS}/{{id}}"), "record")
             .with_title("Record")
-            .with_description("Rule, fix, procedure, memory or execution, by id such as REFL-003")
+            .with_description("Rule, procedure, memory or execution, by id such as REFL-003")
             .with_mime_type(TEXT),
     ]
 }

@@ -36,7 +36,7 @@ mod tests {
         check(Kind::Reflexion, Trust::User, false);
         check(Kind::Reflexion, Trust::Approved, false);
         check(Kind::Reflexion, Trust::Observed, true);
-        check(Kind::Fix, Trust::Approved, false);
+        check(Kind::Procedure, Trust::Approved, false);
         check(Kind::Execution, Trust::User, true);
         check(Kind::Session, Trust::Approved, true);
         let words = |items: &[&u8]| items.iter().map(|item| item.to_string() + "\n").collect();

@@ -1,4 +1,4 @@
-//! `hint`: fixes for an error.
+//! `hint`: lessons and patterns for an error.
 //!
 //! This operation only reads. Agent hooks count the outcome of a hint; a caller of this operation
 //! does not report its next step.
@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::error::UserError;
-use crate::hints::differing_name::DifferingName;
 use crate::hints::failure::project_named;
 use crate::hints::hint::Hint;
-use crate::hints::rendering::{render_block, render_steps, statement};
+use crate::hints::rendering::render_block;
 use crate::hints::{HintOptions, HintService};
 use crate::model::{Kind, Trust};
 use crate::workspace::Workspace;
@@ -48,7 +47,7 @@ pub struct Hints {
     pub notice: Option<&'static str>,
     /// Key of the error; `None` if the text has none.
     pub error_key: Option<String>,
-    /// Fixes, best first, then procedures that have no fix.
+    /// Lessons, best first, then patterns and procedures without a lesson.
     pub hints: Vec<Hinted>,
     /// Rules for this class of errors.
     pub pitfalls: Vec<String>,
@@ -57,17 +56,19 @@ pub struct Hints {
     pub left_out: usize,
 }
 
-/// Fix for an error, or a procedure.
+/// Lesson or pattern for an error.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct Hinted {
     /// Id of the record.
     pub id: String,
-    /// Kind of the record; not serialised for a fix.
-    #[serde(skip_serializing_if = "is_fix")]
+    /// Kind of the record.
     pub kind: Kind,
+    /// Lesson in one line; empty if nobody has worded it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lesson: String,
     /// Trust level of the record.
     pub trust: Trust,
-    /// Key of the error that it fixes.
+    /// Key of the error.
     pub error_key: String,
     /// Code that failed; empty for a procedure.
     pub wrong: String,
@@ -76,18 +77,10 @@ pub struct Hinted {
     /// Output of the working code.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub printed: String,
-    /// Match score, from 0 to 1.
+    /// Similarity of the error, from 0 to 1.
     pub score: f64,
     /// Reason why it is shown.
     pub why: String,
-    /// Names in the working code that the present error has otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differs: Vec<DifferingName>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
-fn is_fix(kind: &Kind) -> bool {
-    *kind == Kind::Fix
 }
 
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
@@ -126,6 +119,7 @@ fn hinted(hint: Hint) -> Hinted {
     Hinted {
         id: token_budget::name(&hint.id),
         kind: hint.kind,
+        lesson: token_budget::sanitize(&hint.lesson),
         trust: hint.trust,
         error_key: token_budget::name(&hint.error_key),
         wrong: token_budget::sanitize(&hint.failing_code),
@@ -133,7 +127,6 @@ fn hinted(hint: Hint) -> Hinted {
         printed: token_budget::sanitize(&hint.success_output),
         score: hint.score,
         why: hint.why,
-        differs: hint.differs,
     }
 }
 
@@ -159,9 +152,16 @@ impl Hints {
                 self.hints.pop();
                 self.left_out += 1;
             } else if let Some(hint) = self.hints.first_mut().filter(|_| most > LEAST) {
-                let longest = hint.wrong.len().max(hint.correct.len());
+                let longest = hint
+                    .wrong
+                    .len()
+                    .max(hint.correct.len())
+                    .max(hint.lesson.len());
                 most = (longest.max(hint.error_key.len()).min(most) / 2).max(LEAST);
-                for text in [&mut hint.wrong, &mut hint.correct, &mut hint.error_key] {
+                let texts = [
+                    &mut hint.wrong, &mut hint.correct, &mut hint.error_key, &mut hint.lesson,
+                ];
+                for text in texts {
                     *text = token_budget::beginning(text, most).into_owned();
                 }
             } else if self.pitfalls.pop().is_none() {
@@ -184,7 +184,6 @@ impl Report for Hints {
         if self.hints.is_empty() && self.pitfalls.is_empty() && self.left_out == 0 {
             text.push_str("No hints for this error.\n");
         }
-        text.push_str(&statement(self.hints.iter().map(|hint| hint.kind)));
         text.push_str(&apart(&self.hints, Hinted::is_data, blocks, nonce));
         for rule in &self.pitfalls {
             text.extend(["Pitfall: ", rule, "\n"]);
@@ -202,12 +201,8 @@ fn blocks(hints: &[&Hinted]) -> String {
     let mut text = String::new();
     for hint in hints {
         text.extend(["\n", &hint.id, " (", &hint.why, ")"]);
-        text.push_str(&if hint.kind == Kind::Procedure {
-            render_steps(&hint.error_key, &hint.correct)
-        } else {
-            let code = (hint.wrong.as_str(), hint.correct.as_str());
-            render_block(&hint.error_key, code, &hint.differs)
-        });
+        let code = (hint.wrong.as_str(), hint.correct.as_str());
+        text.push_str(&render_block(&hint.lesson, &hint.error_key, code));
     }
     text
 }
@@ -226,7 +221,8 @@ mod tests {
         ) {
             let hinted = |(wrong, right, said): &(String, String, bool)| Hinted {
                 id: token_budget::name(right),
-                kind: if *said { Kind::Fix } else { Kind::Procedure },
+                kind: Kind::Procedure,
+                lesson: String::new(),
                 trust: if *said { Trust::Approved } else { Trust::Observed },
                 error_key: token_budget::name(wrong),
                 wrong: token_budget::sanitize(wrong),
@@ -234,7 +230,6 @@ mod tests {
                 printed: token_budget::sanitize(wrong),
                 score: 1.0,
                 why: "the same error".to_owned(),
-                differs: Vec::new(),
             };
             let hints = Hints {
                 notice: None,

@@ -1,4 +1,4 @@
-//! `remember`: stores a finding of an agent: a note, or a fix.
+//! `remember`: stores a finding of an agent: a note, or a failure with what worked.
 //!
 //! Both count as observed. Agents cannot store rules: rules come from corrections.
 
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 use super::{Report, hint::adviser, undo, user_error};
 
-/// Note or fix to store.
+/// Note, or failure with what worked, to store.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RememberArgs {
@@ -32,7 +32,7 @@ pub struct RememberArgs {
     /// Expiry of the note: a date, 30d, or never
     #[serde(default)]
     pub expires_at: Option<String>,
-    /// The failure and its fix
+    /// The failure and what worked
     #[serde(default)]
     pub fix: Option<FixArgs>,
 }

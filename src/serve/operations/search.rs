@@ -41,9 +41,8 @@ pub struct SearchArgs {
 }
 
 /// Kinds in the schema, the most useful for an agent first.
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 6] = [
     Kind::Reflexion,
-    Kind::Fix,
     Kind::Procedure,
     Kind::Memory,
     Kind::Correction,
@@ -82,7 +81,7 @@ pub struct Hit {
     pub memory_type: Option<MemoryType>,
     /// Trust level of the record.
     pub trust: Trust,
-    /// Status of a rule or a fix; `None` for other kinds.
+    /// Status of a rule or a procedure; `None` for other kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Origin of the record; `None` if the record has none.

@@ -4,7 +4,6 @@ use super::*;
 
 const GUARDRAIL: Guardrail<'static> = Guardrail {
     title: "System design is scored on its own",
-    mistake: "Scored 72.",
     rule: "Score below 60.",
     correction_id: "CORR-003",
 };
@@ -12,10 +11,7 @@ const GUARDRAIL: Guardrail<'static> = Guardrail {
 fn section(number: &str) -> String {
     format!(
         "\n---\n\n## GRD-{number}: System design is scored on its own\n\n\
-         **Mistake**: Scored 72.\n**Impact**: User had to manually correct.\n\
-         **Rule**: Score below 60.\n\
-         **Detection**: Auto-generated — review and refine this guardrail.\n\
-         **Source**: CORR-003\n"
+         **Rule**: Score below 60.\n**Source**: CORR-003\n"
     )
 }
 
@@ -90,13 +86,12 @@ fn a_file_keeps_its_line_ends() {
 fn what_is_missing_is_said_in_general_words() {
     let empty = Guardrail {
         title: " ",
-        mistake: "",
         rule: "\n",
         correction_id: "CORR-1",
     };
     let new = append("", &empty).unwrap();
-    assert!(new.starts_with("\n---\n\n## GRD-001: Auto-generated from correction\n\n"));
-    assert!(new.contains("\n**Mistake**: Agent produced incorrect output.\n"));
+    assert!(new.starts_with("\n---\n\n## GRD-001: learned from a correction\n\n"));
+    assert!(new.contains("\n**Rule**: See the correction.\n"));
 }
 
 #[test]
@@ -170,7 +165,7 @@ fn lines() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn everything_else_is_left_alone(text in lines(), rule in lines(), title in lines()) {
-        let guardrail = Guardrail { title: &title, mistake: &rule, rule: &rule, ..GUARDRAIL };
+        let guardrail = Guardrail { title: &title, rule: &rule, ..GUARDRAIL };
         let new = append(&text, &guardrail).unwrap();
         let same = |(a, b): &(u8, u8)| a == b;
         let head = text.bytes().zip(new.bytes()).take_while(same).count();

@@ -123,7 +123,7 @@ mod tests {
         }
         check_own(Kind::Memory, r#"{"user_id": "bob"}"#, false);
         check_own(Kind::Memory, "{}", false);
-        check_own(Kind::Fix, r#"{"user_id": "alice"}"#, false);
+        check_own(Kind::Procedure, r#"{"user_id": "alice"}"#, false);
         let check = |kind, entry: &str, expected: [bool; 3]| {
             let seen = [&owner, &alice, &hr].map(|access| access.sees(kind, entry.as_bytes()));
             assert_eq!(seen, expected, "{entry}");
@@ -137,7 +137,7 @@ mod tests {
         );
         check(Kind::Memory, "{}", [true, false, false]);
         check(Kind::Session, "{}", [true, false, false]);
-        check(Kind::Fix, "{}", [true, true, false]);
+        check(Kind::Procedure, "{}", [true, true, false]);
         check(Kind::Reflexion, r#"{"skill": "hr/x"}"#, [true; 3]);
         // The last of two fields counts, as in every JSON parser.
         let twice = r#"{"user_id": "alice", "user_id": "bob"}"#;
@@ -150,7 +150,7 @@ mod tests {
             [true, false, false],
         );
         check(
-            Kind::Fix,
+            Kind::Procedure,
             r#"{"expires_at": "2026-05-01"}"#,
             [true, true, false],
         );

@@ -1,9 +1,9 @@
 //! The data files of a memory directory: one or two for each kind of record.
 //!
 //! The file of a kind is shared with others, usually through git. What nobody has approved is kept
-//! in a second file, `*.local.json`, which git ignores: fixes and procedures that were observed in
-//! this person's sessions, candidate rules, and the corrections that agents passed on. Approval moves
-//! a record to the shared file.
+//! in a second file, `*.local.json`, which git ignores: procedures that were observed in this person's
+//! sessions, candidate rules, and the corrections that agents passed on. Approval moves a record to the
+//! shared file.
 //!
 //! Invariants:
 //! - A record is in one file. The ids of a kind are unique across its files.
@@ -30,7 +30,7 @@ pub struct DataFile {
 
 impl DataFile {
     /// All data files, by kind in the order of [`Kind::ALL`], the shared file first.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 9] = [
         Self::shared(Kind::Execution),
         Self::shared(Kind::Correction),
         Self::local(Kind::Correction),
@@ -38,8 +38,6 @@ impl DataFile {
         Self::local(Kind::Reflexion),
         Self::shared(Kind::Procedure),
         Self::local(Kind::Procedure),
-        Self::shared(Kind::Fix),
-        Self::local(Kind::Fix),
         Self::shared(Kind::Memory),
         Self::shared(Kind::Session),
     ];
@@ -79,7 +77,6 @@ impl DataFile {
                 let is = |name, value| field(name).is_some_and(|field| field == value);
                 is("source", AGENT) && !is("trust", "approved")
             }
-            Kind::Fix => field("trust").is_none_or(|trust| trust != "approved"),
             Kind::Procedure => {
                 // A procedure without origins was not observed here: a program or a person wrote it.
                 let trust = field("trust");
@@ -111,7 +108,6 @@ impl DataFile {
             (Kind::Correction, true) => "corrections.local.json",
             (Kind::Reflexion, true) => "reflexion_entries.local.json",
             (Kind::Procedure, true) => "procedural_memory.local.json",
-            (Kind::Fix, true) => "fixes.local.json",
             (kind, _) => kind.file(),
         }
     }
@@ -157,13 +153,13 @@ mod tests {
                 "{text}"
             );
         };
-        let [fix, rule] = [Kind::Fix, Kind::Reflexion].map(DataFile::local);
-        check(fix, r#"{"shown": {"total": 3}}"#, true);
-        check(fix, r#"{"trust": "approved"}"#, false);
+        let [learned, rule] = [Kind::Procedure, Kind::Reflexion].map(DataFile::local);
+        check(learned, r#"{"trust": "observed"}"#, true);
+        check(learned, r#"{"trust": "approved"}"#, false);
         check(rule, r#"{"status": "candidate"}"#, true);
         check(rule, r#"{"status": "retired"}"#, true);
         check(rule, r#"{"status": "active"}"#, false);
-        check(DataFile::shared(Kind::Fix), "{}", false);
+        check(DataFile::shared(Kind::Procedure), "{}", false);
         check(
             DataFile::shared(Kind::Reflexion),
             r#"{"status": "candidate"}"#,
@@ -177,9 +173,7 @@ mod tests {
             let file = DataFile::for_record(kind, text.as_bytes());
             assert_eq!((file.kind, file.is_local), (kind, is_local), "{text}");
         };
-        check(Kind::Fix, r#"{"fix_id": "FIX-001"}"#, true);
-        check(Kind::Fix, r#"{"trust": "approved"}"#, false);
-        check(Kind::Fix, r#"{"trust": "appr"}"#, true);
+        check(Kind::Procedure, r#"{"trust": "appr"}"#, true);
         check(Kind::Procedure, r#"{"origins": [{"path": "a"}]}"#, true);
         check(Kind::Procedure, r#"{"trust": "observed"}"#, true);
         check(

@@ -95,7 +95,7 @@ mod tests {
         let shared: Vec<_> = shared_files().collect();
         let mut expected = vec!["corrections.json", "reflexion_entries.json"];
         expected.extend([
-            "procedural_memory.json", "fixes.json", "memories.json", "tombstones.jsonl",
+            "procedural_memory.json", "memories.json", "tombstones.jsonl",
         ]);
         assert_eq!(shared, expected);
         for (name, role) in lined() {

@@ -192,7 +192,7 @@ mod tests {
             (".memories.json.tmp", Role::Leftover),
             (".notes.txt.tmp", Role::Unknown),
             (
-                ".fixes.json.0123456789abcdef0123456789abcdef.tmp",
+                ".procedural_memory.json.0123456789abcdef0123456789abcdef.tmp",
                 Role::Leftover,
             ),
             (

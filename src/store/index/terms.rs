@@ -407,16 +407,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let entries: Vec<String> = (1..)
             .zip(keys)
-            .map(|(i, key)| format!(r#"{{"fix_id": "FIX-{i:03}", "error_key": "{key}"}}"#))
+            .map(|(i, key)| format!(r#"{{"procedure_id": "PROC-{i:03}", "error_key": "{key}"}}"#))
             .collect();
         let text = format!("{{\"entries\": [{}]}}", entries.join(",\n"));
-        named::replace(&dir.path().join(Kind::Fix.file()), text.as_bytes()).unwrap();
+        named::replace(&dir.path().join(Kind::Procedure.file()), text.as_bytes()).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         (dir, store)
     }
 
     fn ids(store: &Scoped, word: &str) -> Vec<String> {
-        let terms = store.terms(Kind::Fix, 1, &of).unwrap();
+        let terms = store.terms(Kind::Procedure, 1, &of).unwrap();
         let (numbers, count) = terms.holding(term(word), usize::MAX);
         assert_eq!(count, numbers.len() as u64);
         let entries = numbers.into_iter().filter_map(|n| terms.entry(n));
@@ -427,28 +427,30 @@ mod tests {
     fn entries_are_found_by_their_terms_first_and_later() {
         let (dir, store) = store(&["disk full", "memory full", "full full"]);
         for _ in 0..2 {
-            assert_eq!(ids(&store, "full"), ["FIX-001", "FIX-002", "FIX-003"]);
-            assert_eq!(ids(&store, "disk"), ["FIX-001"]);
+            assert_eq!(ids(&store, "full"), ["PROC-001", "PROC-002", "PROC-003"]);
+            assert_eq!(ids(&store, "disk"), ["PROC-001"]);
             assert_eq!(ids(&store, "quota"), [""; 0]);
-            assert!(dir.path().join(".index/fixes.terms").is_file());
+            assert!(dir.path().join(".index/procedures.terms").is_file());
         }
-        let terms = store.terms(Kind::Fix, 1, &|_| unreachable!()).unwrap();
+        let terms = store
+            .terms(Kind::Procedure, 1, &|_| unreachable!())
+            .unwrap();
         assert_eq!(terms.entries(), 3);
         assert_eq!(terms.holding(term("full"), 2), (vec![1, 2], 3));
         assert!(terms.entry(3).is_none());
         // Another scheme needs another table.
-        let terms = store.terms(Kind::Fix, 2, &|_| vec![7]).unwrap();
+        let terms = store.terms(Kind::Procedure, 2, &|_| vec![7]).unwrap();
         assert_eq!(terms.holding(7, 9).1, 3);
     }
 
     #[test]
     fn a_changed_file_has_another_table() {
         let (dir, store) = store(&["disk full"]);
-        assert_eq!(ids(&store, "disk"), ["FIX-001"]);
-        let path = dir.path().join(Kind::Fix.file());
-        let text = r#"{"entries": [{"fix_id": "FIX-009", "error_key": "disk torn"}]}"#;
+        assert_eq!(ids(&store, "disk"), ["PROC-001"]);
+        let path = dir.path().join(Kind::Procedure.file());
+        let text = r#"{"entries": [{"procedure_id": "PROC-009", "error_key": "disk torn"}]}"#;
         named::replace(&path, text.as_bytes()).unwrap();
-        assert_eq!(ids(&store, "disk"), ["FIX-009"]);
+        assert_eq!(ids(&store, "disk"), ["PROC-009"]);
         assert_eq!(ids(&store, "full"), [""; 0]);
     }
 
@@ -456,7 +458,7 @@ mod tests {
     fn a_damaged_table_is_made_again_or_finds_less() {
         let (dir, store) = store(&["disk full", "memory full"]);
         assert_eq!(ids(&store, "full").len(), 2);
-        let path = dir.path().join(".index/fixes.terms");
+        let path = dir.path().join(".index/procedures.terms");
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();

@@ -3,9 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::model::{
-    Correction, Execution, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
-};
+use crate::model::{Correction, Execution, Kind, Memory, Procedure, Record, Reflexion, Session};
 use crate::platform::named;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
@@ -51,7 +49,6 @@ pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     }
     match entry.kind {
         Kind::Reflexion => of::<Reflexion>(key, entry),
-        Kind::Fix => of::<Fix>(key, entry),
         Kind::Procedure => of::<Procedure>(key, entry),
         Kind::Memory => of::<Memory>(key, entry),
         Kind::Execution => of::<Execution>(key, entry),

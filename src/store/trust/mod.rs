@@ -218,10 +218,7 @@ impl TrustSnapshot {
 
 /// Returns `true` for kinds whose text acts on an agent.
 pub(super) fn acts(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Reflexion | Kind::Fix | Kind::Procedure | Kind::Memory
-    )
+    matches!(kind, Kind::Reflexion | Kind::Procedure | Kind::Memory)
 }
 
 #[cfg(test)]

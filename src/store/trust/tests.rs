@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::model::Fix;
+use crate::model::Procedure;
 use crate::platform::named;
 use crate::store::files::file_names::TRUST_MARKER as MARKER;
 
@@ -36,17 +36,16 @@ impl Machine {
     }
 }
 
-fn fix(working: &str, trust: &str) -> Fix {
-    let fix =
-        json!({"fix_id": "FIX-001", "error_key": "e", "working_code": working, "trust": trust});
-    serde_json::from_value(fix).unwrap()
+fn procedure(working: &str, trust: &str) -> Procedure {
+    let procedure = json!({"procedure_id": "PROC-001", "lesson": working, "trust": trust});
+    serde_json::from_value(procedure).unwrap()
 }
 
-fn entry(fix: &Fix) -> Entry {
+fn entry(procedure: &Procedure) -> Entry {
     Entry {
-        kind: Kind::Fix,
-        id: fix.fix_id.clone(),
-        text: serde_json::to_vec(fix).unwrap(),
+        kind: Kind::Procedure,
+        id: procedure.procedure_id.clone(),
+        text: serde_json::to_vec(procedure).unwrap(),
         offset: 0,
     }
 }
@@ -54,7 +53,7 @@ fn entry(fix: &Fix) -> Entry {
 #[test]
 fn nothing_stands_before_somebody_says_so() {
     let workspace = tempfile::tempdir().unwrap();
-    let approved = fix("w", "approved");
+    let approved = procedure("w", "approved");
     for approvals in [
         Approvals::default(),
         Approvals::of(None, workspace.path(), false),
@@ -64,7 +63,7 @@ fn nothing_stands_before_somebody_says_so() {
     }
     let all = Approvals::everything().trust_snapshot();
     assert_eq!(all.level(&approved), Trust::Approved);
-    assert_eq!(all.level(&fix("w", "")), Trust::Observed);
+    assert_eq!(all.level(&procedure("w", "")), Trust::Observed);
 }
 
 #[test]
@@ -95,7 +94,7 @@ fn an_approval_is_of_a_text_at_a_level() {
     let mut machine = Machine::new();
     let workspace = tempfile::tempdir().unwrap();
     let approvals = machine.on(workspace.path());
-    let approved = fix("w", "approved");
+    let approved = procedure("w", "approved");
     approvals
         .approve(&[entry(&approved)], &mut machine.random())
         .unwrap();
@@ -106,20 +105,20 @@ fn an_approval_is_of_a_text_at_a_level() {
         Trust::Approved
     );
     assert_eq!(
-        trust_snapshot.level(&fix("other", "approved")),
+        trust_snapshot.level(&procedure("other", "approved")),
         Trust::Observed
     );
     let mut counted = approved.clone();
     counted.shown = Some(9.0);
     assert_eq!(trust_snapshot.level(&counted), Trust::Approved);
     // A text approved as data gains no trust from another word in the file.
-    let observed = fix("data", "");
+    let observed = procedure("data", "");
     approvals
         .approve(&[entry(&observed)], &mut machine.random())
         .unwrap();
     let trust_snapshot = approvals.trust_snapshot();
     assert_eq!(
-        trust_snapshot.level(&fix("data", "approved")),
+        trust_snapshot.level(&procedure("data", "approved")),
         Trust::Observed
     );
     // Another user has another key.

@@ -1,8 +1,7 @@
 //! Records that move between the local and the shared file of their kind.
 //!
 //! - A record that is approved moves to the shared file, in the order of its id: two people who
-//!   approve records rarely write the same lines, so git can merge them. The procedure of a fix moves
-//!   with it. An undo moves both back.
+//!   approve records rarely write the same lines, so git can merge them. An undo moves it back.
 //! - When the first record is added to the local file of a kind, those of the shared file that nobody
 //!   has approved move with it: a memory of an earlier version had one file. They are a change of
 //!   their own in the undo journal.
@@ -36,40 +35,17 @@ use super::Writer;
 const REASON: &str = "move what nobody has approved to files that git ignores";
 
 impl Writer {
-    /// Moves records that are approved to the shared file of their kind, each with its text, and the
-    /// procedures of fixes with them: others would not find what a shared fix refers to.
+    /// Moves records that are approved to the shared file of their kind, each with its text.
     pub(super) fn share(&mut self, kind: Kind, records: &[(&str, &str)]) -> Result<(), Error> {
-        let files = |kind| {
-            let local = DataFile::of(kind).find(|file| file.is_local);
-            local.map(|local| (DataFile::shared(kind), local))
-        };
-        let Some((to, from)) = files(kind) else {
+        let local = DataFile::of(kind).find(|file| file.is_local);
+        let Some(from) = local else {
             return Ok(());
         };
+        let to = DataFile::shared(kind);
         for (id, _) in records {
             self.journal(Step::moved(to, id));
         }
-        self.move_to(to, from, records)?;
-        let Some((to, from)) = files(Kind::Procedure).filter(|_| kind == Kind::Fix) else {
-            return Ok(());
-        };
-        let mut along = Vec::new();
-        let snapshot = self.prepare(from)?;
-        for (_, text) in records {
-            let id = json::string_field(text.as_bytes(), "procedure_id").unwrap_or_default();
-            if let Some((_, entry)) = self.store().find_in(&snapshot, Kind::Procedure, &id)? {
-                let text = String::from_utf8_lossy(&entry.text).into_owned();
-                along.push((entry.id, text));
-            }
-        }
-        for (id, _) in &along {
-            self.note(Step::moved(to, id), AuditAction::Edited, None)?;
-        }
-        let along: Vec<_> = along.iter().map(|(id, text)| (&**id, &**text)).collect();
-        if along.is_empty() {
-            return Ok(());
-        }
-        self.move_to(to, from, &along)
+        self.move_to(to, from, records)
     }
 
     /// Writes records to another file of their kind, each with its text, and removes them from the
@@ -120,14 +96,10 @@ impl Writer {
         ignored::complete(self.lock().directory())?;
         let shared = DataFile::shared(file.kind);
         let mut going = Vec::new();
-        let needed = match file.kind {
-            Kind::Procedure => self.procedures_of_shared_fixes()?,
-            _ => HashSet::new(),
-        };
         let snapshot = self.prepare(shared)?;
         each_entry(&snapshot, &mut |entry| {
             let is_going = DataFile::for_record(file.kind, &entry.text) == file;
-            if is_going && !entry.id.is_empty() && !needed.contains(&entry.id) {
+            if is_going && !entry.id.is_empty() {
                 let text = String::from_utf8_lossy(&entry.text).into_owned();
                 going.push((entry.id, text));
             }
@@ -153,20 +125,6 @@ impl Writer {
         })?;
         let ids: HashSet<&str> = records.iter().map(|(id, _)| *id).collect();
         self.redone(shared, |writer, snapshot| writer.drop_rows(snapshot, &ids))
-    }
-
-    /// Returns the ids of the procedures that approved fixes refer to.
-    fn procedures_of_shared_fixes(&mut self) -> Result<HashSet<String>, Error> {
-        let fixes = DataFile::shared(Kind::Fix);
-        let snapshot = self.prepare(fixes)?;
-        let mut ids = HashSet::new();
-        each_entry(&snapshot, &mut |entry| {
-            let id = json::string_field(&entry.text, "procedure_id");
-            if DataFile::for_record(Kind::Fix, &entry.text) == fixes {
-                ids.extend(id.map(std::borrow::Cow::into_owned));
-            }
-        })?;
-        Ok(ids)
     }
 
     /// Returns the context of a change that is not the caller's.
@@ -245,6 +203,13 @@ impl Writer {
             return Ok(());
         }
         self.store().file(snapshot.of).remove_all(snapshot, &going)
+    }
+
+    /// Gives records that only this machine has another id where a shared record has theirs.
+    pub fn separate_ids(&mut self) -> Result<(), Error> {
+        Kind::ALL
+            .into_iter()
+            .try_for_each(|kind| self.make_ids_unique(kind))
     }
 
     /// Makes the ids of each kind unique across its files, unless that is known. Does nothing before

@@ -16,7 +16,7 @@ use super::Writer;
 impl Writer {
     /// Removes every record of a kind that the caller may see, also expired ones, with one write.
     /// Leaves tombstones with nothing but the ids. A user removes only their own records; rules and
-    /// fixes are shared. Returns the ids.
+    /// lessons are shared. Returns the ids.
     pub fn remove_visible(&mut self, kind: Kind, at: &str) -> Result<Vec<String>, Error> {
         if *self.store().viewer() != Viewer::Owner && !kind.has_user() {
             return Ok(Vec::new());

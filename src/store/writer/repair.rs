@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::json::{self, Walk};
 use crate::model::{
-    Correction, Execution, Expiry, Fix, Kind, Memory, Procedure, Record, Reflexion, Session,
+    Correction, Execution, Expiry, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
 use crate::store::access::access_filter::expiry;
 use crate::store::access::query::unreadable;
@@ -63,7 +63,9 @@ impl Scoped {
         let mut ids = HashSet::new();
         let mut problems = Vec::new();
         for file in DataFile::of(kind) {
-            problems.extend(self.inspect_file(file, &mut ids)?);
+            let mut own = HashSet::new();
+            problems.extend(self.inspect_file(file, &ids, &mut own)?);
+            ids.extend(own);
         }
         Ok(problems)
     }
@@ -81,11 +83,13 @@ impl Scoped {
         Ok(found)
     }
 
-    /// Returns the problems of a file; `ids` are those of the entries in the files before it.
+    /// Returns the problems of a file; `taken` are the ids of the entries in the files before it. Adds
+    /// the ids of this one to `own`.
     fn inspect_file(
         &self,
         file: DataFile,
-        ids: &mut HashSet<String>,
+        taken: &HashSet<String>,
+        own: &mut HashSet<String>,
     ) -> Result<Vec<Problem>, Error> {
         self.must_see_all(file)?;
         let kind = file.kind;
@@ -112,7 +116,7 @@ impl Scoped {
                 text,
                 offset: row.at,
             };
-            for (kind, message) in misfits(&entry, ids) {
+            for (kind, message) in misfits(&entry, taken, own) {
                 let line = lines.at(row.at).map_err(Error::io("read", path))?;
                 problems.push(Problem {
                     path: path.clone(),
@@ -253,8 +257,13 @@ impl Scoped {
     }
 }
 
-/// Returns all problems of an entry; `ids` are those of the entries before it.
-fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String)> {
+/// Returns all problems of an entry; `taken` are the ids in the files before it, `own` those of the
+/// entries before it.
+fn misfits(
+    entry: &Entry,
+    taken: &HashSet<String>,
+    own: &mut HashSet<String>,
+) -> Vec<(ProblemKind, String)> {
     let (kind, id) = (entry.kind, &entry.id);
     let mut found = Vec::new();
     if let Err(error) = parse(entry) {
@@ -270,7 +279,10 @@ fn misfits(entry: &Entry, ids: &mut HashSet<String>) -> Vec<(ProblemKind, String
     }
     if id.is_empty() {
         found.push((ProblemKind::Unreadable, "the entry has no id".into()));
-    } else if !ids.insert(id.clone()) {
+    } else if taken.contains(id) {
+        let message = format!("`{id}` is also the id of a shared record, which hides this one");
+        found.push((ProblemKind::TakenId, message));
+    } else if !own.insert(id.clone()) {
         let message = format!("`{id}` is the id of an entry before it");
         found.push((ProblemKind::Duplicate, message));
     }
@@ -381,7 +393,6 @@ fn parse(entry: &Entry) -> Result<(), serde_json::Error> {
         Kind::Correction => check::<Correction>(entry),
         Kind::Reflexion => check::<Reflexion>(entry),
         Kind::Procedure => check::<Procedure>(entry),
-        Kind::Fix => check::<Fix>(entry),
         Kind::Memory => check::<Memory>(entry),
         Kind::Session => check::<Session>(entry),
     }

@@ -7,12 +7,12 @@ use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
 use memctl::store::Scoped;
 
-const FIXES: &str = r#"{"entries": [{"fix_id": "FIX-001", "error_key": "KeyError: <name>",
-    "failing_code": "python3 a.py", "working_code": "python3 b.py", "occurrences": 2}]}"#;
+const PROCEDURES: &str = r#"{"entries": [{"procedure_id": "PROC-001", "pattern": {"error_key": "KeyError: <name>",
+    "failing_code": "python3 a.py", "working_code": "python3 b.py"}, "occurrences": 2}]}"#;
 
 pub(crate) fn run(bytes: &[u8]) {
     let Ok(dir) = tempfile::tempdir() else { return };
-    fs::write(dir.path().join("fixes.json"), FIXES).unwrap();
+    fs::write(dir.path().join("procedural_memory.json"), PROCEDURES).unwrap();
     let store = Scoped::new(dir.path(), Scope::All);
     let adviser = HintService {
         store: &store,

@@ -1,9 +1,9 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
 
 use memctl::guard::Clean;
-use memctl::learn::distil::distil;
 use memctl::learn::error_key::{error_key, normalised};
 use memctl::learn::recover::analyse;
+use memctl::lessons::pattern::of_episode;
 use memctl::model::Event;
 use memctl::transcript::{Format, read};
 
@@ -23,7 +23,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {
             assert!(episode.fail_step < episode.success_step);
-            drop(distil(&episode, &steps, None, &|text| {
+            drop(of_episode(&episode, &steps, &|text| {
                 Clean::of_owned(text.to_owned())
             }));
         }

@@ -31,7 +31,7 @@ fn clone_of_a_stranger() -> Workspace {
             "correction_id": "CORR-001", "rule": rule, "applies_when": "", "confidence": 0.99,
             "utility_score": 0.99, "validated_by_test": true, "trust": "user"})
     };
-    let fix = json!({"fix_id": "FIX-001", "created_at": "2026-01-01T00:00:00+00:00",
+    let fix = pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00+00:00",
         "error_key": ERROR, "failing_code": "pip install pandas", "working_code": FIX,
         "success_output": "ok", "occurrences": 9, "helped": 9, "shown": 9, "harmed": 0,
         "status": "active", "trust": "approved"});
@@ -46,7 +46,7 @@ fn clone_of_a_stranger() -> Workspace {
             "reflexion_entries.json",
             json!({"entries": [rule("REFL-001", RULE), rule("REFL-002", ORDER)]}),
         ),
-        ("fixes.json", json!({"entries": [fix]})),
+        ("procedural_memory.json", json!({"entries": [fix]})),
         ("procedural_memory.json", json!({"entries": [procedure]})),
         ("memories.json", json!({"entries": [memory]})),
         (
@@ -165,7 +165,7 @@ fn records_of_a_clone_reach_agents_as_data_only() {
         "memory", "search", "Mallory", "--keyword", "--trust", "approved",
     ]);
     assert_eq!(approved["results"], json!([]));
-    let why = workspace.json(&["memory", "why", "FIX-001"]);
+    let why = workspace.json(&["memory", "why", "PROC-001"]);
     assert_eq!(why["chain"][0]["state"], Value::Null, "{why}");
     let mut server = Server::greeted(&workspace, &["mcp"]);
     for (tool, arguments) in [
@@ -225,7 +225,7 @@ fn what_this_user_says_in_a_clone_counts_at_once() {
     assert!(is_instruction(&workspace, &own), "{}", prompt(&workspace));
     assert!(!is_instruction(&workspace, RULE));
     // One that is approved by name counts, and the others still do not.
-    let approved = workspace.json(&["memory", "approve", "FIX-001"]);
+    let approved = workspace.json(&["memory", "approve", "PROC-001"]);
     assert_eq!(
         (&approved["before"], &approved["trust"]),
         (&json!("observed"), &json!("approved"))
@@ -234,9 +234,9 @@ fn what_this_user_says_in_a_clone_counts_at_once() {
     assert!(!is_instruction(&workspace, RULE));
     // The approval is of that text: a pull that changes it takes it back.
     let text = workspace
-        .read(".agentura/fixes.json")
+        .read(".agentura/procedural_memory.json")
         .replace("pandas-mallory", "pandas-trent");
-    workspace.write(".agentura/fixes.json", text);
+    workspace.write(".agentura/procedural_memory.json", text);
     assert!(!outside(&failing_call(&workspace, "s3")).contains("pandas-trent"));
     // A rule that only claims to come of this user's correction is not taken for theirs.
     let approved = workspace.json(&["memory", "approve", "REFL-001"]);
@@ -267,7 +267,7 @@ fn trust_lists_what_it_unlocks_and_counts_once_or_for_good() {
     assert_eq!(listed["settings"], json!([["model", "exec:/bin/true"]]));
     assert_eq!(listed["rules"][0]["text"], RULE);
     assert!(listed["rules"][1]["suspicious"].is_string(), "{listed}");
-    assert_eq!(listed["fixes"][0]["id"], "FIX-001");
+    assert_eq!(listed["fixes"][0]["id"], "PROC-001");
     assert_eq!(listed["procedures"].as_array().unwrap().len(), 1);
     assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
     assert!(!is_instruction(&workspace, RULE));
@@ -379,7 +379,7 @@ fn archive_grants_no_trust_in_a_workspace_of_ones_own() {
     assert_eq!(report["observed"], 5, "{report}");
     let (says, prompt) = said_in(&workspace);
     assert!(!says, "{prompt}");
-    let fixes = workspace.stored("fixes.json");
+    let fixes = workspace.stored("procedural_memory.json");
     assert_eq!(fixes["entries"][0]["trust"], "observed", "{fixes}");
     // The same file brings nothing again.
     let again = workspace.json(&["memory", "import", "theirs.jsonl"]);

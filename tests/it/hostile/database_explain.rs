@@ -312,7 +312,7 @@ fn an_upgrade_forgets_what_the_planner_has_learnt() {
             "remote", "user", "add", &name, "--user-id", ANN, "--url", &url,
         ]);
         let later = Client::connect(added["url"].as_str().unwrap());
-        later.run("insert into fixes (origin, entry_id, skill, entry) values ('x', 'FIX-1', 'legal/y', '{}')");
+        later.run("insert into fixes (origin, entry_id, skill, entry) values ('x', 'PROC-1', 'legal/y', '{}')");
         assert_eq!(
             later.value("select domain from fixes where origin = 'x'"),
             "legal"

@@ -105,7 +105,7 @@ fn another_session_of_the_same_user_keeps_a_writer_waiting_for_a_while_and_no_lo
     laptop.json(&["run", "hr/resume-screen"]);
     store
         .ann
-        .run("begin; insert into fixes (origin, entry_id, entry) values ('o', 'FIX-1', '{}')");
+        .run("begin; insert into fixes (origin, entry_id, entry) values ('o', 'PROC-1', '{}')");
     ends(&laptop, &["sync"], &["another session holds a lock"]);
     store.ann.run("rollback");
     laptop.run(&["sync"]).succeeds();

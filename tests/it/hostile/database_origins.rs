@@ -121,7 +121,7 @@ fn a_damaged_copy_is_pulled_again_as_a_whole() {
     ] {
         store.ann.run(&rule(id, origin));
     }
-    store.ann.run("insert into fixes (origin, entry_id, entry) values ('one', 'FIX-001', '{\"fix_id\": \"FIX-001\"}')");
+    store.ann.run("insert into fixes (origin, entry_id, entry) values ('one', 'PROC-001', '{\"fix_id\": \"PROC-001\"}')");
     laptop.json(&["sync"]);
     let path = laptop.memory("remote/one/reflexion_entries.json");
     let whole = std::fs::read(&path).unwrap();
@@ -150,7 +150,7 @@ fn a_damaged_copy_is_pulled_again_as_a_whole() {
             "{}",
             damage.escape_ascii()
         );
-        assert!(laptop.memory("remote/one/fixes.json").is_file());
+        assert!(laptop.memory("remote/one/procedural_memory.json").is_file());
         assert_eq!(pulled(&laptop), 4);
         assert_eq!(laptop.json(&["sync"])["warnings"], serde_json::json!([]));
     }

@@ -48,7 +48,7 @@ fn works(workspace: &Workspace, session: &str) {
 }
 
 fn first_fix(workspace: &Workspace) -> Value {
-    workspace.stored("fixes.json")["entries"][0].clone()
+    workspace.stored("procedural_memory.json")["entries"][0].clone()
 }
 
 /// Shown, helped, harmed.
@@ -60,7 +60,7 @@ fn evidence(workspace: &Workspace) -> [u64; 3] {
 #[test]
 fn failing_sessions_do_not_retire_an_approved_fix() {
     let workspace = taught();
-    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     for session in ["a", "b", "c", "d", "e"] {
         assert!(fails(&workspace, session).contains(RIGHT), "{session}");
         follows_in_vain(&workspace, session);
@@ -70,7 +70,7 @@ fn failing_sessions_do_not_retire_an_approved_fix() {
     assert!(fails(&workspace, "f").contains(RIGHT));
     // A person hears of it.
     let said =
-        "`FIX-001` is approved and was harmful in 5 of 5 sessions: memctl memory show FIX-001";
+        "`PROC-001` is approved and was harmful in 5 of 5 sessions: memctl memory show PROC-001";
     let stats = workspace.run(&["stats"]);
     assert!(stats.stderr.contains(said), "{stats:?}");
     let doctor = workspace.run(&["doctor"]);
@@ -111,19 +111,19 @@ fn loop_in_one_session_counts_once_each_way() {
 #[test]
 fn approved_fix_is_not_crowded_out_by_observed_ones() {
     let workspace = taught();
-    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     for session in ["a", "b", "c"] {
         fails(&workspace, session);
         follows_in_vain(&workspace, session);
     }
-    let mut fixes = workspace.stored("fixes.json");
+    let mut fixes = workspace.stored("procedural_memory.json");
     let key = fixes["entries"][0]["error_key"].clone();
     for id in 2..60 {
-        let other = json!({"fix_id": format!("FIX-{id:03}"), "created_at": "", "error_key": key, "failing_code": WRONG,
+        let other = pattern!({"procedure_id": format!("PROC-{id:03}"), "created_at": "", "error_key": key, "failing_code": WRONG,
             "working_code": format!("other way {id}"), "success_output": "", "helped": 9, "shown": 9});
         fixes["entries"].as_array_mut().unwrap().push(other);
     }
-    workspace.write(".agentura/fixes.json", fixes.to_string());
+    workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     for limit in ["1", "3"] {
         let found = workspace.json(&["hint", "--error", ERROR, "--command", WRONG, "-n", limit]);
         let ids: Vec<&str> = found["hints"]
@@ -132,7 +132,7 @@ fn approved_fix_is_not_crowded_out_by_observed_ones() {
             .iter()
             .map(|h| h["id"].as_str().unwrap())
             .collect();
-        assert!(ids.contains(&"FIX-001"), "{limit}: {ids:?}");
+        assert!(ids.contains(&"PROC-001"), "{limit}: {ids:?}");
         assert_eq!(ids.len().to_string(), limit);
     }
 }

@@ -31,8 +31,8 @@ const FILES: [(&str, &str); 10] = [
     ("reflexion_entries.local.json", "reflexion_id"),
     ("procedural_memory.json", "procedure_id"),
     ("procedural_memory.local.json", "procedure_id"),
-    ("fixes.json", "fix_id"),
-    ("fixes.local.json", "fix_id"),
+    ("procedural_memory.json", "procedure_id"),
+    ("procedural_memory.local.json", "procedure_id"),
     ("memories.json", "id"),
     ("sessions.json", "session_id"),
 ];
@@ -229,21 +229,21 @@ fn verbs(workspace: &Workspace) -> Vec<Verb> {
         verb("accept", &["EXEC-", "REFL-"]),
         verb("edit", &["REFL-001"]),
         verb("forget", &["CORR-001"]),
-        verb("undo", &["FIX-", "PROC-"]),
-        verb("learn", &["FIX-", "PROC-"]),
+        verb("undo", &["PROC-", "PROC-"]),
+        verb("learn", &["PROC-", "PROC-"]),
         verb("import", &[]),
         verb("add another", &[]),
         hook(
             "hook at a failure",
             json!({"hook_event_name": "PostToolUseFailure", "session_id": "s", "tool_name": "Bash",
                 "cwd": workspace.root(), "tool_input": {"command": "pip install y"}, "error": ERROR}),
-            &["FIX-"],
+            &["PROC-"],
         ),
         hook(
             "hook at the end",
             json!({"hook_event_name": "SessionEnd", "session_id": "s", "cwd": workspace.root(),
                 "transcript_path": transcript}),
-            &["FIX-", "PROC-", "SESS-"],
+            &["PROC-", "PROC-", "SESS-"],
         ),
     ]
 }
@@ -385,7 +385,7 @@ fn gcd(a: usize, b: usize) -> usize {
 fn pairs(workspace: &Workspace, what: &str) -> (usize, usize) {
     let all = records(workspace, what);
     let procedures: BTreeSet<&String> = all.keys().filter(|id| id.starts_with("PROC-")).collect();
-    let fixes = all.iter().filter(|(id, _)| id.starts_with("FIX-"));
+    let fixes = all.iter().filter(|(id, _)| id.starts_with("PROC-"));
     let used: Vec<&str> = fixes
         .map(|(_, fix)| fix["procedure_id"].as_str().unwrap())
         .collect();

@@ -13,12 +13,12 @@ const KEY: &str = "error: externally-managed-environment";
 fn knowing(fixes: &[Value]) -> Workspace {
     let workspace = Workspace::empty();
     let text = json!({ "entries": fixes }).to_string();
-    workspace.write(".agentura/fixes.json", text);
+    workspace.write(".agentura/procedural_memory.json", text);
     workspace
 }
 
 fn fix(id: usize, wrong: &str, right: &str) -> Value {
-    json!({"fix_id": format!("FIX-{id:03}"), "created_at": "", "error_key": KEY, "failing_code": wrong,
+    pattern!({"procedure_id": format!("PROC-{id:03}"), "created_at": "", "error_key": KEY, "failing_code": wrong,
         "working_code": right, "success_output": "", "occurrences": 5})
 }
 

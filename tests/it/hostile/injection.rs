@@ -174,10 +174,10 @@ fn memory(ids: bool) -> Workspace {
         }
         kinds[3].push(json!({"procedure_id": id("PROC"), "skill": SKILL, "created_at": AT, "status": "procedure_learned", "data": data,
             "distilled_by": text, "origins": origins, "trust": trust}));
-        kinds[4].push(json!({"fix_id": id("FIX"), "created_at": AT, "error_key": key(name), "failing_code": format!("run {text}"),
+        kinds[4].push(pattern!({"procedure_id": id("FIX"), "created_at": AT, "error_key": key(name), "failing_code": format!("run {text}"),
             "working_code": format!("do {text}"), "success_output": text, "tool": text, "occurrences": 9, "shown": 3, "helped": 2,
             "origins": [{"session": "a", "step": 1}, {"session": text, "workspace": text, "step": 1}], "trust": trust}));
-        kinds[4].push(json!({"fix_id": format!("FIX-1{i:02}"), "created_at": AT, "error_key": format!("error: gizmo {name} {text}"),
+        kinds[4].push(pattern!({"procedure_id": format!("PROC-1{i:02}"), "created_at": AT, "error_key": format!("error: gizmo {name} {text}"),
             "failing_code": "a", "working_code": format!("b {name}"), "success_output": "", "occurrences": 8}));
         kinds[5].push(json!({"id": id("MEM"), "memory_type": "brand_memory", "content": text, "metadata": pair, "created_at": AT,
             "updated_at": AT, "trust": (["observed", "user"][i % 2])}));
@@ -330,7 +330,7 @@ fn terminal_obeys_nothing() {
         ];
         commands.extend(kinds.map(|kind| vec!["memory", "list", kind]));
         let named = [
-            "EXEC-20260220124308", "CORR-009", "REFL-010", "PROC-011", "FIX-012", "FIX-108",
+            "EXEC-20260220124308", "CORR-009", "REFL-010", "PROC-011", "PROC-012", "PROC-108",
             "MEM-009", "SESS-011",
         ];
         for verb in ["show", "why"] {
@@ -513,7 +513,7 @@ fn transcript_with_hostile_names_is_told_safely() {
         let ran = workspace.run(&["learn".as_ref(), hostile.as_os_str()]);
         let text = ran.stdout.clone() + &ran.stderr;
         assert!(!text.chars().any(is_bad), "{name}: {ran:?}");
-        let listed = workspace.run(&["memory", "list", "fixes"]);
+        let listed = workspace.run(&["memory", "list", "procedures"]);
         assert!(!listed.stdout.chars().any(is_bad), "{name}: {listed:?}");
     }
 }
@@ -548,7 +548,7 @@ fn agents_and_programs_get_text_that_forges_nothing() {
         }
         if !ids {
             for id in [
-                "REFL-001", "FIX-002", "PROC-003", "EXEC-20260220124303", "CORR-012", "MEM-005",
+                "REFL-001", "PROC-002", "PROC-003", "EXEC-20260220124303", "CORR-012", "MEM-005",
                 "SESS-006",
             ] {
                 let (_, text) = agent.done("why", &json!({"id": id, "max_tokens": 20_000}));

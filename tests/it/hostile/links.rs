@@ -43,15 +43,15 @@ const MEMORY: &[&str] = &[
     ".writable",
     ".index/sources",
     ".index/primary.json",
-    ".index/fixes.terms",
-    ".index/fixes.offsets",
+    ".index/procedures.terms",
+    ".index/procedures.offsets",
     ".index/reflexions.offsets",
     ".index/search/list.json",
     ".index/search/lock",
     "remote/state.json",
-    "remote/other/fixes.json",
+    "remote/other/procedural_memory.json",
     "remote/other/memories.json",
-    ".fixes.json.tmp",
+    ".procedural_memory.json.tmp",
     ".memories.json.tmp",
     ".workspace.json.tmp",
     ".config.toml.tmp",
@@ -105,13 +105,13 @@ const COMMANDS: &[&str] = &[
     "reject latest",
     "memory status",
     "memory list reflexions",
-    "memory list fixes",
+    "memory list procedures",
     "memory search Quokka",
     "memory prompt hr/resume-screen",
     "memory add --type brand_memory --content Zebras-are-striped",
     "memory show REFL-001",
     "memory why REFL-001",
-    "memory approve FIX-001",
+    "memory approve PROC-001",
     "memory forget MEM-001",
     "memory undo",
     "memory audit",
@@ -550,13 +550,13 @@ fn git(directory: &Path, arguments: &[&str]) {
 #[test]
 fn a_clone_gets_no_hook_of_git_written() {
     let author = learnt();
-    let fixes = author.read(".agentura/fixes.local.json");
+    let fixes = author.read(".agentura/procedural_memory.local.json");
     // As a program of the shell, the first line of the file starts another one.
     let program = fixes.replacen('{', "{\"note\": \"$(touch executed)\",", 1);
-    author.write(".agentura/fixes.local.json", program);
-    let fixes = author.memory("fixes.local.json");
+    author.write(".agentura/procedural_memory.local.json", program);
+    let fixes = author.memory("procedural_memory.local.json");
     fs::set_permissions(&fixes, fs::Permissions::from_mode(0o755)).unwrap();
-    for name in [".fixes.local.json.tmp", ".fix.tmp"] {
+    for name in [".procedural_memory.local.json.tmp", ".fix.tmp"] {
         symlink("../.git/hooks/post-commit", author.memory(name)).unwrap();
     }
     git(&author.root(), &["init", "-q"]);
@@ -568,7 +568,7 @@ fn a_clone_gets_no_hook_of_git_written() {
     let source = author.root().display().to_string();
     git(&user.root(), &["clone", "-q", &source, "clone"]);
     fs::create_dir_all(clone.join(".git/hooks")).unwrap();
-    let fixes = clone.join(".agentura/fixes.local.json");
+    let fixes = clone.join(".agentura/procedural_memory.local.json");
     assert_eq!(fs::metadata(&fixes).unwrap().mode() & 0o111, 0o111);
     let before = fs::read(&fixes).unwrap();
     let event = |event: serde_json::Value| {
@@ -609,7 +609,7 @@ fn a_clone_gets_no_hook_of_git_written() {
     let mut approve = user.command();
     approve
         .current_dir(&clone)
-        .args(["memory", "approve", "FIX-001"]);
+        .args(["memory", "approve", "PROC-001"]);
     let approve = Ran::of(approve.output().unwrap());
     assert_eq!(approve.code, 0, "{approve:?}");
     assert_ne!(fs::read(&fixes).unwrap(), before);
@@ -625,7 +625,7 @@ fn a_linked_memory_is_refused_by_name_and_an_own_one_may_be_named() {
     let before = snapshot(&elsewhere.root());
     for arguments in [
         &["memory", "status"][..],
-        &["memory", "list", "fixes"],
+        &["memory", "list", "procedures"],
         &["doctor"],
         &["trust"],
         &["memory", "add", "--type", "brand_memory", "--content", "x"],
@@ -677,11 +677,15 @@ fn a_linked_skills_directory_is_refused_and_an_own_one_may_be_named() {
 #[test]
 fn doctor_names_what_is_left_alone() {
     let workspace = learnt();
-    symlink("/etc/passwd", workspace.memory(".fixes.json.tmp")).unwrap();
+    symlink(
+        "/etc/passwd",
+        workspace.memory(".procedural_memory.json.tmp"),
+    )
+    .unwrap();
     fs::create_dir_all(workspace.memory("remote")).unwrap();
     symlink("elsewhere", workspace.memory("remote/other")).unwrap();
     fs::hard_link(
-        workspace.memory("fixes.local.json"),
+        workspace.memory("procedural_memory.local.json"),
         workspace.home().join("second"),
     )
     .unwrap();
@@ -691,7 +695,10 @@ fn doctor_names_what_is_left_alone() {
     assert_eq!(report["healthy"], false);
     let found = report["irregular"].to_string();
     for name in [
-        ".fixes.json.tmp", "remote/other", "fixes.local.json", "DOMAIN.md",
+        ".procedural_memory.json.tmp",
+        "remote/other",
+        "procedural_memory.local.json",
+        "DOMAIN.md",
     ] {
         assert!(found.contains(&format!("{name}` is a ")), "{name}: {found}");
     }
@@ -705,7 +712,11 @@ fn files_and_the_directory_become_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
     let memory = workspace.memory("");
     let names = [
-        "fixes.local.json", "memories.json", "audit.jsonl", "audit.anchor", ".lock",
+        "procedural_memory.local.json",
+        "memories.json",
+        "audit.jsonl",
+        "audit.anchor",
+        ".lock",
     ];
     for name in names {
         let open = fs::Permissions::from_mode(0o755);
@@ -713,7 +724,7 @@ fn files_and_the_directory_become_private() {
     }
     fs::set_permissions(&memory, fs::Permissions::from_mode(0o755)).unwrap();
     add(&workspace, "A new one.");
-    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     for name in names {
         assert_eq!(mode(&workspace.memory(name)), 0o600, "{name}");
     }
@@ -724,7 +735,7 @@ fn files_and_the_directory_become_private() {
 fn killed_writers_leave_nothing_for_good() {
     let workspace = learnt();
     let random = "0123456789abcdef0123456789abcdef";
-    let stale = workspace.memory(&format!(".fixes.json.{random}.tmp"));
+    let stale = workspace.memory(&format!(".procedural_memory.json.{random}.tmp"));
     let fresh = workspace.memory(&format!(".memories.json.{random}.tmp"));
     let link = workspace.memory(&format!(".audit.jsonl.{random}.tmp"));
     let outside = workspace.home().join("outside");
@@ -741,7 +752,7 @@ fn killed_writers_leave_nothing_for_good() {
             .set_modified(hour_ago)
             .unwrap();
     }
-    workspace.run(&["memory", "approve", "FIX-001"]).succeeds();
+    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
     assert!(!stale.exists());
     assert!(fresh.exists(), "its writer may still be at work");
     assert!(outside.exists() && link.symlink_metadata().is_ok());

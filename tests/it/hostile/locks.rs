@@ -116,7 +116,7 @@ fn succeeding(session: &str) -> String {
 }
 
 fn evidence(workspace: &Workspace) -> [u64; 3] {
-    let file = workspace.stored("fixes.json");
+    let file = workspace.stored("procedural_memory.json");
     let entries: Vec<&Value> = file
         .as_object()
         .unwrap()
@@ -139,9 +139,9 @@ fn who_reads_is_answered_while_another_process_keeps_the_lock() {
         for args in [
             &["memory", "status"][..],
             &["memory", "list", "executions"],
-            &["memory", "list", "fixes"],
+            &["memory", "list", "procedures"],
             &["memory", "show", "REFL-001"],
-            &["memory", "show", "FIX-001"],
+            &["memory", "show", "PROC-001"],
             &["memory", "search", "employer"],
             &["memory", "prompt", SKILL],
             &["memory", "audit"],

@@ -5,6 +5,7 @@
 mod agent_corrections;
 mod clock;
 mod clone;
+mod clone_records;
 mod connections;
 #[cfg(unix)]
 pub(crate) mod database_explain;

@@ -25,8 +25,8 @@ const FILES: [(&str, &str); 10] = [
     ("reflexion_entries.local.json", "reflexion_id"),
     ("procedural_memory.json", "procedure_id"),
     ("procedural_memory.local.json", "procedure_id"),
-    ("fixes.json", "fix_id"),
-    ("fixes.local.json", "fix_id"),
+    ("procedural_memory.json", "procedure_id"),
+    ("procedural_memory.local.json", "procedure_id"),
     ("memories.json", "id"),
     ("sessions.json", "session_id"),
 ];
@@ -329,7 +329,7 @@ fn storm(seconds: u64, writers: usize) {
     let of = |prefix: &str| all.keys().filter(|id| id.starts_with(prefix)).count();
     let used: BTreeSet<String> = all
         .iter()
-        .filter(|(id, _)| id.starts_with("FIX-"))
+        .filter(|(id, _)| id.starts_with("PROC-"))
         .filter_map(|(_, fix)| {
             let fix: Value = serde_json::from_str(fix).unwrap();
             Some(fix["procedure_id"].as_str()?.to_owned())
@@ -351,7 +351,7 @@ fn storm(seconds: u64, writers: usize) {
         ("corrections", "CORR-"),
         ("reflexions", "REFL-"),
         ("procedures", "PROC-"),
-        ("fixes", "FIX-"),
+        ("fixes", "PROC-"),
         ("memories", "MEM-"),
     ] {
         assert_eq!(status[name], json!(of(prefix)), "{name}");

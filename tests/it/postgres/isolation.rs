@@ -152,7 +152,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     let (before, of_ben) = (clock(&store.ann), clock(ben));
     store
         .ann
-        .run(&sample("fixes", ANN).replace("CORR-001", "FIX-009"));
+        .run(&sample("fixes", ANN).replace("CORR-001", "PROC-009"));
     assert_ne!(clock(&store.ann), before);
     assert_eq!(clock(ben), of_ben);
 

@@ -90,7 +90,7 @@ fn hints_that_helped_at_one_copy_count_at_every_other() {
     let row =
         "select session || ' ' || array_to_string(hints, ',') || ' ' || helped || ' ' || withheld
         from memctl.hint_outcomes order by created_at limit 1";
-    assert_eq!(store.ann.value(row), "claude-code/s1 FIX-001 true false");
+    assert_eq!(store.ann.value(row), "claude-code/s1 PROC-001 true false");
     assert_eq!(
         (store.ann.value(OUTCOMES), store.ben.value(OUTCOMES)),
         ("2".into(), "0".into())

@@ -26,7 +26,7 @@ const FILES: [(&str, &str, &str, &str); 7] = [
     (
         "procedural_memory.json", "entries", "procedure_id", "context_eng_memories",
     ),
-    ("fixes.json", "entries", "fix_id", "fixes"),
+    ("procedural_memory.json", "entries", "procedure_id", "fixes"),
     ("memories.json", "entries", "id", "agent_memory"),
     ("sessions.json", "entries", "session_id", "agent_sessions"),
 ];
@@ -234,7 +234,7 @@ fn two_laptops_that_made_the_same_ids_offline_keep_both() {
     let injected = prompt["injected"].as_array().unwrap();
     assert_eq!(injected.len(), 6, "{prompt}");
     assert!(injected.iter().any(|rule_of| rule_of["id"] == json!(rule)));
-    let fixes = records(&one, "")["fixes.json"].clone();
+    let fixes = records(&one, "")["procedural_memory.json"].clone();
     let mut fixes = fixes
         .values()
         .map(|text| serde_json::from_str::<Value>(text).unwrap());
@@ -410,7 +410,7 @@ fn the_shared_store_is_searched_and_rid_of_what_has_expired() {
         ben.json(&["memory", "search", words, "--remote"])["results"],
         json!([])
     );
-    one.run(&["memory", "search", "x", "--remote", "--kind", "fix"])
+    one.run(&["memory", "search", "x", "--remote", "--kind", "procedure"])
         .fails(2, "searches procedures and memories");
 
     two.json(&["sync"]);

@@ -199,7 +199,7 @@ fn files_page_names_every_file_that_a_memory_has() {
         "Always name gaps.",
     ]);
     run(&["learn", "fixtures/sessions"]);
-    run(&["memory", "approve", "FIX-005"]);
+    run(&["memory", "approve", "PROC-001"]);
     run(&[
         "memory", "add", "--type", "brand_memory", "--content", "Voice: calm",
     ]);

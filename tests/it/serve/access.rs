@@ -485,7 +485,10 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
 fn files(workspace: &Workspace) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
     for name in [
-        "episodic_memory.json", "corrections.json", "reflexion_entries.json", "fixes.local.json",
+        "episodic_memory.json",
+        "corrections.json",
+        "reflexion_entries.json",
+        "procedural_memory.local.json",
         "memories.json",
     ] {
         all.push((

@@ -48,7 +48,7 @@ const FIGURES: [Figure; 5] = [
         unit: number,
         columns: &[
             ("rules", "a", |p| Some(p.rules as f64)),
-            ("fixes", "d", |p| Some(p.fixes as f64)),
+            ("lessons", "d", |p| Some(p.lessons as f64)),
         ],
     },
     Figure {

@@ -38,7 +38,7 @@ pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
         body.push_str(&experiment(report));
         body.push_str(&over_time(report));
         body.push_str(&evidence("rules", "Rules", "Skill", &report.rules));
-        body.push_str(&evidence("fixes", "Fixes", "Used", &report.fixes));
+        body.push_str(&evidence("lessons", "Lessons", "Used", &report.lessons));
     }
     body.push_str(MEANINGS);
     body.push_str("</main>");
@@ -110,8 +110,8 @@ fn cards(report: &StatsReport) -> String {
             "Learned per week",
             learnt.a_week.map(number),
             &format!(
-                "{} rules, {} fixes in total",
-                learnt.reflexions, learnt.fixes
+                "{} rules, {} lessons in total",
+                learnt.reflexions, learnt.procedures
             ),
         ),
         card("Used again", reused, &reused_note),

@@ -100,7 +100,7 @@ impl Report for Shown {
             hints(report, page);
             learning(report, page);
             used("Rule", &report.rules, page);
-            used("Fix", &report.fixes, page);
+            used("Lesson", &report.lessons, page);
             checks(&report.checks, page);
         }
         if let Some(path) = &self.page {
@@ -191,7 +191,7 @@ fn hints(report: &StatsReport, page: &mut Page) {
             "{} shown, {} helped, {} harmed",
             e.shown, e.helped, e.harmed
         );
-        page.field("all fixes", &all);
+        page.field("all lessons", &all);
     }
     let proof = |what: Option<String>| what.unwrap_or_else(|| words::NO_PROOF.to_owned());
     page.field(
@@ -217,23 +217,15 @@ fn learning(report: &StatsReport, page: &mut Page) {
     let learnt = &report.learning;
     page.line("");
     page.styled(&[(Style::Strong, "Learned")]);
-    let mut counts = vec![
+    let counts = [
         plural(learnt.corrections, "correction"),
         format!(
             "{} ({} validated)",
             plural(learnt.reflexions, "rule"),
             learnt.validated
         ),
-        if learnt.fixes == 1 {
-            "1 fix".to_owned()
-        } else {
-            format!("{} fixes", learnt.fixes)
-        },
         plural(learnt.procedures, "procedure"),
     ];
-    if learnt.episodes > 0 {
-        counts.push(plural(learnt.episodes, "episode"));
-    }
     page.field("all", &counts.join(", "));
     page.field("per week", &or_none(learnt.a_week.map(number)));
     page.field("used again", &shown(&learnt.reused));

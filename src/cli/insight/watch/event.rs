@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Execution, ExecutionLog, Fix, Record as _, Reflexion, Trust, utc};
+use crate::model::{Execution, ExecutionLog, Procedure, Record as _, Reflexion, Trust, utc};
 
 /// Event.
 pub(super) enum WatchEvent {
@@ -17,8 +17,8 @@ pub(super) enum WatchEvent {
 pub(in crate::cli) enum Other {
     /// Hints that an agent got at a failing call.
     Hint(ShownHint),
-    /// Fix that was learned.
-    Fix(LearntFix),
+    /// Lesson or pattern that was learned.
+    Lesson(NewLesson),
     /// Rule that was made from a correction, or proposed.
     Rule(NewRule),
 }
@@ -35,21 +35,21 @@ pub(in crate::cli) struct ShownHint {
     pub(super) tool: Option<String>,
     /// Error without its variable parts.
     pub(super) error_key: String,
-    /// Ids of the fixes and procedures that were shown.
+    /// Ids of the procedures that were shown.
     pub(super) hints: Vec<String>,
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct LearntFix {
+pub(in crate::cli) struct NewLesson {
     /// Time: RFC 3339, UTC.
     pub(super) at: String,
-    /// Id of the fix.
+    /// Id of the procedure.
     pub(super) id: String,
-    /// Error without its variable parts.
-    pub(super) error_key: String,
-    /// Code or command that failed.
+    /// Lesson in one line; the error or the name if nobody has worded it.
+    pub(super) lesson: String,
+    /// Code or command that failed; empty without a pattern.
     pub(super) failing_code: String,
-    /// Code or command that worked.
+    /// Code or command that worked; empty without a pattern.
     pub(super) working_code: String,
 }
 
@@ -74,7 +74,7 @@ impl WatchEvent {
             Self::Execution(execution) => &execution.execution_id,
             Self::Other(other) => match &**other {
                 Other::Hint(hint) => &hint.log,
-                Other::Fix(fix) => &fix.id,
+                Other::Lesson(lesson) => &lesson.id,
                 Other::Rule(rule) => &rule.id,
             },
         }
@@ -93,7 +93,7 @@ impl Other {
     pub(super) fn at(&self) -> &str {
         match self {
             Self::Hint(hint) => &hint.at,
-            Self::Fix(fix) => &fix.at,
+            Self::Lesson(lesson) => &lesson.at,
             Self::Rule(rule) => &rule.at,
         }
     }
@@ -105,14 +105,16 @@ impl From<Execution> for WatchEvent {
     }
 }
 
-impl From<Fix> for WatchEvent {
-    fn from(fix: Fix) -> Self {
-        Self::Other(Box::new(Other::Fix(LearntFix {
-            at: fix.created_at,
-            id: fix.fix_id,
-            error_key: fix.error_key,
-            failing_code: fix.failing_code,
-            working_code: fix.working_code,
+impl From<Procedure> for WatchEvent {
+    fn from(procedure: Procedure) -> Self {
+        let lesson = procedure.summary();
+        let pattern = procedure.pattern.unwrap_or_default();
+        Self::Other(Box::new(Other::Lesson(NewLesson {
+            at: procedure.created_at,
+            id: procedure.procedure_id,
+            lesson,
+            failing_code: pattern.failing_code,
+            working_code: pattern.working_code,
         })))
     }
 }

@@ -1,4 +1,4 @@
-//! Feed of what happens in a memory: executions, shown hints, and new fixes and rules.
+//! Feed of what happens in a memory: executions, shown hints, and new lessons and rules.
 //!
 //! Reads data files and the action log, which other programs write. A file that cannot be read yet,
 //! or that another program is rewriting, is read again at its next event.
@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use clap::ValueEnum;
 
-use crate::model::{Execution, Fix, Kind, Record, Reflexion, SkillPath};
+use crate::model::{Execution, Kind, Procedure, Record, Reflexion, SkillPath};
 use crate::store::{DataFile, Scoped, Selection};
 use crate::workspace::Workspace;
 
@@ -23,8 +23,8 @@ pub(super) enum What {
     Executions,
     /// Rules, as they are made or proposed
     Rules,
-    /// Fixes, as they are learned
-    Fixes,
+    /// Lessons, as they are learned
+    Lessons,
     /// Hints, as agents get them
     Hints,
 }
@@ -36,7 +36,7 @@ impl What {
         match self {
             Self::Executions => of_kind(Kind::Execution),
             Self::Hints => vec![Scoped::EXECUTION_LOGS],
-            Self::Fixes => of_kind(Kind::Fix),
+            Self::Lessons => of_kind(Kind::Procedure),
             Self::Rules => of_kind(Kind::Reflexion),
         }
     }
@@ -68,7 +68,7 @@ struct Read {
 }
 
 impl<'a> Feed<'a> {
-    /// Feed of the kinds; hints and fixes belong to no skill, and a skill leaves them out.
+    /// Feed of the kinds; hints and lessons belong to no skill, and a skill leaves them out.
     pub(super) fn new(
         workspace: &'a Workspace,
         skill: Option<&'a SkillPath>,
@@ -170,7 +170,7 @@ impl<'a> Feed<'a> {
     fn is_torn(&self, what: What) -> bool {
         let kind = match what {
             What::Executions => Kind::Execution,
-            What::Fixes => Kind::Fix,
+            What::Lessons => Kind::Procedure,
             What::Rules => Kind::Reflexion,
             What::Hints => return false,
         };
@@ -182,7 +182,7 @@ impl<'a> Feed<'a> {
     fn read(&self, what: What, limit: usize) -> Option<Read> {
         match what {
             What::Executions => self.records::<Execution>(limit),
-            What::Fixes => self.records::<Fix>(limit),
+            What::Lessons => self.records::<Procedure>(limit),
             What::Rules => self.records::<Reflexion>(limit),
             What::Hints => {
                 let store = &self.workspace.store;
@@ -231,19 +231,27 @@ fn merge(first: Vec<WatchEvent>, second: Vec<WatchEvent>) -> Vec<WatchEvent> {
 mod tests {
     use super::*;
 
-    fn fix(id: &str, at: &str) -> WatchEvent {
-        WatchEvent::from(Fix {
-            fix_id: id.to_owned(),
+    fn lesson(id: &str, at: &str) -> WatchEvent {
+        WatchEvent::from(Procedure {
+            procedure_id: id.to_owned(),
             created_at: at.to_owned(),
-            ..Fix::default()
+            ..Procedure::default()
         })
     }
 
     #[test]
     fn lists_are_merged_by_time_and_keep_their_own_order() {
         let at = |second: u32| format!("2026-02-20T12:43:{second:02}Z");
-        let first = vec![fix("a", &at(3)), fix("b", &at(1)), fix("c", &at(5))];
-        let second = vec![fix("x", &at(2)), fix("y", &at(4)), fix("z", &at(9))];
+        let first = vec![
+            lesson("a", &at(3)),
+            lesson("b", &at(1)),
+            lesson("c", &at(5)),
+        ];
+        let second = vec![
+            lesson("x", &at(2)),
+            lesson("y", &at(4)),
+            lesson("z", &at(9)),
+        ];
         let merged = merge(first, second);
         let ids: Vec<&str> = merged.iter().map(WatchEvent::id).collect();
         assert_eq!(ids, ["x", "a", "b", "y", "c", "z"]);

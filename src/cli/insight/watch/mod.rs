@@ -1,4 +1,4 @@
-//! `watch`: live view of executions, hints, fixes and rules.
+//! `watch`: live view of executions, hints, lessons and rules.
 //!
 //! On a terminal, a full screen that redraws in place; through a pipe, one line per event. File
 //! system events trigger each read, whichever program writes.
@@ -26,14 +26,14 @@ use screen::{Screen, cells, said};
 
 pub(in crate::cli) use event::Other;
 
-/// Show executions, hints, fixes and rules as they happen
+/// Show executions, hints, lessons and rules as they happen
 ///
 /// On a terminal, a full screen; `q` quits. Through a pipe, one line for each event. With `--json`,
-/// an execution is its record, and other events are named: `{"hint": …}`, `{"fix": …}` and
-/// `{"rule": …}`. Hints and fixes belong to no skill, so `--skill` leaves them out.
+/// an execution is its record, and other events are named: `{"hint": …}`, `{"lesson": …}` and
+/// `{"rule": …}`. Hints and lessons belong to no skill, so `--skill` leaves them out.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,fixes\n  \
+    after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
     memctl watch --skill hr/triage --kind executions --json | jq .outcome"
 )]
 pub(in crate::cli) struct WatchArgs {
@@ -59,8 +59,8 @@ pub(in crate::cli) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, U
     };
     if skill.is_some() && !kinds.iter().any(|what| what.has_skill()) {
         return Err(UserError::usage(
-            "hints and fixes belong to no skill",
-            "memctl watch --kind hints,fixes",
+            "hints and lessons belong to no skill",
+            "memctl watch --kind hints,lessons",
         ));
     }
     let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();

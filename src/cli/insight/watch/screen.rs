@@ -112,7 +112,7 @@ impl Screen<'_> {
         for other in self.others.iter().rev().take(room) {
             let style = match other {
                 Other::Hint(_) => Style::Warn,
-                Other::Fix(_) | Other::Rule(_) => Style::Good,
+                Other::Lesson(_) | Other::Rule(_) => Style::Good,
             };
             let (name, id, text) = said(other, width);
             table.styled_row(vec![
@@ -180,13 +180,17 @@ pub(super) fn cells(execution: &Execution, time: &str) -> Vec<(Style, String)> {
     ]
 }
 
-/// Returns the name, the ids and the text of an event. A fix takes at most `width` columns.
+/// Returns the name, the ids and the text of an event. A lesson takes at most `width` columns.
 pub(super) fn said(other: &Other, width: usize) -> (&'static str, String, String) {
     match other {
         Other::Hint(hint) => ("hint shown", hint.hints.join(","), hint.error_key.clone()),
-        Other::Fix(fix) => {
-            let text = change(&fix.failing_code, &fix.working_code, width);
-            ("fix learned", fix.id.clone(), text)
+        Other::Lesson(lesson) => {
+            let text = if lesson.working_code.is_empty() {
+                lesson.lesson.clone()
+            } else {
+                change(&lesson.failing_code, &lesson.working_code, width)
+            };
+            ("lesson learned", lesson.id.clone(), text)
         }
         Other::Rule(rule) => {
             let name = if rule.is_candidate {

@@ -65,7 +65,10 @@ pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
     if waiting.record != Kind::Session {
         keys.push(('e', "edit"));
     }
-    if matches!(waiting.kind, Of::Candidate | Of::Quarantined | Of::Fix) {
+    if matches!(
+        waiting.kind,
+        Of::Candidate | Of::Quarantined | Of::Procedure
+    ) {
         keys.push(('x', "reject"));
     }
     if waiting.near.is_some() {

@@ -42,17 +42,17 @@ fn entries() -> Vec<Waiting> {
             ("quote", "no, use pnpm"),
         ],
     );
-    let fix = entry(
-        WaitingKind::Fix,
-        Kind::Fix,
-        "FIX-001",
+    let learned = entry(
+        WaitingKind::Procedure,
+        Kind::Procedure,
+        "PROC-001",
         &[
             ("error", "unknown command"),
             ("failed", "npm i x"),
             ("worked", "pnpm i x"),
         ],
     );
-    vec![pair, candidate, fix]
+    vec![pair, candidate, learned]
 }
 
 fn typed(state: &mut State, keys: &str) -> Action {
@@ -114,7 +114,7 @@ fn the_filter_finds_words_of_every_text() {
     typed(&mut state, "/PNPM npm\n");
     assert_eq!((state.counts(), selected(&state)), ((3, 2), "REFL-003"));
     typed(&mut state, "/ unknown\n");
-    assert_eq!((state.counts(), selected(&state)), ((3, 1), "FIX-001"));
+    assert_eq!((state.counts(), selected(&state)), ((3, 1), "PROC-001"));
     typed(&mut state, "/ nowhere\n");
     assert_eq!((state.counts(), selected(&state)), ((3, 0), ""));
     assert_eq!(typed(&mut state, "a"), Action::Nothing);
@@ -129,14 +129,14 @@ fn undo_puts_entries_back_where_they_were() {
     assert!(state.status.1.contains("nothing to undo"));
     state.decided("c1".to_owned(), |one| one.id == "REFL-003");
     state.decided("c2".to_owned(), |one| one.id == "REFL-001");
-    assert_eq!((state.counts().0, selected(&state)), (1, "FIX-001"));
+    assert_eq!((state.counts().0, selected(&state)), (1, "PROC-001"));
     for (change, left) in [("c2", "REFL-001"), ("c1", "REFL-003")] {
         assert_eq!(typed(&mut state, "u"), Action::Undo(change.to_owned()));
         assert!(state.undone());
         assert_eq!(selected(&state), left);
     }
     let ids: Vec<&str> = state.from(0).map(|one| one.id.as_str()).collect();
-    assert_eq!(ids, ["REFL-001", "REFL-003", "FIX-001"]);
+    assert_eq!(ids, ["REFL-001", "REFL-003", "PROC-001"]);
     // An edit takes nothing out: the queue is read again.
     state.decided("c3".to_owned(), |_| false);
     assert!(!state.undone());

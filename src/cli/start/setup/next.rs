@@ -30,7 +30,7 @@ pub(super) fn steps(context: &Context, report: &SetupReport) -> Vec<String> {
         .find(|step| step.name == "hooks" && step.state == State::Done);
     if let Some(host) = new_hooks.and_then(|step| step.host) {
         next.push(format!(
-            "start {host} here: a call that fails as before gets the fix that worked"
+            "start {host} here: a call that fails as before gets the lesson that worked"
         ));
     }
     let waiting = report.learned.map_or(0, |learned| learned.records);

@@ -61,7 +61,7 @@ pub(in crate::cli) struct Learned {
     pub(super) unchanged: usize,
     /// Failing tool calls.
     pub(super) failures: usize,
-    /// New fixes and procedures.
+    /// New procedures.
     pub(super) records: usize,
 }
 

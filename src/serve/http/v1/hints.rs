@@ -34,7 +34,7 @@ pub(crate) struct HintBody {
     command: Option<String>,
     /// Tool that failed, by its name in the agent host.
     tool: Option<String>,
-    /// Project of the call, by the name or path of its directory. Fixes of one project are returned
+    /// Project of the call, by the name or path of its directory. Lessons of one project are returned
     /// only there.
     project: Option<String>,
     /// Session that records the failure, and does not repeat ignored hints.
@@ -139,13 +139,13 @@ pub(crate) async fn success(
     reply(&work.await?)
 }
 
-/// Checks that the caller may add fixes. Fixes belong to no domain, so only a scope that can see
+/// Checks that the caller may add patterns. They belong to no domain, so only a scope that can see
 /// them can add them.
 fn may_learn(workspace: &Workspace) -> Result<(), Problem> {
     if workspace.store.scope().allows(None) {
         return Ok(());
     }
-    let what = "fixes".to_owned();
+    let what = "procedures".to_owned();
     Err(store::Error::OutOfScope { what }.into())
 }
 

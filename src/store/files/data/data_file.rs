@@ -89,9 +89,10 @@ mod tests {
     #[test]
     fn a_sound_file_comes_apart_and_together_again() {
         let check = |text: &str, entries: &[&str]| {
-            let seed = DataFileText::parse(Kind::Fix, text).unwrap();
+            let seed = DataFileText::parse(Kind::Procedure, text).unwrap();
             assert_eq!(seed.entries, entries, "{text}");
-            let again = DataFileText::parse(Kind::Fix, &seed.render(Kind::Fix)).unwrap();
+            let again =
+                DataFileText::parse(Kind::Procedure, &seed.render(Kind::Procedure)).unwrap();
             assert_eq!(again.entries, entries, "{text}");
         };
         check("", &[]);
@@ -103,9 +104,9 @@ mod tests {
         check("\u{feff}{\"x\": [1], \"entries\":[{}]}", &["{}"]);
         let text = "{\n  \"entries\": [\n    {\"a\":  1},\n    {\"b\": NaN}\n  ],\n  \"x\": 1\n}\n";
         assert_eq!(
-            DataFileText::parse(Kind::Fix, text)
+            DataFileText::parse(Kind::Procedure, text)
                 .unwrap()
-                .render(Kind::Fix),
+                .render(Kind::Procedure),
             text
         );
     }
@@ -122,7 +123,10 @@ mod tests {
             "{\"format\": 9, \"entries\": []}",
             "{\"entries\": [], \"entries\": [1]}",
         ] {
-            assert!(DataFileText::parse(Kind::Fix, text).is_err(), "{text}");
+            assert!(
+                DataFileText::parse(Kind::Procedure, text).is_err(),
+                "{text}"
+            );
         }
     }
 }

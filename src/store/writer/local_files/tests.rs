@@ -3,7 +3,7 @@ use std::fs;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use crate::model::{Fix, Kind, Procedure, Reflexion, Scope};
+use crate::model::{Kind, Procedure, Reflexion, Scope};
 use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_context::AuditContext;
@@ -48,21 +48,21 @@ impl Memory {
         fs::write(self.dir.path().join("memory").join(name), text).unwrap();
     }
 
-    /// Adds a fix and returns its id.
+    /// Adds a procedure and returns its id.
     fn learn(&self, error: &str) -> String {
         let now: DateTime<Utc> = AT.parse().unwrap();
-        let fix: Fix = serde_json::from_value(fix("", error)).unwrap();
-        self.writer().append(fix, now).unwrap().fix_id
+        let learned: Procedure = serde_json::from_value(observed("", error)).unwrap();
+        self.writer().append(learned, now).unwrap().procedure_id
     }
 
     fn approve(&self, id: &str) {
         let changes = [("trust", "approved")];
-        self.writer().update(Kind::Fix, id, &changes).unwrap();
+        self.writer().update(Kind::Procedure, id, &changes).unwrap();
     }
 
     /// Ids in the shared and in the local file, in their order.
     fn files(&self) -> [Vec<String>; 2] {
-        self.ids_in(Kind::Fix, "fix_id")
+        self.ids_in(Kind::Procedure, "procedure_id")
     }
 
     fn ids_in(&self, kind: Kind, field: &str) -> [Vec<String>; 2] {
@@ -82,20 +82,20 @@ impl Memory {
         let mut ids = Vec::new();
         let all = Selection::default();
         let visit = &mut |entry: crate::store::Entry| ids.push(entry.id);
-        self.store.each_entry(Kind::Fix, &all, visit).unwrap();
+        self.store.each_entry(Kind::Procedure, &all, visit).unwrap();
         ids
     }
 }
 
-fn fix(id: &str, error: &str) -> Value {
-    json!({ "fix_id": id, "error_key": error, "failing_code": "a", "working_code": "b",
+fn observed(id: &str, error: &str) -> Value {
+    json!({ "procedure_id": id, "lesson": error, "trust": "observed", "data": {},
         "created_at": format!("{AT} {error}") })
 }
 
 fn approved(id: &str, error: &str) -> Value {
-    let mut fix = fix(id, error);
-    fix["trust"] = "approved".into();
-    fix
+    let mut procedure = observed(id, error);
+    procedure["trust"] = "approved".into();
+    procedure
 }
 
 #[test]
@@ -104,27 +104,27 @@ fn what_is_approved_moves_to_the_shared_file_in_the_order_of_its_id() {
     for error in ["one", "two", "three"] {
         memory.learn(error);
     }
-    let (first, second, third) = ("FIX-001", "FIX-002", "FIX-003");
+    let (first, second, third) = ("PROC-001", "PROC-002", "PROC-003");
     assert_eq!(memory.files(), [vec![], vec![first, second, third]]);
     memory.approve(third);
     memory.approve(first);
     assert_eq!(memory.files(), [vec![first, third], vec![second]]);
     memory.approve(second);
     assert_eq!(memory.files(), [vec![first, second, third], vec![]]);
-    assert_eq!(memory.learn("four"), "FIX-004");
-    assert_eq!(memory.listed(), [first, second, third, "FIX-004"]);
-    assert_eq!(memory.store.count(Kind::Fix).unwrap(), 4);
+    assert_eq!(memory.learn("four"), "PROC-004");
+    assert_eq!(memory.listed(), [first, second, third, "PROC-004"]);
+    assert_eq!(memory.store.count(Kind::Procedure).unwrap(), 4);
     let newest = Selection {
         newest: Some(2),
         ..Selection::default()
     };
-    let fixes = memory.store.list::<Fix>(&newest).unwrap().records;
-    let ids: Vec<_> = fixes.iter().map(|fix| fix.fix_id.as_str()).collect();
-    assert_eq!(ids, [third, "FIX-004"]);
+    let found = memory.store.list::<Procedure>(&newest).unwrap().records;
+    let ids: Vec<_> = found.iter().map(|one| one.procedure_id.as_str()).collect();
+    assert_eq!(ids, [third, "PROC-004"]);
     // A shared record stays shared after any later change.
     memory
         .writer()
-        .update(Kind::Fix, first, &[("trust", "")])
+        .update(Kind::Procedure, first, &[("trust", "")])
         .unwrap();
     assert_eq!(memory.files()[0], [first, second, third]);
 }
@@ -135,11 +135,14 @@ fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
     for error in ["one", "two", "three"] {
         memory.learn(error);
     }
-    let changes = ["FIX-003", "FIX-001"].map(|id| (id.to_owned(), vec![("trust", "approved")]));
-    memory.writer().update_all(Kind::Fix, &changes).unwrap();
+    let changes = ["PROC-003", "PROC-001"].map(|id| (id.to_owned(), vec![("trust", "approved")]));
+    memory
+        .writer()
+        .update_all(Kind::Procedure, &changes)
+        .unwrap();
     assert_eq!(
         memory.files(),
-        [vec!["FIX-001", "FIX-003"], vec!["FIX-002"]]
+        [vec!["PROC-001", "PROC-003"], vec!["PROC-002"]]
     );
     let moved: Vec<_> = memory
         .store
@@ -150,13 +153,13 @@ fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
         .collect();
     assert_eq!(moved.len(), 2);
     let mut writer = memory.writer();
-    assert!(writer.move_back(Kind::Fix, "FIX-001", true).unwrap());
-    assert!(!writer.move_back(Kind::Fix, "FIX-001", true).unwrap());
+    assert!(writer.move_back(Kind::Procedure, "PROC-001", true).unwrap());
+    assert!(!writer.move_back(Kind::Procedure, "PROC-001", true).unwrap());
     assert!(!writer.move_back(Kind::Memory, "MEM-001", true).unwrap());
     drop(writer);
     assert_eq!(
         memory.files(),
-        [vec!["FIX-003"], vec!["FIX-001", "FIX-002"]]
+        [vec!["PROC-003"], vec!["PROC-001", "PROC-002"]]
     );
 }
 
@@ -164,32 +167,18 @@ fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
 fn the_records_of_an_earlier_version_move_with_the_first_one_that_is_added() {
     let memory = Memory::new();
     let old = [
-        fix("FIX-001", "old"),
-        approved("FIX-002", "good"),
-        fix("FIX-007", "older"),
+        observed("PROC-001", "old"),
+        approved("PROC-002", "good"),
+        observed("PROC-007", "older"),
     ];
-    memory.put("fixes.json", &old);
-    memory.approve("FIX-001");
-    assert_eq!(memory.files()[0], ["FIX-001", "FIX-002", "FIX-007"]);
+    memory.put("procedural_memory.json", &old);
+    memory.approve("PROC-001");
+    assert_eq!(memory.files()[0], ["PROC-001", "PROC-002", "PROC-007"]);
     fs::write(memory.dir.path().join("memory/.gitignore"), "mine").unwrap();
-    assert_eq!(memory.learn("new"), "FIX-008");
+    assert_eq!(memory.learn("new"), "PROC-008");
     assert_eq!(
         memory.files(),
-        [vec!["FIX-001", "FIX-002"], vec!["FIX-007", "FIX-008"]]
-    );
-    // The procedure of an approved fix stays where others find it.
-    let mut good = approved("FIX-002", "good");
-    good["procedure_id"] = "PROC-001".into();
-    memory.put("fixes.json", &[approved("FIX-001", "old"), good]);
-    let procedure =
-        |id: &str| json!({ "procedure_id": id, "created_at": AT, "data": {}, "trust": "observed" });
-    let procedures = ["PROC-001", "PROC-002"].map(procedure);
-    memory.put("procedural_memory.json", &procedures);
-    let new: Procedure = serde_json::from_value(procedure("")).unwrap();
-    memory.writer().append(new, AT.parse().unwrap()).unwrap();
-    assert_eq!(
-        memory.ids_in(Kind::Procedure, "procedure_id"),
-        [vec!["PROC-001"], vec!["PROC-002", "PROC-003"]]
+        [vec!["PROC-001", "PROC-002"], vec!["PROC-007", "PROC-008"]]
     );
     let ignored = fs::read_to_string(memory.dir.path().join("memory/.gitignore")).unwrap();
     assert!(ignored.starts_with("mine\n"), "{ignored}");
@@ -200,58 +189,39 @@ fn the_records_of_an_earlier_version_move_with_the_first_one_that_is_added() {
         let line = changes.iter().rfind(|line| line.step.target() == Some(id));
         line.unwrap().change.clone()
     };
-    assert_ne!(of("FIX-007"), of("FIX-008"));
+    assert_ne!(of("PROC-007"), of("PROC-008"));
     assert!(
         memory
             .writer()
-            .move_back(Kind::Fix, "FIX-007", false)
+            .move_back(Kind::Procedure, "PROC-007", false)
             .unwrap()
     );
-    assert_eq!(memory.learn("newer"), "FIX-009");
-    assert_eq!(memory.files()[0], ["FIX-001", "FIX-002", "FIX-007"]);
+    assert_eq!(memory.learn("newer"), "PROC-009");
+    assert_eq!(memory.files()[0], ["PROC-001", "PROC-002", "PROC-007"]);
 }
 
 #[test]
 fn a_pulled_record_keeps_its_id_and_the_local_one_gets_another() {
     let memory = Memory::new();
-    let now: DateTime<Utc> = AT.parse().unwrap();
-    let procedure: Procedure = serde_json::from_value(json!({
-        "procedure_id": "", "trust": "observed", "created_at": AT, "data": {}
-    }))
-    .unwrap();
-    let procedure = memory.writer().append(procedure, now).unwrap();
-    let mut mine = fix("", "mine");
-    mine["procedure_id"] = procedure.procedure_id.into();
-    let mine: Fix = serde_json::from_value(mine).unwrap();
-    memory.writer().append(mine, now).unwrap();
+    memory.learn("mine");
     memory.learn("another");
-    memory.put("fixes.json", &[approved("FIX-001", "theirs")]);
-    let theirs = json!({ "procedure_id": "PROC-001", "trust": "approved",
-        "created_at": "2026-01-01T00:00:00Z", "data": {} });
-    memory.put("procedural_memory.json", &[theirs]);
+    memory.put("procedural_memory.json", &[approved("PROC-001", "theirs")]);
     // Until something is written, the shared record counts.
-    assert_eq!(memory.listed(), ["FIX-001", "FIX-002"]);
-    let seen = memory.store.get::<Fix>("FIX-001").unwrap();
-    assert_eq!(seen.error_key, "theirs");
-    memory.writer().check(Kind::Fix).unwrap();
+    assert_eq!(memory.listed(), ["PROC-001", "PROC-002"]);
+    let seen = memory.store.get::<Procedure>("PROC-001").unwrap();
+    assert_eq!(seen.lesson, "theirs");
+    memory.writer().check(Kind::Procedure).unwrap();
     assert_eq!(
         memory.files(),
-        [vec!["FIX-001"], vec!["FIX-003", "FIX-002"]]
+        [vec!["PROC-001"], vec!["PROC-003", "PROC-002"]]
     );
-    let mine = memory.store.get::<Fix>("FIX-003").unwrap();
-    assert_eq!(
-        (&*mine.error_key, &*mine.procedure_id),
-        ("mine", "PROC-002")
-    );
-    assert_eq!(
-        memory.ids_in(Kind::Procedure, "procedure_id"),
-        [["PROC-001"], ["PROC-002"]]
-    );
+    let mine = memory.store.get::<Procedure>("PROC-003").unwrap();
+    assert_eq!(mine.lesson, "mine");
     let journal = memory.store.changes().unwrap();
     assert!(
         journal
             .iter()
-            .all(|line| line.step.target() != Some("FIX-001"))
+            .all(|line| line.step.target() != Some("PROC-001"))
     );
 }
 
@@ -260,14 +230,14 @@ fn what_a_crash_between_two_files_left_counts_once_and_goes() {
     let memory = Memory::new();
     memory.learn("one");
     memory.learn("two");
-    memory.put("fixes.json", &[approved("FIX-001", "one")]);
-    assert_eq!(memory.listed(), ["FIX-001", "FIX-002"]);
-    let positions = memory.store.positions(Kind::Fix).unwrap();
+    memory.put("procedural_memory.json", &[approved("PROC-001", "one")]);
+    assert_eq!(memory.listed(), ["PROC-001", "PROC-002"]);
+    let positions = memory.store.positions(Kind::Procedure).unwrap();
     assert_eq!(positions.len(), 3);
-    assert_eq!(memory.learn("three"), "FIX-003");
+    assert_eq!(memory.learn("three"), "PROC-003");
     assert_eq!(
         memory.files(),
-        [vec!["FIX-001"], vec!["FIX-002", "FIX-003"]]
+        [vec!["PROC-001"], vec!["PROC-002", "PROC-003"]]
     );
 }
 
@@ -296,11 +266,11 @@ fn a_rejected_candidate_stays_and_an_approved_one_moves() {
 }
 
 #[test]
-fn damage_in_the_procedures_keeps_no_fix_back() {
+fn damage_in_the_rules_keeps_no_procedure_back() {
     let memory = Memory::new();
     memory.learn("one");
-    let path = memory.dir.path().join("memory/procedural_memory.json");
-    fs::write(path, "{\"entries\": [{\"procedure_id\": 1} x").unwrap();
-    assert_eq!(memory.learn("two"), "FIX-002");
-    assert_eq!(memory.files()[1], ["FIX-001", "FIX-002"]);
+    let path = memory.dir.path().join("memory/reflexion_entries.json");
+    fs::write(path, "{\"entries\": [{\"reflexion_id\": 1} x").unwrap();
+    assert_eq!(memory.learn("two"), "PROC-002");
+    assert_eq!(memory.files()[1], ["PROC-001", "PROC-002"]);
 }

@@ -119,24 +119,27 @@ fn what_is_no_record_and_no_workspace_is_refused() {
         "a\u{0}",
         &"x".repeat(65),
     ] {
-        assert!(puller.apply(name, Kind::Fix, &[]).is_err(), "{name:?}");
+        assert!(
+            puller.apply(name, Kind::Procedure, &[]).is_err(),
+            "{name:?}"
+        );
     }
     let texts = [
         "",
         "7",
         "{}",
-        "{\"fix_id\": \"FIX-002\"}",
-        "{\"fix_id\": \"FIX-001\"",
+        "{\"procedure_id\": \"PROC-002\"}",
+        "{\"procedure_id\": \"PROC-001\"",
         "[]",
-        "{\"fix_id\": \"FIX-001\"}]}, {",
-        "{\"fix_id\": [\"FIX-001\"]}",
+        "{\"procedure_id\": \"PROC-001\"}]}, {",
+        "{\"procedure_id\": [\"PROC-001\"]}",
     ];
     for text in texts {
         let change = PulledChange {
-            id: "FIX-001".to_owned(),
+            id: "PROC-001".to_owned(),
             text: Some(text.to_owned()),
         };
-        let count = puller.apply("one", Kind::Fix, &[change]).unwrap();
+        let count = puller.apply("one", Kind::Procedure, &[change]).unwrap();
         assert_eq!((count.added, count.refused), (0, 1), "{text}");
     }
     let hr = Scoped::new(store.directory(), Scope::parse("hr"));

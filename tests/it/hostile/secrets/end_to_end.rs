@@ -98,13 +98,13 @@ fn no_piece_of_a_secret_is_learnt_from_a_session() {
         let mut places = files(&workspace.root().join(".agentura"));
         let fixes = places
             .iter()
-            .find(|(path, _)| path.ends_with("fixes.local.json"));
+            .find(|(path, _)| path.ends_with("procedural_memory.local.json"));
         assert!(
-            fixes.is_some_and(|(_, text)| text.contains("FIX-")),
+            fixes.is_some_and(|(_, text)| text.contains("PROC-")),
             "{said}"
         );
         places.push(("output of learn".to_owned(), said));
-        for args in [&["memory", "list", "fixes"][..], &["memory", "export"]] {
+        for args in [&["memory", "list", "procedures"][..], &["memory", "export"]] {
             let ran = workspace.run(args);
             places.push((args.join(" "), ran.stdout + &ran.stderr));
         }
@@ -118,7 +118,7 @@ fn no_piece_of_a_secret_is_kept_of_an_event() {
     let cases = chosen();
     for (round, cases) in cases.chunks(TOGETHER / 4).enumerate().step_by(3) {
         let workspace = Workspace::sample();
-        workspace.run(&["memory", "list", "fixes"]).succeeds();
+        workspace.run(&["memory", "list", "procedures"]).succeeds();
         let mut places = Vec::new();
         for (number, case) in cases.iter().enumerate() {
             // Longer than what is kept of an output, so that the cut goes through the secret.

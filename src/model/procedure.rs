@@ -1,12 +1,13 @@
-//! Records learned from recovered failures: fixes and procedures.
+//! Procedure: what a recovery or a detour taught, with its lesson, its conditions and the pattern
+//! that it came from.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
-use super::kind::{Kind, Record, one_line};
-use super::lesson::{self, Applies, LessonFile, Pattern};
+use super::kind::{Kind, Record, one_layout, one_line};
+use super::lesson::{self, Applies, LessonFile, LessonScope, Pattern};
 use super::trust::Trust;
 use super::{episode, lenient};
 
@@ -236,7 +237,29 @@ impl Record for Procedure {
     fn content(&self) -> String {
         let mut words = self.lesson.clone();
         episode::push_values(&self.data, &mut words);
+        let pattern = self.pattern.iter();
+        for text in pattern.flat_map(|p| [&p.error_key, &p.failing_code, &p.working_code]) {
+            if !words.contains(text.as_str()) {
+                words.extend(["\n", text]);
+            }
+        }
         words
+    }
+
+    fn summary(&self) -> String {
+        let named = [
+            Some(&self.lesson),
+            self.pattern.as_ref().map(|pattern| &pattern.error_key),
+        ];
+        let named = named.into_iter().flatten().find(|text| !text.is_empty());
+        one_line(named.unwrap_or(&self.content()))
+    }
+
+    fn status(&self) -> Option<&str> {
+        Some(match self.state.as_str() {
+            "" => "active",
+            state => state,
+        })
     }
 
     fn created(&self) -> &str {
@@ -249,7 +272,7 @@ impl Record for Procedure {
 
     fn claims(&self) -> Vec<String> {
         let skill = self.skill.clone().unwrap_or_default();
-        let mut claims = vec![skill, super::kind::one_layout(&self.data)];
+        let mut claims = vec![skill, one_layout(&self.data)];
         // A procedure without a lesson is approved by the words of its document alone.
         if !self.lesson.is_empty() || self.applies.is_some() || self.pattern.is_some() {
             claims.push(self.lesson.clone());
@@ -260,158 +283,16 @@ impl Record for Procedure {
     }
 }
 
-/// An error → fix pattern: an entry of `fixes.json`, or of `fixes.local.json` until it is approved.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub struct Fix {
-    /// `FIX-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub fix_id: String,
-    /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub created_at: String,
-    /// The error line without its variable parts.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub error_key: String,
-    /// The failing code or command.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub failing_code: String,
-    /// The code or command that worked.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub working_code: String,
-    /// Output of the successful run.
-    #[serde(default, deserialize_with = "lenient::text")]
-    pub success_output: String,
-    /// Tool that was used: `cargo test`, `Edit`.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub tool: String,
-    /// Number of times observed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub occurrences: Option<f64>,
-    /// Places of observation, one for each session and step.
-    #[serde(
-        default,
-        deserialize_with = "lenient::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub origins: Vec<Origin>,
-    /// Time of the last observation: RFC 3339, UTC.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub last_seen: String,
-    /// Number of times shown as a hint.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub shown: Option<f64>,
-    /// Number of times the hint was adopted and the error went away.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub helped: Option<f64>,
-    /// Number of times the same error recurred.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub harmed: Option<f64>,
-    /// Number of sessions in which the failing call worked after all, when it was told before it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub needless: Option<f64>,
-    /// `retired` if the fix no longer works, `quarantined` until a person has reviewed it,
-    /// `episode` if the recovery is no advice; `active` or empty otherwise.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub status: String,
-    /// `approved` if a user has approved the fix.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub trust: String,
-    /// Id of the procedure learned together with the fix.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub procedure_id: String,
-    /// The error line with its names and numbers; empty in fixes of the first form.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub error_line: String,
-    /// Names in the error that the fix depends on: it is shown only where one of them occurs.
-    #[serde(
-        default,
-        deserialize_with = "lenient::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
-    pub subject: Vec<String>,
-    /// `project` if the fix is knowledge of the projects in `origins`, and of no other.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub scope: String,
-    /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(
-        default,
-        deserialize_with = "judgement::lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub judgement: Option<Judgement>,
-    /// Reason why the recovery was no advice when it was learned: `one_off`, `dangerous` or
-    /// `no_project`. It stays after a person has made the episode a hint.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
-    pub no_hint: String,
-}
-
-/// Value of [`Fix::scope`] for knowledge of one project.
-pub const PROJECT_SCOPE: &str = "project";
-
-/// Value of [`Fix::status`] for a recovery that is kept for `memory why`, and is never a hint.
+/// Value of [`Procedure::state`] for a recovery that nobody has worded or reviewed: it is told only
+/// at the same failure in the same project.
 pub const EPISODE: &str = "episode";
 
-impl Fix {
+/// Value of [`Procedure::state`] for a procedure that a person has to review first.
+pub const QUARANTINED: &str = "quarantined";
+
+impl Procedure {
     /// Returns the counts of use.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float cast to an integer saturates, and a count below zero is none"
-    )]
     pub fn evidence(&self) -> Evidence {
-        let count = |field: Option<f64>| field.unwrap_or(0.0) as u64;
         Evidence {
             shown: count(self.shown),
             helped: count(self.helped),
@@ -419,84 +300,45 @@ impl Fix {
         }
     }
 
-    /// Returns the fix with another level of trust than its file gives.
+    /// Returns the number of sessions that did not need the lesson.
+    pub fn needless_count(&self) -> u64 {
+        count(self.needless)
+    }
+
+    /// Returns the procedure with another level of trust than its file gives.
     #[must_use]
-    pub fn believed(self, trust: Trust) -> Self {
+    pub fn with_trust(self, trust: Trust) -> Self {
         let trust = trust.name().to_owned();
         Self { trust, ..self }
     }
 
-    /// Returns `true` if the fix has not stopped working.
+    /// Returns `true` if an agent may be told the procedure.
     pub fn is_active(&self) -> bool {
-        self.status != "retired"
+        self.superseded_by.is_empty() && self.state != "retired" && self.state != QUARANTINED
     }
 
-    /// Returns `true` if this is a recovery that is no advice.
+    /// Returns `true` for a recovery that nobody has worded or reviewed.
     pub fn is_episode(&self) -> bool {
-        self.status == EPISODE
+        self.state == EPISODE
+    }
+
+    /// Returns `true` if the procedure was observed in a project, or holds in every one.
+    pub fn is_of(&self, is_here: &dyn Fn(&str) -> bool) -> bool {
+        let scope = self.applies.as_ref().map(|applies| applies.scope);
+        let mut origins = self.origins.iter();
+        scope == Some(LessonScope::Everywhere)
+            || self.origins.is_empty()
+            || origins.any(|origin| is_here(&origin.workspace))
     }
 }
 
-impl Fix {
-    /// Returns the number of sessions that did not need the fix before its call.
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a float cast to an integer saturates, and a count below zero is none"
-    )]
-    pub fn evidence_of_needless(&self) -> u64 {
-        self.needless.unwrap_or(0.0) as u64
-    }
-}
-
-impl Record for Fix {
-    const KIND: Kind = Kind::Fix;
-
-    fn id(&self) -> &str {
-        &self.fix_id
-    }
-
-    fn set_id(&mut self, id: String) {
-        self.fix_id = id;
-    }
-
-    fn skill(&self) -> Option<&str> {
-        None
-    }
-
-    fn content(&self) -> String {
-        [&self.error_key, &self.failing_code, &self.working_code]
-            .map(String::as_str)
-            .join("\n")
-    }
-
-    fn summary(&self) -> String {
-        one_line(&self.error_key)
-    }
-
-    fn created(&self) -> &str {
-        &self.created_at
-    }
-
-    fn trust(&self) -> Trust {
-        trust(&self.trust)
-    }
-
-    fn claims(&self) -> Vec<String> {
-        vec![
-            self.error_key.clone(),
-            self.failing_code.clone(),
-            self.working_code.clone(),
-            self.success_output.clone(),
-        ]
-    }
-
-    fn status(&self) -> Option<&str> {
-        Some(match self.status.as_str() {
-            "" => "active",
-            status => status,
-        })
-    }
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float cast to an integer saturates, and a count below zero is none"
+)]
+fn count(field: Option<f64>) -> u64 {
+    field.unwrap_or(0.0) as u64
 }
 
 /// Returns a part as JSON text; empty if it is missing.
@@ -519,22 +361,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fix_of_the_first_form_is_read_and_written_as_it_was() {
-        let json = r#"{"fix_id":"FIX-001","created_at":"t","error_key":"e","failing_code":"f","working_code":"w","success_output":"o"}"#;
-        let fix: Fix = serde_json::from_str(json).unwrap();
-        assert_eq!(serde_json::to_string(&fix).unwrap(), json);
-        assert!(fix.is_active());
-        assert_eq!(fix.trust(), Trust::Observed);
+    fn missing_fields_stay_missing() {
+        let json = r#"{"procedure_id":"PROC-001","created_at":"t","status":"s","data":{"a":1}}"#;
+        let procedure: Procedure = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&procedure).unwrap(), json);
+        assert!(procedure.is_active());
+        assert_eq!(procedure.trust(), Trust::Observed);
     }
 
     #[test]
     fn fields_of_other_types_do_not_hide_it() {
-        let json = r#"{"fix_id":"FIX-001","origins":[{"session":"s","step":3},7,{"session":null}],"occurrences":"2",
-            "shown":{},"status":"retired","trust":"approved"}"#;
-        let fix: Fix = serde_json::from_str(json).unwrap();
-        assert_eq!(fix.origins.len(), 2);
-        assert_eq!((fix.occurrences, fix.shown), (Some(2.0), None));
-        assert!(!fix.is_active());
-        assert_eq!(fix.trust(), Trust::Approved);
+        let json = r#"{"procedure_id":"PROC-001","origins":[{"session":"s","step":3},7,{"session":null}],
+            "occurrences":"2","shown":{},"state":"retired","trust":"approved","pattern":7}"#;
+        let procedure: Procedure = serde_json::from_str(json).unwrap();
+        assert_eq!(procedure.origins.len(), 2);
+        assert_eq!((procedure.occurrences, procedure.shown), (Some(2.0), None));
+        assert!(!procedure.is_active() && procedure.pattern.is_none());
+        assert_eq!(procedure.trust(), Trust::Approved);
     }
 }

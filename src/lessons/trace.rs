@@ -8,9 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::guard::{self, Clean};
-use crate::learn::distil::{Lesson, distil};
 use crate::learn::recover::analyse;
-use crate::model::Step;
+use crate::model::{Pattern, Step};
+
+use super::pattern;
 
 /// Maximum number of steps; a failure that is older is given up.
 const MOST: usize = 16;
@@ -55,7 +56,7 @@ impl Trace {
         tool: Option<&str>,
         call: &str,
         output: &str,
-    ) -> Vec<Lesson> {
+    ) -> Vec<Pattern> {
         if !self.is_open() {
             return Vec::new();
         }
@@ -76,11 +77,11 @@ impl Trace {
             .iter()
             .filter(|episode| episode.success_step == last);
         let mut recovered: Vec<usize> = Vec::new();
-        let mut lessons = Vec::new();
+        let mut patterns = Vec::new();
         for episode in over {
             recovered.push(episode.fail_step);
             recovered.extend(&episode.also_fail_steps);
-            lessons.extend(distil(episode, &steps, None, &clean));
+            patterns.extend(pattern::of_episode(episode, &steps, &clean));
         }
         if !recovered.is_empty() {
             let mut at = 0;
@@ -90,7 +91,7 @@ impl Trace {
             });
         }
         self.shorten();
-        lessons
+        patterns
     }
 
     fn push(&mut self, tool: Option<&str>, call: &str, output: &str, failed: bool) {
@@ -147,27 +148,20 @@ mod tests {
     fn a_recovery_is_seen_at_its_success() {
         let mut trace = Trace::default();
         assert!(trace.succeeded(BASH, "ls", "").is_empty() && !trace.is_open());
-        trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
+        trace.failed(BASH, "rtk bun run test", "rtk: unknown command bun");
         assert!(trace.succeeded(BASH, "ls -l", "go.sh").is_empty());
-        let lessons = trace.succeeded(BASH, "chmod +x go.sh && ./go.sh", "hi");
-        assert_eq!(lessons.len(), 1);
-        assert_eq!(
-            lessons[0].recovery.fix.working_code,
-            "chmod +x go.sh && ./go.sh"
-        );
+        let patterns = trace.succeeded(BASH, "bun run test", "ok");
+        assert_eq!(patterns.len(), 1);
+        assert_eq!(patterns[0].working_code, "bun run test");
         assert!(!trace.is_open(), "{trace:?}");
     }
 
     #[test]
-    fn a_step_between_counts_and_old_failures_are_given_up() {
+    fn a_change_in_between_is_no_pattern_and_old_failures_are_given_up() {
         let mut trace = Trace::default();
         trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
         assert!(trace.succeeded(BASH, "chmod +x go.sh", "").is_empty());
-        let lessons = trace.succeeded(BASH, "./go.sh", "hi");
-        assert_eq!(
-            lessons[0].recovery.fix.working_code,
-            "chmod +x go.sh\n./go.sh"
-        );
+        assert!(trace.succeeded(BASH, "./go.sh", "hi").is_empty());
         trace.failed(BASH, "make", "make: *** no rule");
         for n in 0..MOST {
             trace.succeeded(BASH, &format!("echo {n}"), "");
