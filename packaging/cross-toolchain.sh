@@ -3,7 +3,7 @@
 # (`rustup target add` is the usual way where it can). Everything comes from Debian's packages, and is unpacked into a
 # private directory: nothing is installed.
 #
-# usage: packaging/cross-toolchain.sh DIR; then CROSS_TOOLCHAIN=DIR make dist. `make check-targets` runs it by itself.
+# usage: packaging/cross-toolchain.sh DIR; then CROSS_TOOLCHAIN=DIR make dist. `make test-targets` runs it by itself.
 set -eu
 directory=$1
 mkdir -p "$directory/packages"

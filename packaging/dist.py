@@ -11,7 +11,7 @@ distribution since 2014. A static program for musl is built too: with the standa
 (`rustup target add x86_64-unknown-linux-musl`), else with that of `cross-toolchain.sh`, which Debian's
 packages are needed for. With `--target x86_64-unknown-linux-musl`, its tarball is all that is built.
 
-Deliberately absent: installing the tools (`make dist-tools`) and signing (`release.yml`).
+Deliberately absent: installing the tools (`tools/install dist`) and signing (`release.yml`).
 """
 
 import argparse
@@ -29,6 +29,8 @@ from pathlib import Path
 import npm
 
 ROOT = Path(__file__).resolve().parent.parent
+# Profile of Cargo.toml for packages.
+PROFILE = "dist"
 # Bytes of a crate that crates.io takes.
 REGISTRY_LIMIT = 10 << 20
 # Shell → name of its completion script below `share/`.
@@ -54,7 +56,7 @@ def main() -> None:
         build_static_tarball(package, target, metadata["target_directory"], out)
         return
     wheel = build_wheel(target, out)
-    program = Path(metadata["target_directory"]) / target / "release" / executable(target)
+    program = Path(metadata["target_directory"]) / target / PROFILE / executable(target)
     share = write_share(program, out / "share")
     add_to_wheel(wheel, share)
     (out / f"memctl-{package['version']}.cdx.json").write_bytes(sbom(wheel))
@@ -95,7 +97,7 @@ def print_sizes(out: Path) -> None:
 def build_wheel(target: str, out: Path) -> Path:
     """Builds the program and its wheel."""
     how = ["--zig", "--compatibility", "manylinux_2_17"] if "linux" in target else []
-    run("maturin", "build", "--release", "--locked", "--target", target, *how, "--out", str(out))
+    run("maturin", "build", "--profile", PROFILE, "--locked", "--target", target, *how, "--out", str(out))
     return next(out.glob("*.whl"))
 
 
@@ -111,8 +113,8 @@ def build_static(target: str, directory: str) -> Path | None:
         directory = f"{directory}/cross"
         environment |= {"RUSTC": f"{toolchain}/rustc", "CARGO_TARGET_DIR": directory}
         environment |= {"RUSTFLAGS": "-C link-self-contained=no"}
-    run("cargo", "zigbuild", "--release", "--locked", "--bin", "memctl", "--target", target, env=environment)
-    return Path(directory) / target / "release" / "memctl"
+    run("cargo", "zigbuild", "--profile", PROFILE, "--locked", "--bin", "memctl", "--target", target, env=environment)
+    return Path(directory) / target / PROFILE / "memctl"
 
 
 def cross_toolchain() -> Path | None:
@@ -189,7 +191,7 @@ def build_tarball(package: dict, target: str, program: Path, share: Path, out: P
 
 def build_deb(target: str, out: Path) -> None:
     """Packs what has been built; the list of files is in Cargo.toml."""
-    run("cargo", "deb", "--no-build", "--no-strip", "--locked", "--target", target, "--output", f"{out}/")
+    run("cargo", "deb", "--no-build", "--no-strip", "--locked", "--profile", PROFILE, "--target", target, "--output", f"{out}/")
 
 
 def build_bundle(package: dict, platform: str, program: Path, out: Path) -> None:

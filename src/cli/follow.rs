@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
-use ratatui::crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 
 use crate::error::UserError;
 use crate::platform::{named, signals};

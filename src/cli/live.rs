@@ -1,16 +1,15 @@
 //! Full screen that redraws in place until the user quits.
 //!
 //! It redraws on changes of files and of its size; in between it only updates ages. The terminal is
-//! restored at the end, on errors and on a panic. A screen that is over leaves its last state in
-//! the terminal.
+//! restored at the end, on errors and on a panic.
 
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use console::Term;
-use ratatui::crossterm::cursor::{Hide, MoveTo, Show};
-use ratatui::crossterm::terminal::{self, Clear, ClearType};
-use ratatui::crossterm::{execute, queue};
+use crossterm::cursor::{Hide, MoveTo, Show};
+use crossterm::terminal::{self, Clear, ClearType};
+use crossterm::{execute, queue};
 
 use crate::error::{self, UserError};
 
@@ -29,14 +28,9 @@ pub(super) trait Live {
     /// Returns the text for a screen of `rows` × `columns`, `since` after the start. It has at most
     /// `rows - 1` lines: the cursor rests on the last row.
     fn frame(&self, rows: usize, columns: usize, since: Duration) -> String;
-
-    /// Returns `true` once nothing can change any more.
-    fn is_over(&self) -> bool {
-        false
-    }
 }
 
-/// Redraws in place until the user quits or interrupts, or until nothing can change any more.
+/// Redraws in place until the user quits or interrupts.
 pub(super) fn redraw(
     context: &Context,
     follower: &mut Follower,
@@ -46,10 +40,10 @@ pub(super) fn redraw(
     let start = Instant::now();
     screen.look();
     restore_at_termination(|| leave(&mut Term::stdout()))?;
-    let full = FullScreen::enter(&mut terminal)?;
+    let full = FullScreen::enter(&terminal)?;
     follower.read_keys();
     let mut warnings = Vec::new();
-    let (code, last) = loop {
+    let code = loop {
         let (rows, columns) = terminal.size();
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
@@ -59,19 +53,15 @@ pub(super) fn redraw(
             .map(|line| console::truncate_str(line, columns, "…"))
             .collect();
         draw(&mut terminal, &lines)?;
-        if screen.is_over() {
-            break (0, lines.join("\n") + "\n");
-        }
         match follower.next(Some(TICK))? {
             Event::Changed => screen.look(),
             Event::Nothing => {}
-            Event::Quit => break (0, String::new()),
-            Event::Interrupted => break (error::Kind::Interrupted.code(), String::new()),
+            Event::Quit => break 0,
+            Event::Interrupted => break error::Kind::Interrupted.code(),
             Event::Failed(reason) => warnings.push(reason),
         }
     };
     drop(full);
-    terminal.write_str(&last)?;
     warnings.dedup();
     for reason in warnings {
         context.printer.warn(&reason);
@@ -80,28 +70,32 @@ pub(super) fn redraw(
 }
 
 /// Draws lines over the ones before. Clearing each line, not the screen, avoids flicker.
-fn draw(terminal: &mut Term, lines: &[std::borrow::Cow<'_, str>]) -> std::io::Result<()> {
+pub(super) fn draw<L: AsRef<str>>(terminal: &mut Term, lines: &[L]) -> std::io::Result<()> {
+    let (rows, _) = terminal.size();
     let mut frame = Vec::new();
-    queue!(frame, MoveTo(0, 0))?;
-    for line in lines {
-        frame.extend_from_slice(line.as_bytes());
-        queue!(frame, Clear(ClearType::UntilNewLine))?;
-        frame.extend_from_slice(b"\r\n");
+    for (row, line) in (0..rows).zip(lines) {
+        queue!(frame, MoveTo(0, row), Clear(ClearType::UntilNewLine))?;
+        frame.extend_from_slice(line.as_ref().as_bytes());
     }
-    queue!(frame, Clear(ClearType::FromCursorDown))?;
+    if let Some(below) = u16::try_from(lines.len())
+        .ok()
+        .filter(|below| *below < rows)
+    {
+        queue!(frame, MoveTo(0, below), Clear(ClearType::FromCursorDown))?;
+    }
     terminal.write_all(&frame)?;
     terminal.flush()
 }
 
 /// Alternate screen without a cursor, with keys that are not echoed; ends when dropped.
-struct FullScreen(Term);
+pub(super) struct FullScreen(Term);
 
 impl FullScreen {
-    fn enter(terminal: &mut Term) -> std::io::Result<Self> {
+    pub(super) fn enter(terminal: &Term) -> std::io::Result<Self> {
         let screen = Self(terminal.clone());
         // Without keys the screen still shows, and an interrupt ends it.
         drop(terminal::enable_raw_mode());
-        execute!(terminal, terminal::EnterAlternateScreen, Hide)?;
+        execute!(&screen.0, terminal::EnterAlternateScreen, Hide)?;
         Ok(screen)
     }
 }
@@ -112,7 +106,7 @@ impl Drop for FullScreen {
     }
 }
 
-fn leave(terminal: &mut Term) {
+pub(super) fn leave(terminal: &mut Term) {
     drop(execute!(terminal, Show, terminal::LeaveAlternateScreen));
     drop(terminal::disable_raw_mode());
 }

@@ -192,11 +192,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         plain || cli.global.no_color,
     );
     let context = Context::new(environment, &cli.global, printer.clone(), command);
-    signals(match &cli.command {
-        Command::Watch(_) | Command::Serve(_) => true,
-        Command::Session(command) => command.follows(),
-        _ => false,
-    });
+    signals(matches!(cli.command, Command::Watch(_) | Command::Serve(_)));
     let code = match dispatch(&context, cli.command, &cli.global) {
         Ok(code) => code,
         Err(error) => {

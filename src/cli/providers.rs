@@ -51,15 +51,6 @@ impl Context {
         let text = |name: &str| config.text(name).map(str::to_owned);
         let protocol = match config.parsed("embedding.provider")? {
             EmbedderName::BuiltIn => return Ok(EmbedderConfig::BuiltIn),
-            EmbedderName::Folder => {
-                let Some(folder) = config.text("embedding.folder") else {
-                    let message =
-                        "`embedding.provider` is `folder`, but `embedding.folder` is not set";
-                    return Err(UserError::usage(message, "memctl config show"));
-                };
-                let project = self.places.memory.parent().unwrap_or(&self.places.memory);
-                return Ok(EmbedderConfig::Folder(project.join(folder)));
-            }
             EmbedderName::Remote(protocol) => protocol,
         };
         let key = |name: &str| self.environment.var(name).map(|key| Secret::new(&key));

@@ -219,42 +219,18 @@ pub(super) const KEYS: &[Key] = &[
         "false",
         "also write the tests of corrections for DeepEval and Promptfoo",
     ),
-    Key::host(
-        "traces.file",
-        "",
-        &[],
-        "file for traces of runs as OTLP/JSON lines, relative to the workspace; empty for none",
-    ),
-    Key::host(
-        "traces.content",
-        "false",
-        &["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"],
-        "include inputs and outputs in traces",
-    ),
-    Key::host(
-        "traces.service",
-        "memctl",
-        &["OTEL_SERVICE_NAME"],
-        "service name in traces",
-    ),
     Key {
         name: "embedding.provider",
         default: "built-in",
         variables: &[],
         guard: Guard::EmbedderConfig,
-        about: "embedding provider: `built-in`, `openai` (or a compatible service), `ollama` or `folder`",
+        about: "embedding provider: `built-in`, `openai` (or a compatible service) or `ollama`",
     },
     Key::host(
         "embedding.base_url",
         "",
         &[],
         "base URL of the embedding service; empty takes the provider's default",
-    ),
-    Key::host(
-        "embedding.folder",
-        "",
-        &[],
-        "folder with a sentence-transformers ONNX export, relative to the workspace",
     ),
     Key::open(
         "embedding.model",

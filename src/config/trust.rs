@@ -8,7 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::Directory;
+use crate::platform::{Directory, hex};
 use crate::store::Approvals;
 
 use super::{Environment, FILE, LONGEST};
@@ -56,12 +56,5 @@ pub fn digest(directory: &Path) -> String {
         hash.update(content.len().to_le_bytes());
         hash.update(&content);
     }
-    hash.finalize()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            text.extend(
-                [byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')),
-            );
-            text
-        })
+    hex(&hash.finalize())
 }

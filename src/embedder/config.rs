@@ -1,19 +1,16 @@
-//! Embedders: the built-in model, a model in a folder, or a model behind a URL.
+//! Embedders: the built-in model, or a model behind a URL.
 //!
-//! Vectors carry a stamp that names the embedder, down to the bytes of a model in a folder. Vectors
-//! with different stamps are never compared. A model behind a URL gets a short timeout while a
-//! search waits, and the usual timeout while an index is built.
+//! Vectors carry a stamp that names the embedder. Vectors with different stamps are never compared.
+//! A model behind a URL gets a short timeout while a search waits, and the usual timeout while an
+//! index is built.
 
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 use super::error::Error;
 use super::local::{DIMENSIONS, EMBEDDER, built_in};
-use super::model_folder::{export, states};
 use super::opened::{Driver, Embedder, Model};
 use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
-use crate::platform::FileState;
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
@@ -28,8 +25,6 @@ pub enum EmbedderConfig {
     /// Transformer model built into the program.
     #[default]
     BuiltIn,
-    /// Model in this folder.
-    Folder(PathBuf),
     /// Model behind a URL.
     Remote(RemoteEmbedderConfig),
 }
@@ -60,8 +55,6 @@ pub struct RemoteEmbedderConfig {
 pub enum EmbedderName {
     /// `built-in`
     BuiltIn,
-    /// `folder`
-    Folder,
     /// `openai` or `ollama`
     Remote(EmbeddingsProtocol),
 }
@@ -72,10 +65,9 @@ impl FromStr for EmbedderName {
     fn from_str(name: &str) -> Result<Self, Self::Err> {
         match name {
             "built-in" => Ok(Self::BuiltIn),
-            "folder" => Ok(Self::Folder),
             "openai" => Ok(Self::Remote(EmbeddingsProtocol::OpenAi)),
             "ollama" => Ok(Self::Remote(EmbeddingsProtocol::Ollama)),
-            _ => Err("the embedders are built-in, openai, ollama and folder"),
+            _ => Err("the embedders are built-in, openai and ollama"),
         }
     }
 }
@@ -120,25 +112,7 @@ pub(crate) enum Patience {
     Index,
 }
 
-/// Origin of a local model's bytes: an equal value means an unchanged model.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// Bytes in the program.
-    BuiltIn,
-    /// Files in a folder.
-    Folder(PathBuf, Vec<(PathBuf, FileState)>),
-}
-
 impl EmbedderConfig {
-    /// Returns the origin of the model; `None` if it is behind a URL.
-    pub(crate) fn source(&self) -> Option<Source> {
-        match self {
-            Self::BuiltIn => Some(Source::BuiltIn),
-            Self::Folder(folder) => Some(Source::Folder(folder.clone(), states(folder))),
-            Self::Remote(_) => None,
-        }
-    }
-
     /// Returns the destination of texts; `None` if they stay on this machine.
     ///
     /// # Errors
@@ -168,28 +142,6 @@ impl EmbedderConfig {
                 batch: BATCH,
                 model: Model::Here(Box::new(built_in(many_texts)?)),
             }),
-            Self::Folder(folder) => {
-                let export = export(folder)?;
-                let name = folder.file_name().unwrap_or_default().to_string_lossy();
-                let stamp = format!("folder/{name}-{}", export.digest());
-                let said = export.dimensions()?;
-                let model = export.load()?;
-                // The size of an actual vector counts, so one text is embedded.
-                let dimensions = model.embed(&["."])?.first().map_or(0, Vec::len);
-                if let Some(said) = said.filter(|said| *said != dimensions) {
-                    return Err(Error::VectorSize {
-                        embedder: stamp,
-                        found: dimensions,
-                        expected: said,
-                    });
-                }
-                Ok(Embedder {
-                    stamp,
-                    dimensions: Some(dimensions),
-                    batch: BATCH,
-                    model: Model::Here(Box::new(model)),
-                })
-            }
             Self::Remote(remote) => {
                 let embeddings = remote.embeddings(patience)?;
                 Ok(Embedder {
@@ -255,13 +207,5 @@ mod tests {
             (EMBEDDER, DIMENSIONS)
         );
         assert_eq!(embedder.embed(&["x"]).unwrap()[0].len(), DIMENSIONS);
-    }
-
-    #[test]
-    fn a_folder_without_a_model_says_what_is_missing() {
-        let dir = tempfile::tempdir().unwrap();
-        let error = EmbedderConfig::Folder(dir.path().to_owned()).open(Patience::Index, true);
-        let error = error.unwrap_err().to_string();
-        assert!(error.contains("model.onnx"), "{error}");
     }
 }

@@ -1,7 +1,6 @@
 //! Errors of embedders.
 
 use std::io;
-use std::path::PathBuf;
 
 use crate::llm;
 
@@ -29,14 +28,6 @@ pub enum Error {
     /// The async runtime does not start.
     #[error("cannot start the async runtime")]
     Runtime {
-        /// Error of the system.
-        source: io::Error,
-    },
-    /// A file of a model cannot be read.
-    #[error("cannot read `{}`", path.display())]
-    Unreadable {
-        /// Path of the file.
-        path: PathBuf,
         /// Error of the system.
         source: io::Error,
     },

@@ -4,14 +4,12 @@
 //! program: no download, no disk access, no network. Vectors of texts with similar meaning have a
 //! dot product near 1.
 
-use std::borrow::Cow;
+use super::transformer::{EmbedError, Parts, Transformer};
+use super::wordpiece::WordPiece;
 
-use super::transformer::{EmbedError, Parts, Pooling, Transformer};
-use super::wordpiece::{Spelling, WordPiece};
-
-pub(super) static MODEL: &[u8] = include_bytes!("../../assets/embedder/model.onnx");
-pub(super) static WEIGHTS: &[u8] = &joined(memctl_weights_1::WEIGHTS, memctl_weights_2::WEIGHTS);
-pub(super) static VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
+static MODEL: &[u8] = include_bytes!("../../assets/embedder/model.onnx");
+static WEIGHTS: &[u8] = &joined(memctl_weights_1::WEIGHTS, memctl_weights_2::WEIGHTS);
+static VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
 
 /// Bytes of the weights.
 const SIZE: usize = memctl_weights_1::WEIGHTS.len() + memctl_weights_2::WEIGHTS.len();
@@ -46,16 +44,13 @@ const MAX_TOKENS: usize = 256;
 /// Fails only if the built-in model is broken, never because of user input.
 pub fn built_in(many_texts: bool) -> Result<Transformer, EmbedError> {
     let parts = Parts {
-        model: Cow::Borrowed(MODEL),
-        weights: vec![("model.data".to_owned(), Cow::Borrowed(WEIGHTS))],
-        pooling: Pooling::Mean,
+        model: MODEL,
+        weights: ("model.data", WEIGHTS),
         max_tokens: MAX_TOKENS,
-        is_checked: true,
         many_texts,
     };
-    Transformer::load(parts, || {
-        let tokenizer = WordPiece::of_lines(Cow::Borrowed(VOCABULARY), Spelling::PLAIN);
-        tokenizer.ok_or(EmbedError::NoVector)
+    Transformer::load(&parts, || {
+        WordPiece::of_lines(VOCABULARY).ok_or(EmbedError::NoVector)
     })
 }
 

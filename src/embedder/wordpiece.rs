@@ -1,17 +1,16 @@
 //! BERT's tokenizer (Devlin et al., *BERT*, 2019; Wu et al., *Google's Neural Machine Translation
-//! System*, 2016, §4.1 for word pieces), for the built-in model and most others of its kind.
+//! System*, 2016, §4.1 for word pieces), for the built-in model. Case and
+//! accents are ignored.
 //!
 //! The tokens equal those of the reference implementation, which a fixture verifies. Other kinds of
 //! tokenizers and token positions are not supported.
 
-use std::borrow::Cow;
 use std::ops::Range;
 
 use hashbrown::HashTable;
-use icu_normalizer::DecomposingNormalizerBorrowed;
-use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
-use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use memchr::memchr_iter;
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Maximum length of a known word, in characters.
@@ -27,50 +26,12 @@ pub(crate) struct WordPiece {
     begin: i32,
     /// Token after every text.
     end: i32,
-    spelling: Spelling,
-    categories: CodePointMapDataBorrowed<'static, GeneralCategory>,
-    decomposer: DecomposingNormalizerBorrowed<'static>,
-}
-
-/// Spelling differences that a model ignores.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spelling {
-    /// Converts text to lower case.
-    pub(crate) no_case: bool,
-    /// Removes accents.
-    pub(crate) no_accents: bool,
-}
-
-impl Spelling {
-    /// Ignores case and accents.
-    pub(crate) const PLAIN: Self = Self {
-        no_case: true,
-        no_accents: true,
-    };
 }
 
 impl WordPiece {
-    /// Builds a tokenizer from numbered pieces; `##` marks a piece inside a word. Returns `None` if
-    /// a special token is missing: `[CLS]`, `[SEP]` and `[UNK]`, or `<s>`, `</s>` and `<unk>`.
-    pub(crate) fn new<'p>(
-        pieces: impl Iterator<Item = (&'p str, i32)>,
-        spelling: Spelling,
-    ) -> Option<Self> {
-        let mut text = String::new();
-        let mut numbered = Vec::new();
-        for (piece, number) in pieces {
-            let start = text.len();
-            text.push_str(piece);
-            numbered.push((start..text.len(), number));
-        }
-        Self::of(
-            Pieces::new(Cow::Owned(text), numbered.into_iter()),
-            spelling,
-        )
-    }
-
-    /// Builds a tokenizer from a text with one piece per line, numbered by line.
-    pub(crate) fn of_lines(vocabulary: Cow<'static, str>, spelling: Spelling) -> Option<Self> {
+    /// Builds a tokenizer from a text with one piece per line, numbered by line; `##` marks a piece
+    /// inside a word. Returns `None` if `[CLS]`, `[SEP]` or `[UNK]` is missing.
+    pub(crate) fn of_lines(vocabulary: &'static str) -> Option<Self> {
         let mut start = 0;
         let line = |end| {
             let line = start..start + vocabulary[start..end].trim_end_matches('\r').len();
@@ -79,20 +40,12 @@ impl WordPiece {
         };
         let ends = memchr_iter(b'\n', vocabulary.as_bytes()).chain([vocabulary.len()]);
         let lines: Vec<Range<usize>> = ends.map(line).collect();
-        let numbered = lines.into_iter().zip(0..);
-        Self::of(Pieces::new(vocabulary, numbered), spelling)
-    }
-
-    fn of(pieces: Pieces, spelling: Spelling) -> Option<Self> {
-        let mark = |names: [&str; 2]| names.iter().find_map(|name| pieces.number(name, false));
+        let pieces = Pieces::new(vocabulary, lines.into_iter().zip(0..));
         Some(Self {
-            unknown: mark(["[UNK]", "<unk>"])?,
-            begin: mark(["[CLS]", "<s>"])?,
-            end: mark(["[SEP]", "</s>"])?,
+            unknown: pieces.number("[UNK]", false)?,
+            begin: pieces.number("[CLS]", false)?,
+            end: pieces.number("[SEP]", false)?,
             pieces,
-            spelling,
-            categories: CodePointMapData::new(),
-            decomposer: DecomposingNormalizerBorrowed::new_nfd(),
         })
     }
 
@@ -114,14 +67,14 @@ impl WordPiece {
 
     /// Encodes text without white space, which can still be several words.
     fn encode_chunk(&self, chunk: &str, room: usize, out: &mut Vec<i32>) {
-        let plain = self.plain(chunk);
+        let plain = plain(chunk);
         let mut word_start = 0;
         for (at, c) in plain.char_indices() {
             if out.len() >= room {
                 return;
             }
             // Ideographs and punctuation are separate words.
-            if is_ideograph(c) || self.is_punctuation(c) {
+            if is_ideograph(c) || is_punctuation(c) {
                 let end = at + c.len_utf8();
                 self.push_word(&plain[word_start..at], out);
                 self.push_word(&plain[at..end], out);
@@ -129,26 +82,6 @@ impl WordPiece {
             }
         }
         self.push_word(&plain[word_start..], out);
-    }
-
-    /// Text with spelling normalized for the model.
-    fn plain(&self, chunk: &str) -> String {
-        let kept = chunk.chars().filter(|c| !self.is_hidden(*c));
-        let mut plain: String = kept.collect();
-        if self.spelling.no_accents && !plain.is_ascii() {
-            let whole = self.decomposer.normalize(&plain);
-            let is_bare = |c: &char| self.categories.get(*c) != GeneralCategory::NonspacingMark;
-            plain = whole.chars().filter(is_bare).collect();
-        }
-        if !self.spelling.no_case {
-            return plain;
-        }
-        if plain.is_ascii() {
-            plain.make_ascii_lowercase();
-            return plain;
-        }
-        // Lower-cases each letter alone, independent of its neighbours.
-        plain.chars().flat_map(char::to_lowercase).collect()
     }
 
     /// Splits a word greedily into the longest pieces, from its start.
@@ -179,34 +112,48 @@ impl WordPiece {
             }
         }
     }
+}
 
-    /// Returns true for removed characters: control, format, private use and replacement
-    /// characters.
-    fn is_hidden(&self, c: char) -> bool {
-        if c.is_ascii() {
-            return c.is_ascii_control();
-        }
-        let hidden = [
-            GeneralCategory::Control,
-            GeneralCategory::Format,
-            GeneralCategory::PrivateUse,
-        ];
-        c == '\u{fffd}' || hidden.contains(&self.categories.get(c))
+/// Text with spelling normalized for the model.
+fn plain(chunk: &str) -> String {
+    let shown = chunk.chars().filter(|c| !is_hidden(*c));
+    let mut plain: String = shown.collect();
+    if plain.is_ascii() {
+        plain.make_ascii_lowercase();
+        return plain;
     }
+    let is_bare = |c: &char| c.general_category() != GeneralCategory::NonspacingMark;
+    // Lower-cases each letter alone, independent of its neighbours.
+    let letters = plain.nfd().filter(is_bare);
+    letters.flat_map(char::to_lowercase).collect()
+}
 
-    fn is_punctuation(&self, c: char) -> bool {
-        if c.is_ascii() {
-            return c.is_ascii_punctuation();
-        }
-        GeneralCategoryGroup::Punctuation.contains(self.categories.get(c))
+/// Returns true for removed characters: control, format, private use and replacement
+/// characters.
+fn is_hidden(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_control();
     }
+    let hidden = [
+        GeneralCategory::Control,
+        GeneralCategory::Format,
+        GeneralCategory::PrivateUse,
+    ];
+    c == '\u{fffd}' || hidden.contains(&c.general_category())
+}
+
+fn is_punctuation(c: char) -> bool {
+    if c.is_ascii() {
+        return c.is_ascii_punctuation();
+    }
+    c.general_category_group() == GeneralCategoryGroup::Punctuation
 }
 
 /// Lookup of pieces by spelling. It is built for every semantic search, so construction is cheap:
 /// the text is not copied, and a table maps hashes to spans.
 #[derive(Debug)]
 struct Pieces {
-    text: Cow<'static, str>,
+    text: &'static str,
     all: Vec<Piece>,
     /// Indices into `all`, by hash of the spelling.
     table: HashTable<u32>,
@@ -223,7 +170,7 @@ struct Piece {
 
 impl Pieces {
     /// Builds the lookup from spans of the text. For duplicates the last one counts.
-    fn new(text: Cow<'static, str>, spans: impl Iterator<Item = (Range<usize>, i32)>) -> Self {
+    fn new(text: &'static str, spans: impl Iterator<Item = (Range<usize>, i32)>) -> Self {
         let (count, _) = spans.size_hint();
         let mut all: Vec<Piece> = Vec::with_capacity(count);
         let mut table = HashTable::with_capacity(count);
@@ -245,10 +192,10 @@ impl Pieces {
                 number,
                 goes_on,
             });
-            let same = |other: &u32| is(&text, all[*other as usize], spelling, goes_on);
+            let same = |other: &u32| is(text, all[*other as usize], spelling, goes_on);
             let hash_of = |other: &u32| {
                 let other = all[*other as usize];
-                hash(read(&text, other), other.goes_on)
+                hash(read(text, other), other.goes_on)
             };
             *table
                 .entry(hash(spelling, goes_on), same, hash_of)
@@ -261,7 +208,7 @@ impl Pieces {
     /// Number of a piece at the start of a word, or inside one.
     fn number(&self, spelling: &str, goes_on: bool) -> Option<i32> {
         let piece = |place: &u32| self.all[*place as usize];
-        let same = |place: &u32| is(&self.text, piece(place), spelling, goes_on);
+        let same = |place: &u32| is(self.text, piece(place), spelling, goes_on);
         let found = self.table.find(hash(spelling, goes_on), same)?;
         Some(piece(found).number)
     }
@@ -302,7 +249,7 @@ mod tests {
     const VOCABULARY: &str = include_str!("../../assets/embedder/vocab.txt");
 
     fn tokenizer() -> WordPiece {
-        WordPiece::of_lines(Cow::Borrowed(VOCABULARY), Spelling::PLAIN).unwrap()
+        WordPiece::of_lines(VOCABULARY).unwrap()
     }
 
     #[test]
@@ -329,22 +276,21 @@ mod tests {
     }
 
     #[test]
-    fn case_and_accents_count_where_the_model_knows_them() {
-        let check = |no_case, no_accents, expected: &[i32]| {
-            let pieces = "<s>\n</s>\n<unk>\nÉté\nété\nEte\nete\n##s".to_owned();
-            let spelling = Spelling {
-                no_case,
-                no_accents,
-            };
-            let tokenizer = WordPiece::of_lines(Cow::Owned(pieces), spelling).unwrap();
-            let found = tokenizer.encode("Été étés", 10);
-            assert_eq!(found, expected, "{spelling:?}");
-        };
-        check(false, false, &[0, 3, 4, 7, 1]);
-        check(true, false, &[0, 4, 4, 7, 1]);
-        check(false, true, &[0, 5, 6, 7, 1]);
-        check(true, true, &[0, 6, 6, 7, 1]);
-        let without = WordPiece::of_lines(Cow::Borrowed("a\nb"), Spelling::PLAIN);
-        assert!(without.is_none());
+    fn case_and_accents_are_ignored() {
+        let pieces = "[CLS]
+[SEP]
+[UNK]
+Été
+ete
+##s";
+        let tokenizer = WordPiece::of_lines(pieces).unwrap();
+        assert_eq!(tokenizer.encode("Été étés", 10), [0, 4, 4, 5, 1]);
+        assert!(
+            WordPiece::of_lines(
+                "a
+b"
+            )
+            .is_none()
+        );
     }
 }

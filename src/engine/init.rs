@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::{ProjectPath, named};
+use crate::platform::ProjectPath;
 use crate::store::{Error as StoreError, Scoped, ignore_local_files};
 
 use crate::workspace::Error;
@@ -12,6 +12,7 @@ use crate::workspace::redacting_writer;
 
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
+
 /// Result of an initialisation.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct InitReport {
@@ -78,13 +79,6 @@ pub fn with_lines(file: &ProjectPath, wanted: &str) -> Result<bool, Error> {
         redacting_writer::replace_in_project(file, text)?;
     }
     Ok(text.is_some())
-}
-
-/// Creates an executable shell script for a git hook; the file must not exist yet.
-pub fn make_hook(path: &Path, text: &str) -> Result<(), Error> {
-    redacting_writer::create(path, text)?;
-    let set = named::make_executable(path);
-    Ok(set.map_err(StoreError::io("make executable", path))?)
 }
 
 /// Returns the text with the missing lines appended; `None` if none are missing.

@@ -6,7 +6,7 @@
 //! caller prints. Non-fatal problems go to its `warnings`.
 //!
 //! - `assemble`, `run`: the prompt of a skill, and its answer. `correct`: a correction and its rule.
-//!   `test`: regression cases. `trace`: traces of runs.
+//!   `test`: regression cases.
 //! - `remember`, `memories`, `procedures`, `executions`, `record`: adds and lists records.
 //! - `browse`, `find`, `rewrite`, `remote_results`: lists, shows and searches records.
 //! - `forget`, `reindex`, `embed`, `audit`, `init`: removal, search index, vectors, audit log, setup.
@@ -33,7 +33,6 @@ pub(crate) mod remote_results;
 pub(crate) mod rewrite;
 pub(crate) mod run;
 pub(crate) mod test;
-pub(crate) mod trace;
 
 pub use assemble::{PromptReport, prompt};
 pub use audit::{AuditFilter, AuditReport, audit};
@@ -45,7 +44,7 @@ pub use embed::{Embedded, embed};
 pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
 pub use forget::{ForgetReport, forget};
-pub use init::{InitReport, initialise, make_hook, with_lines};
+pub use init::{InitReport, initialise, with_lines};
 pub use memories::{list_memories, memories_where};
 pub use procedures::{ProcedureReport, add_procedure};
 pub use record::{RecordReport, Success};
@@ -58,4 +57,3 @@ pub use test::{
     CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport, decide_output,
     export_tests, plan_tests, test, write_report,
 };
-pub use trace::{TraceOptions, trace};

@@ -181,9 +181,3 @@ impl Explain for serde_json::Error {
         (Kind::Internal, None)
     }
 }
-
-impl Explain for quick_junit::SerializeError {
-    fn explain(&self) -> Explanation {
-        (Kind::Internal, None)
-    }
-}

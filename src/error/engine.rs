@@ -1,7 +1,7 @@
 //! Explanations of errors of the engine.
 
 use super::{Explain, Explanation, Kind, of_io};
-use crate::embedder::{self, EmbedError};
+use crate::embedder;
 use crate::model::SkillPath;
 use crate::workspace::{BlockError, Error, SessionError};
 
@@ -19,9 +19,7 @@ impl Explain for Error {
             Self::Llm(error) => error.explain(),
             Self::Asked { execution, source } => recorded(execution, source),
             Self::SkillPath(_) => input("memctl run hr/resume-screen"),
-            Self::ModelName { .. } | Self::Embed(EmbedError::Unusable(_)) => {
-                input("memctl config show")
-            }
+            Self::ModelName { .. } => input("memctl config show"),
             Self::NoNearCase { .. } | Self::NoModel { .. } => {
                 (Kind::Model, ways_to_an_answer(self))
             }
@@ -239,14 +237,10 @@ impl Explain for SessionError {
 impl Explain for embedder::Error {
     fn explain(&self) -> Explanation {
         match self {
-            Self::Embed(EmbedError::Unusable(_)) => {
-                (Kind::Input, Some("memctl config show".to_owned()))
-            }
             Self::Embed(_) => (Kind::Model, None),
             Self::Llm(error) => error.explain(),
             Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
             Self::Runtime { .. } => (Kind::Io, Some(RUNTIME.to_owned())),
-            Self::Unreadable { source, .. } => (of_io(source), None),
         }
     }
 }

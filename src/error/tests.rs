@@ -62,8 +62,6 @@ fn engine_errors_have_their_kinds() {
         source: json_error(),
     };
     check(error, Kind::Input, 2);
-    let unusable = EmbedError::Unusable("no".to_owned());
-    check(Error::Embed(unusable), Kind::Input, 2);
     check(Error::NothingToUndo, Kind::NotFound, 2);
     let forgotten = Error::Forgotten {
         id: "REFL-1".to_owned(),

@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 
 use crate::json::compact;
 use crate::model::Kind;
+use crate::platform::hex;
 use crate::store::{Frame, laid_out};
 
 /// Value of `format` in the first line.
@@ -194,14 +195,6 @@ fn with_text(
     written.entry = parsed;
     written.text = (!says_it_all).then(|| text.to_owned());
     serde_json::to_string(&written)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {

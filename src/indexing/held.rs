@@ -4,12 +4,10 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use crate::platform::PositionedFile as _;
-use crate::search::{
-    Damaged, InputTable, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width,
-};
+use crate::search::{Damaged, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width};
 use crate::store::{Derived, Map};
 
-use super::manifest::{Files, binary_name, inputs_name, places_name, words_name};
+use super::manifest::{Files, binary_name, places_name, words_name};
 use super::places::{GONE, Places};
 use crate::embedder::Embedding;
 
@@ -63,8 +61,6 @@ pub(crate) struct IndexedSegment {
     pub(crate) words: Bytes,
     pub(crate) places: Places,
     pub(crate) vectors: Option<SegmentVectors>,
-    /// Table of the inputs; made on first use.
-    pub(crate) inputs: Option<Bytes>,
     /// Files of the segment; `None` if it was never saved.
     pub(crate) files: Option<Files>,
     /// True if the places differ from those in the file.
@@ -84,7 +80,6 @@ impl IndexedSegment {
             windows: OnceLock::new(),
             places: Places::Own(places),
             vectors: None,
-            inputs: None,
             files: None,
             moved: false,
         }
@@ -108,44 +103,19 @@ impl IndexedSegment {
                     .map(Bytes::File),
             })
         });
-        let inputs = files
-            .inputs
-            .and_then(|number| derived.map(&inputs_name(number)));
         let mut held = Self {
             words: Bytes::File(words),
             singles: SlotLayout::Single(places.len()),
             windows: OnceLock::new(),
             places,
             vectors,
-            inputs: inputs
-                .filter(|map| InputTable::open(map).is_some())
-                .map(Bytes::File),
             files: Some(files.clone()),
             moved: false,
         };
         if held.all_slots().is_none() {
-            let widened = held.widened();
             held.forget_vectors();
-            // Saved with the places.
-            held.moved = widened.is_some();
-            held.vectors = widened;
         }
         Some(held)
-    }
-
-    /// Vectors of a file with one for each document, from before windows: those of short documents.
-    fn widened(&self) -> Option<SegmentVectors> {
-        let vectors = self.vectors.as_ref()?;
-        let embedding = &vectors.embedding;
-        let name = &embedding.name;
-        let old = Slots::open(&vectors.slots, name, embedding.dimensions, &self.singles)?;
-        let (slots, filled) = widened(old, self.layout(embedding), embedding);
-        Some(SegmentVectors {
-            slots: Bytes::Own(slots),
-            embedding: embedding.clone(),
-            filled,
-            binary: None,
-        })
     }
 
     /// Drops all vectors.
@@ -210,21 +180,6 @@ impl IndexedSegment {
         self.windows.get_or_init(windows)
     }
 
-    /// Long documents whose words have no windows, because the segment is older.
-    pub(crate) fn without_windows(&self) -> Result<Vec<usize>, Damaged> {
-        let segment = self.segment()?;
-        if segment.has_windows() {
-            return Ok(Vec::new());
-        }
-        segment.verify()?;
-        let is_long = |document: &usize| segment.is_long(*document);
-        let documents = 0..segment.len().min(self.places.len());
-        Ok(documents
-            .filter(is_long)
-            .filter(|document| self.places.get(*document) != GONE)
-            .collect())
-    }
-
     /// Returns true if records of some documents have been deleted.
     pub(crate) fn has_gone(&self) -> bool {
         // No saved segment holds one.
@@ -251,52 +206,5 @@ impl IndexedSegment {
             }
         }
         (out, filled)
-    }
-}
-
-/// Vectors with one for each document in another layout, and the number of filled ones. Documents with
-/// several vectors there have none.
-fn widened(old: Slots<'_>, layout: &SlotLayout, embedding: &Embedding) -> (Vec<u8>, usize) {
-    let width = slot_width(embedding.dimensions);
-    let mut bytes = super::save::header(embedding, layout.slots()).to_vec();
-    let mut filled = 0;
-    for document in 0.. {
-        let places = layout.of_document(document);
-        match places.len() {
-            0 => break,
-            1 if old.is_filled(document) && old.is_intact(document) => {
-                bytes.extend_from_slice(old.get(document));
-                filled += 1;
-            }
-            slots => bytes.resize(bytes.len() + slots * width, 0),
-        }
-    }
-    (bytes, filled)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::search::{slot, slots_header};
-
-    #[test]
-    fn vectors_from_before_windows_stay_those_of_short_documents() {
-        let embedding = Embedding {
-            name: "model/2".to_owned(),
-            dimensions: 2,
-        };
-        let mut bytes = slots_header(&embedding.name, 2, 4).to_vec();
-        for vector in [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.6, 0.8]] {
-            bytes.extend(slot(&vector));
-        }
-        let singles = SlotLayout::Single(4);
-        let old = Slots::open(&bytes, &embedding.name, 2, &singles).unwrap();
-        let layout = SlotLayout::Windows(vec![0, 1, 6, 7, 8]);
-        let (bytes, filled) = widened(old, &layout, &embedding);
-        let new = Slots::open(&bytes, &embedding.name, 2, &layout).unwrap();
-        assert_eq!(filled, 2);
-        let is_filled = [0, 1, 2, 3].map(|document| new.is_filled(document));
-        assert_eq!(is_filled, [true, false, false, true]);
-        assert_eq!(new.get(3), old.get(3));
     }
 }

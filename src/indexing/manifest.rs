@@ -40,9 +40,6 @@ pub(crate) struct Files {
     pub(crate) words: u64,
     pub(crate) places: u64,
     pub(crate) vectors: Option<Vectors>,
-    /// Table of the inputs.
-    #[serde(default)]
-    pub(crate) inputs: Option<u64>,
 }
 
 /// File with the vectors of a segment.
@@ -100,12 +97,10 @@ impl List {
         self.segments.iter().flat_map(|files| {
             let vectors = files.vectors.as_ref();
             let binary = vectors.and_then(|vectors| vectors.binary);
-            let inputs = files.inputs.map(inputs_name);
             [words_name(files.words), places_name(files.places)]
                 .into_iter()
                 .chain(vectors.map(Vectors::name))
                 .chain(binary.map(binary_name))
-                .chain(inputs)
         })
     }
 }
@@ -135,8 +130,4 @@ pub(crate) fn places_name(number: u64) -> String {
 
 pub(crate) fn binary_name(number: u64) -> String {
     format!("{number}.binary")
-}
-
-pub(crate) fn inputs_name(number: u64) -> String {
-    format!("{number}.inputs")
 }

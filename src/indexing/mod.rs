@@ -14,7 +14,6 @@
 //! - `save`: writing and merging of segments.
 //! - `vectors`: vectors, computed on demand.
 //! - `binary`: binary vectors of large segments, made on demand.
-//! - `inputs`: tables of the inputs of skills, made on demand.
 //!
 //! Invariants:
 //! - Saved segments hold no document of a deleted record: a deletion leaves nothing behind.
@@ -27,7 +26,6 @@ mod analyse;
 mod binary;
 mod follow;
 mod held;
-mod inputs;
 pub(crate) mod manifest;
 pub(crate) mod multi_index;
 mod places;
@@ -204,8 +202,7 @@ impl Index {
             let vectors = vectors.map_or(0, |vectors| {
                 vectors.slots.len() + vectors.binary.as_ref().map_or(0, |bytes| bytes.len())
             });
-            let inputs = held.inputs.as_ref().map_or(0, |bytes| bytes.len());
-            (held.words.len() + held.places.len() * 4 + vectors + inputs) as u64
+            (held.words.len() + held.places.len() * 4 + vectors) as u64
         };
         self.segments.iter().map(size).sum()
     }
@@ -266,11 +263,6 @@ impl Index {
     ) -> Result<Option<(Entry, Document)>, Error> {
         let entry = self.read_entry(part, place, entry)?;
         Ok(entry.and_then(|entry| readable(&entry).map(|document| (entry, document))))
-    }
-
-    /// Returns the entry of a document, if the caller may see it.
-    pub(crate) fn entry(&self, part: usize, document: u32) -> Result<Option<Entry>, Error> {
-        self.read_entry(part, document as usize, Positions::entry)
     }
 
     fn read_entry(

@@ -10,7 +10,7 @@ use crate::search::{Damaged, merge, slot_width, slots_header};
 use crate::store::DerivedWriter;
 
 use super::held::{Bytes, IndexedSegment, SegmentVectors};
-use super::manifest::{Covered, Files, List, Vectors, inputs_name, places_name, words_name};
+use super::manifest::{Covered, Files, List, Vectors, places_name, words_name};
 use super::places::GONE;
 use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
 use crate::embedder::Embedding;
@@ -31,11 +31,6 @@ impl Index {
         let first = self.segments.len();
         self.segments.extend(fresh);
         if changed || new_entries.len() > SPARE || (save && !new_entries.is_empty()) {
-            // A merged segment has a table only if all its parts have one. It leaves out the rows of
-            // deleted records.
-            if self.segments.iter().any(|held| held.inputs.is_some()) {
-                self.make_inputs(|held| held.inputs.is_none())?;
-            }
             self.save(first)?;
         }
         Ok(())
@@ -194,7 +189,6 @@ impl Index {
         let places = group.iter().flat_map(|held| held.places.iter());
         let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
         let mut one = IndexedSegment::new(words, places);
-        one.inputs = IndexedSegment::merged_inputs(group);
         if let Some(embedding) = group.iter().find_map(IndexedSegment::embedding) {
             let mut bytes = header(embedding, one.layout(embedding).slots()).to_vec();
             let mut all = 0;
@@ -230,7 +224,6 @@ impl IndexedSegment {
                 words,
                 places: 0,
                 vectors: None,
-                inputs: None,
             }
         };
         if self.moved {
@@ -250,13 +243,6 @@ impl IndexedSegment {
             };
             writer.write(&vectors.name(), &[bytes]).then_some(())?;
             files.vectors = Some(vectors);
-        }
-        if let Some(Bytes::Own(bytes)) = &self.inputs
-            && files.inputs.is_none()
-        {
-            let inputs = list.number();
-            writer.write(&inputs_name(inputs), &[bytes]).then_some(())?;
-            files.inputs = Some(inputs);
         }
         self.files = Some(files.clone());
         Some(files)

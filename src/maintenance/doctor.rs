@@ -12,7 +12,6 @@ use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
-use super::conditions::{MadeCondition, made_conditions};
 use super::formats::Formats;
 use crate::hints::checks;
 use crate::lessons::evidence::doubts;
@@ -40,9 +39,7 @@ pub struct DoctorReport {
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Files that do not use the new ids of a merge yet.
-    pub unfinished: Vec<String>,
-    /// Files that were updated to the new ids, or given back to the owner of their directory.
+    /// Guardrail files that are written now, and files that were given back to the owner of their directory.
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
@@ -50,9 +47,6 @@ pub struct DoctorReport {
     /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
-    /// Rules whose condition nobody said. They work; a person decides if the condition goes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<MadeCondition>,
     /// Problems of the version control setup; filled in by the caller.
     pub git: Vec<String>,
     /// Offer to install the merge driver; filled in by the caller.
@@ -68,7 +62,6 @@ impl DoctorReport {
             && self.formats.newer().next().is_none()
             && self.skills.is_empty()
             && self.doubtful.is_empty()
-            && self.conditions.is_empty()
             && self.git.is_empty())
     }
 }
@@ -90,16 +83,13 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
             ..DoctorReport::default()
         });
     }
-    let (mut finished, mut left) = (Vec::new(), Vec::new());
+    let mut finished = Vec::new();
     if repair {
-        let done = merge::finish(workspace)?;
-        finished = done.changed;
-        left = done.left;
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
         workspace.writer()?.separate_ids()?;
-        finished.extend(finish_all_guardrails(workspace)?);
+        finished = finish_all_guardrails(workspace)?;
     }
     let mut problems = Vec::new();
     for kind in Kind::ALL {
@@ -108,8 +98,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     problems.extend(workspace.store.inspect_execution_logs()?);
     let dangling = dangling(&workspace.store)?;
     let conflicts = merge::open_conflicts(&workspace.store)?;
-    let mut unfinished = merge::unfinished(&workspace.store)?;
-    unfinished.append(&mut left);
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
     let mut irregular = irregular(workspace);
@@ -126,7 +114,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         healthy: problems.iter().all(harmless)
             && dangling.is_empty()
             && conflicts.is_empty()
-            && unfinished.is_empty()
             && irregular.is_empty()
             && guardrails.is_empty(),
         problems,
@@ -136,11 +123,9 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         repaired,
         guardrails,
         conflicts,
-        unfinished,
         finished,
         irregular,
         doubtful,
-        conditions: made_conditions(workspace)?,
         git: Vec::new(),
         git_offer: None,
     })

@@ -2,17 +2,14 @@
 //!
 //! - `doctor`: checks every file and repairs damage. `secrets`: finds and redacts secrets.
 //! - `formats`: formats of the data files.
-//! - `conditions`: conditions of rules that nobody said.
 //! - `prune`: removes expired records. `purge`: removes everything.
 
-pub(crate) mod conditions;
 pub(crate) mod doctor;
 pub(crate) mod formats;
 pub(crate) mod prune;
 pub(crate) mod purge;
 pub(crate) mod secrets;
 
-pub use conditions::{ConditionsReport, MadeCondition, empty_conditions};
 pub use doctor::{DoctorReport, doctor};
 pub use formats::{FileFormat, Formats, KnownFormat};
 pub use prune::{PruneReport, Pruned, prune};

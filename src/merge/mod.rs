@@ -4,9 +4,8 @@
 //! reads all versions of all files, and the result is a pure function of them: each file gets the
 //! same new ids, in any order of the files.
 //!
-//! Git takes a file that only one branch has changed as it is, without calling this program. If
-//! such a file names a record with a new id, [`Pending`] keeps its future text until the merge is
-//! done.
+//! Git takes a file that only one branch has changed as it is, without calling this program. Such a
+//! file may name a record by its former id: [`Joined::outdated`] lists it for the user.
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
@@ -14,28 +13,30 @@ mod conflict;
 pub(crate) mod git;
 mod ids;
 mod lines;
-mod pending;
 mod records;
 pub(crate) mod resolve;
 mod side;
 mod skills;
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 
+use crate::exchange::import::tests;
 use crate::model::Kind;
+use crate::platform::Directory;
 use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
 
 pub(crate) use conflict::CONFLICT;
 pub use conflict::{Conflict, Unjoinable};
 use ids::Ids;
 pub use ids::NewId;
-pub(crate) use pending::unfinished;
-pub use pending::{Finished, Pending, finish, pending, remember_pending, write_result};
 use records::{Union, Versions as RecordVersions};
 pub(crate) use resolve::{open_conflicts, open_fields};
 pub use side::Files;
 use side::Side;
 pub use skills::is_of_corrections;
+
+use crate::workspace::{Error, redacting_writer};
 
 /// Three versions of all files of a workspace.
 #[derive(Debug, Default)]
@@ -134,7 +135,43 @@ pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
     Ok(joined)
 }
 
+/// Writes the merged content of a file to the path that git gave.
+pub fn write_result(path: &Path, content: &[u8]) -> Result<(), Error> {
+    redacting_writer::write_output(path, content)
+}
+
+/// Writes the regression case of their side that has a new name, unless the name is taken. `root` is
+/// the directory of the workspace.
+pub fn write_renamed(root: &Directory, path: &str, content: &[u8]) -> Result<(), Error> {
+    if is_of_corrections(path) && matches!(root.kind(path), Ok(None)) {
+        let text = String::from_utf8_lossy(content);
+        redacting_writer::replace(root, &root.join(path), &text)?;
+    }
+    Ok(())
+}
+
 impl Joined {
+    /// New path of their version of a file that is named after a record with a new id, and its
+    /// content.
+    pub fn renamed(&self, path: &str) -> Option<(String, &[u8])> {
+        let ids = self.new_ids.iter();
+        let ids = ids.filter_map(|id| tests(id.kind, &id.from, &id.to));
+        let path = skills::moved(path, &ids.collect())?;
+        let content = self.files.get(&path)?;
+        Some((path, content))
+    }
+
+    /// Files that only one side has changed, and that name records by former ids.
+    pub fn outdated(&self, versions: &Versions) -> Vec<String> {
+        let Versions { base, ours, theirs } = versions;
+        let of_theirs = theirs.iter().filter(|(path, bytes)| {
+            let (before, here) = (base.get(*path), ours.get(*path));
+            before == here && here != Some(bytes)
+        });
+        let of_theirs = of_theirs.filter(|(path, bytes)| self.files.get(*path) != Some(bytes));
+        of_theirs.map(|(path, _)| path.clone()).collect()
+    }
+
     /// Writes the merged records of a kind into their file.
     fn put(&mut self, kind: Kind, [base, ours, theirs]: [&Side; 3], union: Union) {
         self.came += union.came;

@@ -122,7 +122,7 @@ fn number(path: &str) -> Option<u64> {
 }
 
 /// New path of a case; `None` if it stays.
-fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String> {
+pub(crate) fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String> {
     let (directory, name) = path.rsplit_once('/')?;
     let (stem, end) = name.rsplit_once('.')?;
     let new = ids.get(stem).filter(|_| path.contains(CASES))?;

@@ -39,6 +39,7 @@ pub(crate) mod decoded;
 mod directory;
 mod exchange;
 mod file;
+mod hex;
 mod kind;
 pub(crate) mod named;
 mod ownership;
@@ -59,6 +60,7 @@ mod windows;
 mod write;
 
 pub use directory::{Directory, Found};
+pub(crate) use hex::hex;
 pub use kind::FoundKind;
 pub use ownership::Foreign;
 pub(crate) use ownership::{Owned, owned};

@@ -1,11 +1,12 @@
 //! Schema migrations.
 //!
-//! Each file is applied in one transaction together with its row in `memctl.migrations`, so a
-//! version is applied completely or not at all. A released file never changes; its checksum
-//! verifies that.
+//! Each version is applied in one transaction together with its row in `memctl.migrations`, so it
+//! is applied completely or not at all. A released version never changes; its checksum verifies that.
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
+
+use crate::platform::hex;
 use tokio_postgres::Transaction;
 
 use super::address::Address;
@@ -26,28 +27,19 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 17] = [
-    migration(1, "identity", include_str!("schema/001_identity.sql")),
-    migration(2, "tables", include_str!("schema/002_tables.sql")),
-    migration(3, "triggers", include_str!("schema/003_triggers.sql")),
-    migration(4, "policies", include_str!("schema/004_policies.sql")),
-    migration(5, "functions", include_str!("schema/005_functions.sql")),
-    migration(6, "primary", include_str!("schema/006_primary.sql")),
-    migration(7, "neighbours", include_str!("schema/007_neighbours.sql")),
-    migration(8, "procedures", include_str!("schema/008_procedures.sql")),
-    migration(9, "clients", include_str!("schema/009_clients.sql")),
-    migration(10, "users", include_str!("schema/010_users.sql")),
-    migration(11, "logs", include_str!("schema/011_logs.sql")),
-    migration(12, "tenants", include_str!("schema/012_tenants.sql")),
-    migration(13, "outcomes", include_str!("schema/013_outcomes.sql")),
-    migration(14, "switch", include_str!("schema/014_switch.sql")),
-    migration(15, "held", include_str!("schema/015_held.sql")),
-    migration(16, "names", include_str!("schema/016_names.sql")),
-    migration(17, "content", include_str!("schema/017_content.sql")),
-];
-
-/// Version that creates the tables. Before it, tables of these names belong to another program.
-const TABLES_ARE_OURS_FROM: i32 = 2;
+const MIGRATIONS: [Migration; 1] = [migration(
+    1,
+    "baseline",
+    concat!(
+        include_str!("schema/identity.sql"),
+        include_str!("schema/tables.sql"),
+        include_str!("schema/triggers.sql"),
+        include_str!("schema/search.sql"),
+        include_str!("schema/care.sql"),
+        include_str!("schema/policies.sql"),
+        include_str!("schema/rights.sql"),
+    ),
+)];
 
 const fn migration(version: i32, name: &'static str, sql: &'static str) -> Migration {
     Migration { version, name, sql }
@@ -55,7 +47,7 @@ const fn migration(version: i32, name: &'static str, sql: &'static str) -> Migra
 
 impl Migration {
     fn checksum(&self) -> String {
-        format!("{:x}", Sha256::digest(self.sql))
+        hex(&Sha256::digest(self.sql))
     }
 }
 
@@ -109,7 +101,8 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
         .map_err(failed)?;
 
     let found = version(&connection).await?.unwrap_or(0);
-    if found < TABLES_ARE_OURS_FROM {
+    // Before the first migration, tables of these names belong to another program.
+    if found == 0 {
         foreign::refuse_if_taken(&connection).await?;
     }
     let mut applied = Vec::new();

@@ -6,7 +6,6 @@
 //! - `attributes`, `filter`: document attributes, and the filter over them.
 //! - `segment`, `segment_builder`: index segments that are searched in place, and their construction.
 //! - `rank`: the ranker, the only ranking of the program. `part`: its input.
-//! - `inputs`: the inputs of a skill, and the most similar of them to a new one.
 //! - `corpus`: temporary ranking of a few texts.
 //! - `evaluate`: retrieval metrics.
 //!
@@ -17,7 +16,6 @@ pub(crate) mod corpus;
 pub(crate) mod evaluate;
 pub(crate) mod filter;
 pub(crate) mod fusion;
-pub(crate) mod inputs;
 pub(crate) mod lexical;
 pub(crate) mod part;
 pub(crate) mod rank;
@@ -31,18 +29,11 @@ pub use evaluate::{Metrics, percentile};
 pub use filter::Filter;
 pub use fusion::fuse::{Fusion, Rrf};
 pub use fusion::top_k::Hit;
-pub use inputs::features::{Term, Terms, hash};
-pub use inputs::input_table::{Flags, InputTable};
-pub use inputs::input_table_builder::{InputRow, InputTableBuilder};
-pub use inputs::nearest::{Nearest, Rank};
-pub use inputs::similarity::{Inputs, QueryInput, RowOf, Similarity};
 pub use lexical::frequent_names::has_names;
 pub use lexical::text::{snippet, words};
 pub use part::Part;
 pub use rank::{ByWords, Question, Ranked, Ranker};
 pub use segment::{ANALYSIS, Damaged, Segment};
-#[cfg(test)]
-pub(crate) use segment_builder::tests::plain;
 pub use segment_builder::{Builder, merge};
 pub use vector::binary_vectors::{BinaryVectors, binary_vectors};
 pub use vector::quantized_vectors::{

@@ -13,8 +13,7 @@
 //!          term: `varint(window)` for a count of 1, else `varint(bits)`
 //! ```
 //!
-//! The windows are those of `vector::windows`. Segments of the magic before have none, and a plain
-//! `varint(count)` for `more`; they are read as they are.
+//! The windows are those of `vector::windows`.
 //!
 //! A search reads little of that: the adjacent columns length and kind, and other columns only for
 //! a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
@@ -25,12 +24,9 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::attributes::Attributes;
 use super::filter::Filter;
-use super::vector::windows::windows_of;
 
 /// Changes with the layout above.
 pub(super) const MAGIC: &[u8; 8] = b"mctlseg4";
-/// Layout without windows.
-pub(super) const PLAIN: &[u8; 8] = b"mctlseg3";
 /// Changes with the word analysis in `text`, which invalidates all older segments.
 pub const ANALYSIS: u32 = 1;
 pub(super) const HEADER: usize = 104;
@@ -54,7 +50,6 @@ pub struct Segment<'a> {
     terms: &'a [u8],
     names: &'a [u8],
     postings: &'a [u8],
-    layout: PostingLayout,
 }
 
 /// Frequency of a term in one document.
@@ -66,26 +61,12 @@ pub(super) struct Posting {
     pub(super) windows: u64,
 }
 
-/// Layout of postings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PostingLayout {
-    /// With the windows of long documents.
-    Windows,
-    /// Without.
-    Plain,
-}
-
 impl<'a> Segment<'a> {
     /// Opens a segment; `None` if the bytes are incomplete or of another version.
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
         let header = bytes.get(..HEADER)?;
         let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
-        let layout = match header.first_chunk()? {
-            MAGIC => PostingLayout::Windows,
-            PLAIN => PostingLayout::Plain,
-            _ => return None,
-        };
-        if u32_at(header, 8) != ANALYSIS || !intact {
+        if !header.starts_with(MAGIC) || u32_at(header, 8) != ANALYSIS || !intact {
             return None;
         }
         let documents = u32_at(header, 12) as usize;
@@ -105,7 +86,6 @@ impl<'a> Segment<'a> {
             terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
             names: bytes.get(names_at..postings_at)?,
             postings: bytes.get(postings_at..end)?,
-            layout,
         };
         (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
     }
@@ -129,11 +109,6 @@ impl<'a> Segment<'a> {
         let (_, ranking, _) = split(self.columns, self.documents);
         let intact = xxh3_64(ranking) == self.sums.ranking;
         intact.then_some(()).ok_or(Damaged)
-    }
-
-    /// Returns true if postings name the windows of long documents.
-    pub fn has_windows(&self) -> bool {
-        self.layout == PostingLayout::Windows
     }
 
     /// Number of documents.
@@ -180,11 +155,6 @@ impl<'a> Segment<'a> {
     /// Number of words in a document.
     pub(super) fn length(&self, document: usize) -> u32 {
         self.narrow(3, document)
-    }
-
-    /// Returns true for a document that is long enough for windows.
-    pub fn is_long(&self, document: usize) -> bool {
-        windows_of(self.length(document)).is_some()
     }
 
     /// Number of words in each document, as four bytes each.
@@ -245,7 +215,6 @@ impl<'a> Segment<'a> {
             bytes,
             left: documents,
             next: 0,
-            layout: self.layout,
         })
     }
 
@@ -282,20 +251,9 @@ pub(super) struct Postings<'a> {
     bytes: &'a [u8],
     left: u32,
     next: u32,
-    layout: PostingLayout,
 }
 
-impl<'a> Postings<'a> {
-    /// Postings up to the end of the bytes.
-    pub(super) fn unlimited(bytes: &'a [u8]) -> Self {
-        Self {
-            bytes,
-            left: u32::MAX,
-            next: 0,
-            layout: PostingLayout::Windows,
-        }
-    }
-
+impl Postings<'_> {
     /// Number of documents that contain the term.
     pub(super) fn documents(&self) -> usize {
         self.left as usize
@@ -307,7 +265,7 @@ impl Iterator for Postings<'_> {
 
     fn next(&mut self) -> Option<Posting> {
         self.left = self.left.checked_sub(1)?;
-        decode(&mut self.bytes, &mut self.next, self.layout)
+        decode(&mut self.bytes, &mut self.next)
     }
 
     // The state is in registers, which makes scoring a frequent word several times as fast.
@@ -316,7 +274,7 @@ impl Iterator for Postings<'_> {
         let (mut bytes, mut next) = (self.bytes, self.next);
         let mut all = init;
         for _ in 0..self.left {
-            let Some(posting) = decode(&mut bytes, &mut next, self.layout) else {
+            let Some(posting) = decode(&mut bytes, &mut next) else {
                 break;
             };
             all = add(all, posting);
@@ -331,21 +289,19 @@ impl Iterator for Postings<'_> {
     reason = "a call with its result in memory takes longer than the work"
 )]
 #[inline(always)]
-fn decode(bytes: &mut &[u8], next: &mut u32, layout: PostingLayout) -> Option<Posting> {
+fn decode(bytes: &mut &[u8], next: &mut u32) -> Option<Posting> {
     let head = varint(bytes)?;
     let document = next.wrapping_add(head >> 1);
     *next = document.wrapping_add(1);
-    let (count, windows) = match (head & 1, layout) {
-        (0, _) => (1, 0),
-        (_, PostingLayout::Plain) => (varint(bytes)?, 0),
-        (_, PostingLayout::Windows) => {
-            let number = varint(bytes)?;
-            let windows = match number & 1 {
-                0 => 0,
-                _ => windows(bytes, number >> 1)?,
-            };
-            (number >> 1, windows)
-        }
+    let (count, windows) = if head & 1 == 0 {
+        (1, 0)
+    } else {
+        let number = varint(bytes)?;
+        let windows = match number & 1 {
+            0 => 0,
+            _ => windows(bytes, number >> 1)?,
+        };
+        (number >> 1, windows)
     };
     Some(Posting {
         document,

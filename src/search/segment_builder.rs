@@ -205,10 +205,6 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
     pub(super) fn push(&mut self, posting: Posting) {
         let long = u64::from(posting.windows != 0);
         let more = u64::from(posting.count != 1) | long;

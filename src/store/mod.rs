@@ -64,7 +64,7 @@ pub use files::data::three_way::{Decided, Undecided, three_way};
 pub use files::data_files::{DataFile, LOCAL_PATTERN};
 pub use files::directory::{DIRECTORY, Identity, find};
 pub use files::ignored::{complete as ignore_local_files, shared_files};
-pub use files::inventory::{Item, PENDING, Role, inventory, lined, logs, role};
+pub use files::inventory::{Item, Role, inventory, lined, logs, role};
 pub use files::origin_directory::{OTHER_PROGRAMS, is_origin};
 pub use files::tombstones::{ForgottenRecords, Tombstone};
 pub use index::derived::{Derived, DerivedWriter};

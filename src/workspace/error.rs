@@ -22,7 +22,6 @@ impl From<crate::embedder::Error> for Error {
                 expected,
             },
             Of::Runtime { source } => Self::Runtime { source },
-            Of::Unreadable { path, source } => Self::Unreadable { path, source },
         }
     }
 }

@@ -86,11 +86,6 @@ pub(crate) fn remove_of_skill(
     removed
 }
 
-/// Replaces a file below a workspace directory, for text that needs no redaction.
-pub(crate) fn keep(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
-    Ok(atomic::replace(directory, path, text.as_bytes())?)
-}
-
 /// Removes a file below a workspace directory.
 pub(crate) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
     Ok(atomic::remove(directory, path)?)
@@ -111,15 +106,6 @@ pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), E
 pub(crate) fn remove_in_project(file: &ProjectPath) -> Result<(), Error> {
     let removed = file.remove().map(drop);
     Ok(removed.map_err(store::Error::io("remove", file.path()))?)
-}
-
-/// Appends a JSON line to a file outside the store. Returns the kinds of secrets redacted.
-pub(crate) fn append_line(path: &Path, json: &str) -> Result<Vec<&'static str>, Error> {
-    create_above(path)?;
-    let redacted = guard::redact_json(json);
-    let line = format!("{}\n", redacted.text);
-    written(path, named::append(path, line.as_bytes()))?;
-    Ok(redacted.found)
 }
 
 /// Writes a text file that the caller named, and creates its parent directories. Returns the kinds

@@ -27,10 +27,10 @@ fn remembering() -> Workspace {
 }
 
 /// Every file below a directory by name, with the hash of its content.
-fn hashes(directory: &Path) -> BTreeMap<PathBuf, String> {
+fn hashes(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let hashed = |path: PathBuf| {
         let bytes = std::fs::read(&path).unwrap();
-        (path, format!("{:x}", Sha256::digest(bytes)))
+        (path, Sha256::digest(bytes).to_vec())
     };
     files_below(directory).into_iter().map(hashed).collect()
 }

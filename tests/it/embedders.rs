@@ -1,13 +1,10 @@
-//! Embedders other than the built-in one: servers on real sockets, and a folder.
+//! Embedders other than the built-in one: servers on real sockets.
 
-use std::fs;
-use std::path::Path;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel, RecordedRequest};
-use crate::serve::{Served, token};
 use crate::support::EVER;
 use crate::workspace::{Ran, Workspace};
 
@@ -349,12 +346,12 @@ fn a_foreign_workspace_sends_nothing_anywhere() {
     let mut workspace = workspace();
     workspace.set("OPENAI_API_KEY", "sk-user");
     let config = format!(
-        "[embedding]\nprovider = \"openai\"\nbase_url = \"{}\"\nfolder = \"/etc\"\nmodel = \"m\"\n",
+        "[embedding]\nprovider = \"openai\"\nbase_url = \"{}\"\nmodel = \"m\"\n",
         model.openai_url()
     );
     workspace.write(".agentura/config.toml", config);
     let ran = ran(&workspace, &["memory", "search", "settle every bill"]);
-    for key in ["provider", "base_url", "folder"] {
+    for key in ["provider", "base_url"] {
         let said = format!("sets `embedding.{key}`, which is ignored until you run `memctl trust`");
         assert!(ran.stderr.contains(&said), "{ran:?}");
     }
@@ -377,12 +374,7 @@ fn settings_that_make_no_sense_are_named() {
     check(
         "MEMCTL_EMBEDDING_PROVIDER",
         "acme",
-        "built-in, openai, ollama and folder",
-    );
-    check(
-        "MEMCTL_EMBEDDING_PROVIDER",
-        "folder",
-        "`embedding.folder` is not set",
+        "built-in, openai and ollama",
     );
     check("MEMCTL_EMBEDDING_BATCH", "0", "`embedding.batch` is `0`");
     check(
@@ -390,91 +382,6 @@ fn settings_that_make_no_sense_are_named() {
         "many",
         "`embedding.dimensions` is `many`",
     );
-}
-
-/// The repository's own model as a folder of a user's.
-fn folder(workspace: &Workspace) {
-    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/embedder");
-    for (parts, to) in [
-        (&["model.onnx"][..], "models/mini/onnx/model.onnx"),
-        (
-            &["weights-1/weights.data", "weights-2/weights.data"],
-            "models/mini/onnx/model.data",
-        ),
-        (&["vocab.txt"], "models/mini/vocab.txt"),
-    ] {
-        let read = |part| fs::read(assets.join(part)).unwrap();
-        workspace.write(to, parts.iter().flat_map(read).collect::<Vec<_>>());
-    }
-    let pooling = json!({"word_embedding_dimension": 384, "pooling_mode_mean_tokens": true});
-    workspace.write("models/mini/1_Pooling/config.json", pooling.to_string());
-}
-
-#[test]
-fn a_folder_with_the_built_in_model_ranks_as_that_does() {
-    let mut workspace = workspace();
-    folder(&workspace);
-    let queries = [
-        "settle every bill",
-        "rollout of a deployment",
-        "interviewing job applicants",
-        "hourly invoice of the disk",
-    ];
-    let ranking = |workspace: &Workspace, query: &str| {
-        let report = workspace.json(&["memory", "search", query, "--explain"]);
-        assert_eq!(warnings(&report), "[]");
-        report["results"].clone()
-    };
-    let expected = queries.map(|query| ranking(&workspace, query));
-    assert!(
-        expected
-            .iter()
-            .all(|found| !found.as_array().unwrap().is_empty())
-    );
-    workspace
-        .set("MEMCTL_EMBEDDING_PROVIDER", "folder")
-        .set("MEMCTL_EMBEDDING_FOLDER", "models/mini");
-    let report = workspace.json(&["index"]);
-    let name = report["embedder"].as_str().unwrap();
-    assert!(
-        name.starts_with("folder/mini-") && name.ends_with("/384"),
-        "{name}"
-    );
-    assert_eq!(report["made"], 4);
-    assert_eq!(queries.map(|query| ranking(&workspace, query)), expected);
-    // A model that has changed makes other vectors under the same name.
-    let vocabulary = workspace.read("models/mini/vocab.txt") + "new\n";
-    workspace.write("models/mini/vocab.txt", vocabulary);
-    let (_, report) = find(&workspace, "settle every bill");
-    assert!(
-        warnings(&report).contains("until `memctl index` has run"),
-        "{report}"
-    );
-}
-
-#[test]
-fn a_folder_that_cannot_be_used_says_why() {
-    let mut workspace = workspace();
-    folder(&workspace);
-    workspace
-        .set("MEMCTL_EMBEDDING_PROVIDER", "folder")
-        .set("MEMCTL_EMBEDDING_FOLDER", "models/mini");
-    let dense = r#"[{"type": "sentence_transformers.models.Dense"}]"#;
-    workspace.write("models/mini/modules.json", dense);
-    ran(&workspace, &["index"]).fails(2, "`modules.json` names `Dense`");
-    let (ids, report) = find(&workspace, "an invoice");
-    assert_eq!(ids, ["CORR-000"]);
-    assert!(warnings(&report).contains("names `Dense`"), "{report}");
-    workspace.write("models/mini/modules.json", "[]");
-    let pooling = json!({"word_embedding_dimension": 768});
-    workspace.write("models/mini/1_Pooling/config.json", pooling.to_string());
-    ran(&workspace, &["index"]).fails(
-        4,
-        "returned vectors of 384 dimensions, but 768 are expected",
-    );
-    fs::remove_file(workspace.root().join("models/mini/onnx/model.onnx")).unwrap();
-    let missing = Path::new("models/mini").join("model.onnx");
-    ran(&workspace, &["index"]).fails(2, missing.to_str().unwrap());
 }
 
 #[test]
@@ -497,48 +404,4 @@ fn a_retrieval_is_measured_with_the_embedder_that_searches() {
     assert_eq!(report["metrics"]["recall@1"], 1.0);
     let ran = ran(&workspace, &files);
     assert!(ran.stderr.contains("sending 5 texts to"), "{ran:?}");
-}
-
-#[test]
-fn a_server_keeps_a_model_until_its_files_change() {
-    let mut workspace = workspace();
-    folder(&workspace);
-    workspace
-        .set("MEMCTL_EMBEDDING_PROVIDER", "folder")
-        .set("MEMCTL_EMBEDDING_FOLDER", "models/mini");
-    workspace.json(&["index"]);
-    let served = Served::start(&workspace, &[]);
-    let token = token(&workspace, "ann", "*");
-    let search = || {
-        let asked = json!({"query": "settle every bill"});
-        let answer = served.post(&token, "/v1/search", &asked);
-        answer.is(200).json()
-    };
-    let first = search();
-    assert_eq!(first["results"][0]["id"], "CORR-000", "{first}");
-    let (ids, _) = find(&workspace, "settle every bill");
-    assert_eq!(ids[0], "CORR-000");
-    assert_eq!(search()["results"], first["results"]);
-    // Records written meanwhile are found by meaning.
-    let mut entries = workspace.stored("corrections.json");
-    entries["corrections"][0]["user_correction"] = json!("Refunds go to the treasurer");
-    workspace.write(".agentura/corrections.json", entries.to_string());
-    let asked = json!({"query": "money back", "limit": 1});
-    let found = served.post(&token, "/v1/search", &asked).is(200).json();
-    assert_eq!(found["results"][0]["id"], "CORR-000", "{found}");
-    // Other files in the folder are another model, whose vectors are not there yet.
-    let vocabulary = workspace.read("models/mini/vocab.txt") + "new\n";
-    workspace.write("models/mini/vocab.txt", vocabulary);
-    let report = search();
-    assert!(
-        warnings(&report).contains("until `memctl index` has run"),
-        "{report}"
-    );
-    // One that cannot be loaded costs the meaning, as often as it is asked for.
-    let dense = r#"[{"type": "sentence_transformers.models.Dense"}]"#;
-    workspace.write("models/mini/modules.json", dense);
-    for _ in 0..2 {
-        let report = search();
-        assert!(warnings(&report).contains("names `Dense`"), "{report}");
-    }
 }

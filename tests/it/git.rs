@@ -295,7 +295,7 @@ fn two_branches_that_learnt_twenty_times_are_merged_without_a_conflict() {
         "{said}"
     );
     repository.holds(&words);
-    // A hook updates files that only one branch changed; a person commits them.
+    // Tests of theirs are in new files, which a person adds.
     repository.commit("follow");
     repository.holds(&words);
     assert_eq!(repository.status(), "");
@@ -327,6 +327,7 @@ fn the_same_twenty_twice_are_rebased() {
     let (repository, words) = two(6);
     repository.git(&["switch", "-q", "feature"]);
     repository.git(&["rebase", "-q", "main"]);
+    repository.workspace.run(&["test", "--export"]).succeeds();
     repository.holds(&words);
     repository.commit("follow");
     assert_eq!(
@@ -342,93 +343,8 @@ fn the_same_twenty_twice_are_rebased() {
     assert_eq!(repository.status(), "");
 }
 
-/// Three branches that each learned, one of them in a skill of its own.
 #[test]
-fn three_branches_follow_each_other_and_what_git_takes_as_it_is_follows_the_ids() {
-    let mut repository = Repository::new();
-    repository.learn(SKILL, 1, 0, "carpets");
-    repository.commit("both have this");
-    for (side, branch, skill, words) in [
-        (2, "second", OTHER, &THEIRS[..3]),
-        (3, "third", SKILL, &THEIRS[3..6]),
-        (4, "main", SKILL, &OURS[..3]),
-    ] {
-        if branch != "main" {
-            repository.git(&["switch", "-q", "-c", branch, "main"]);
-        }
-        for (n, word) in (10..).zip(words) {
-            repository.learn(skill, side, n, word);
-            repository.commit(word);
-        }
-        repository.git(&["switch", "-q", "main"]);
-    }
-    let mut words = of(SKILL, &["carpets"]);
-    words.extend(of(SKILL, &OURS[..3]));
-    words.extend(of(OTHER, &THEIRS[..3]));
-    let case = repository
-        .workspace
-        .root()
-        .join("skills/support/reply-draft/tests/generated/test_correction_2.json");
-    let said = repository.git(&["merge", "--no-edit", "second"]);
-    assert!(said.contains("updated record ids in"), "{said}");
-    assert!(!case.exists());
-    repository.holds(&words);
-    repository.commit("follow");
-    repository.git(&["merge", "-q", "--no-edit", "third"]);
-    words.extend(of(SKILL, &THEIRS[3..6]));
-    repository.holds(&words);
-    repository.commit("follow");
-    // A branch that goes on meets its own records under their new ids.
-    repository.git(&["switch", "-q", "second"]);
-    repository.learn(OTHER, 2, 20, THEIRS[6]);
-    repository.commit("goes on");
-    repository.git(&["merge", "-q", "--no-edit", "main"]);
-    words.extend(of(OTHER, &THEIRS[6..7]));
-    repository.holds(&words);
-    repository.commit("follow");
-    repository.git(&["switch", "-q", "main"]);
-    repository.git(&["merge", "-q", "--no-edit", "second"]);
-    repository.holds(&words);
-    assert_eq!(repository.status(), "");
-    // Both ways round nothing comes twice.
-    let lines = repository.workspace.read(".agentura/audit.jsonl");
-    let distinct: BTreeSet<&str> = lines.lines().collect();
-    assert_eq!(distinct.len(), lines.lines().count());
-}
-
-/// A rebase and a pick of commits whose files git takes as they are.
-#[test]
-fn a_rebase_and_a_pick_follow_the_ids_too() {
-    for pick in [false, true] {
-        let mut repository = Repository::new();
-        repository.git(&["switch", "-q", "-c", "feature"]);
-        for (n, word) in (10..).zip(&THEIRS[..3]) {
-            repository.learn(OTHER, 2, n, word);
-            repository.commit(word);
-        }
-        repository.git(&["switch", "-q", "main"]);
-        for (n, word) in (10..).zip(&OURS[..3]) {
-            repository.learn(SKILL, 3, n, word);
-        }
-        repository.commit("ours");
-        let mut words = of(SKILL, &OURS[..3]);
-        words.extend(of(OTHER, &THEIRS[..3]));
-        if pick {
-            repository.git(&["cherry-pick", "main..feature"]);
-            repository
-                .workspace
-                .run(&["merge-driver", "--finish"])
-                .succeeds();
-        } else {
-            repository.git(&["switch", "-q", "feature"]);
-            repository.git(&["rebase", "-q", "main"]);
-        }
-        repository.holds(&words);
-    }
-}
-
-/// Two branches that learned in different skills, without the hooks that finish a merge.
-fn apart() -> Repository {
+fn a_file_that_only_one_branch_changed_keeps_its_ids_and_is_named() {
     let mut repository = Repository::new();
     for (side, branch, skill, word) in [
         (2, "feature", OTHER, "violins"),
@@ -441,58 +357,15 @@ fn apart() -> Repository {
         repository.commit(word);
         repository.git(&["switch", "-q", "main"]);
     }
-    let hooks = repository.workspace.root().join(".git/hooks");
-    for hook in ["post-merge", "post-commit", "post-rewrite"] {
-        std::fs::remove_file(hooks.join(hook)).unwrap();
-    }
-    repository
-}
-
-#[test]
-fn what_was_changed_before_the_merge_was_finished_is_named() {
-    let repository = apart();
-    repository.git(&["merge", "-q", "--no-edit", "feature"]);
+    let said = repository.git(&["merge", "--no-edit", "feature"]);
     let guardrails = "skills/support/reply-draft/GUARDRAILS.md";
-    let text = repository.workspace.read(guardrails) + "mine\n";
-    repository.workspace.write(guardrails, &text);
-    let doctor = repository.workspace.json_of(&["doctor"]);
-    let unfinished = doctor["unfinished"].to_string();
-    assert!(unfinished.contains(guardrails), "{doctor}");
-    let finished = repository.workspace.run(&["merge-driver", "--finish"]);
-    let said = format!("{guardrails}: changed since the merge");
-    assert!(finished.succeeds().stdout.contains(&said), "{finished:?}");
-    assert_eq!(repository.workspace.read(guardrails), text);
-    let case = "skills/support/reply-draft/tests/generated/test_correction_2.json";
-    assert!(repository.workspace.read(case).contains("CORR-002"));
-    let again = repository.workspace.run(&["merge-driver", "--finish"]);
-    assert!(
-        again.succeeds().stdout.contains("No merge to finish"),
-        "{again:?}"
-    );
-}
-
-#[test]
-fn without_hooks_doctor_says_what_is_left_and_does_it() {
-    let repository = apart();
-    // A merge that is given up leaves nothing to be done.
-    repository.git(&["merge", "-q", "--no-commit", "feature"]);
-    repository.git(&["merge", "--abort"]);
-    let doctor = repository.workspace.json_of(&["doctor"]);
-    assert_eq!(
-        (&doctor["healthy"], &doctor["unfinished"]),
-        (&json!(true), &json!([])),
-        "{doctor}"
-    );
-    repository.git(&["merge", "-q", "--no-edit", "feature"]);
-    let doctor = repository.workspace.run(&["doctor"]);
-    doctor.fails(1, "");
-    assert!(doctor.stdout.contains("outdated record ids"), "{doctor:?}");
-    assert!(
-        doctor.stdout.contains("memctl doctor --repair"),
-        "{doctor:?}"
-    );
-    repository.workspace.run(&["doctor", "--repair"]).succeeds();
-    repository.holds(&[(OTHER, "violins"), (SKILL, "apples")]);
+    let note = format!("{guardrails} names records by their former ids");
+    assert!(said.contains(&note), "{said}");
+    let rules = repository.entries("reflexion_entries.json");
+    let ids: Vec<_> = rules.iter().map(|rule| &rule["reflexion_id"]).collect();
+    assert_eq!(ids, ["REFL-002", "REFL-001"], "{rules:#?}");
+    assert_eq!(rules[0]["merged_from"], json!(["REFL-001"]));
+    assert_eq!(rules[0]["correction_id"], "CORR-002");
 }
 
 /// A rule that both branches have changed.
@@ -723,20 +596,16 @@ fn a_workspace_need_not_be_the_whole_repository() {
     // In the order of time; theirs is the older one here.
     assert_eq!(ids, ["MEM-001", "MEM-003", "MEM-002"], "{text}");
     assert_eq!(memories["entries"][1]["merged_from"], json!(["MEM-002"]));
-    // The hooks know both workspaces, and have finished the merge of this one.
-    let hook = std::fs::read_to_string(root.join(".git/hooks/post-merge")).unwrap();
-    assert!(
-        hook.contains("--root 'some project' merge-driver --finish"),
-        "{hook}"
-    );
-    assert_eq!(hook.lines().count(), 3, "{hook}");
-    assert!(!root.join(inner).join("merge.json").exists());
-    // Undo does not revert a change of another record that now has the id.
-    let mut undo = repository.workspace.command();
-    undo.current_dir(root.join("some project"))
-        .args(["memory", "undo"]);
-    let undone = Ran::of(undo.output().unwrap());
-    assert!(!undone.stdout.contains("MEM-002"), "{undone:?}");
+    // Undo reverts the last change, and no change of a record that has another id now.
+    for _ in 0..2 {
+        let mut undo = repository.workspace.command();
+        undo.current_dir(root.join("some project"))
+            .args(["memory", "undo"]);
+        undo.output().unwrap();
+    }
+    let text = std::fs::read_to_string(root.join(inner).join("memories.json")).unwrap();
+    let is_there = ["harbour", "mountain", "river"].map(|word| text.contains(word));
+    assert_eq!(is_there, [true, true, false], "{text}");
 }
 
 #[test]
@@ -838,12 +707,11 @@ fn init_leaves_git_alone_and_doctor_offers_the_merge_driver() {
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         Ran::of(command.env("GIT_CONFIG_NOSYSTEM", "1").output().unwrap())
     };
-    let hook = workspace.root().join(".git/hooks/post-merge");
     let attributes = workspace.root().join(".gitattributes");
     assert_eq!(git(&["init", "-q"]).code, 0);
     let settings = workspace.read(".git/config");
     workspace.run(&["init"]).succeeds();
-    assert!(!hook.exists() && !attributes.exists());
+    assert!(!attributes.exists());
     assert_eq!(workspace.read(".git/config"), settings);
     let doctor = workspace.json(&["doctor"]);
     assert_eq!(doctor["healthy"], true);
@@ -858,15 +726,13 @@ fn init_leaves_git_alone_and_doctor_offers_the_merge_driver() {
     std::fs::remove_file(workspace.root().join(".gitignore")).unwrap();
 
     workspace.run(&["init", "--git"]).succeeds();
-    assert!(hook.exists() && attributes.exists());
+    assert!(attributes.exists());
     assert_eq!(workspace.json(&["doctor"])["git_offer"], Value::Null);
     let again = workspace.run(&["init", "--git"]);
     assert!(again.stdout.contains("Already set up"), "{again:?}");
 
     // Attributes of a cloned repository install nothing.
-    std::fs::remove_file(&hook).unwrap();
     std::fs::write(workspace.root().join(".git/config"), &settings).unwrap();
     workspace.run(&["init"]).succeeds();
-    assert!(!hook.exists());
     assert_eq!(workspace.read(".git/config"), settings);
 }

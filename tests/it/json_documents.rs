@@ -224,7 +224,6 @@ const FOUND: &Documents = &[
         &["memory", "resolve", "REFL-001", "--theirs"],
     ),
     ("doctor-secrets", &["doctor", "--secrets"]),
-    ("merge-driver", &["merge-driver", "--finish"]),
     ("memory-prune", &["memory", "prune"]),
     ("trust-dry-run", &["trust", "--dry-run"]),
     ("trust", &["trust"]),
@@ -304,9 +303,6 @@ const NOT_COMPARED: [(&str, &str); 12] = [
     ("remote join", "needs a database"),
     ("sync", "needs a database"),
 ];
-
-/// Commands that the help does not list.
-const HIDDEN: [&str; 1] = ["merge-driver"];
 
 /// Runs these calls one after the other, and compares the document of each with its snapshot.
 fn compare(workspace: &Workspace, documents: &Documents) {
@@ -528,9 +524,6 @@ fn every_command_has_a_snapshot_or_a_reason() {
     for name in NOT_COMPARED.map(|(name, _)| name) {
         let known = commands.iter().any(|command| command.join(" ") == name);
         assert!(known, "`{name}` is no command");
-    }
-    for name in HIDDEN {
-        assert!(all.iter().any(|(document, _)| *document == name), "{name}");
     }
     let names: BTreeSet<String> = all.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(names.len(), all.len(), "a name stands twice");

@@ -330,54 +330,6 @@ fn a_rule_needs_no_execution() {
     workspace.run(&["correct", SKILL]).fails(2, "text");
 }
 
-#[test]
-fn doctor_offers_to_empty_conditions_that_nobody_said() {
-    let workspace = ran();
-    correct(&workspace, "Never score by years of experience alone.", &[]);
-    correct(
-        &workspace,
-        "When the role is senior, always ask about design.",
-        &[],
-    );
-    correct(&workspace, "Name the source of each figure.", &[]);
-    workspace.json(&[
-        "edit",
-        "REFL-003",
-        "--set",
-        "applies_when=For reports to the board.",
-    ]);
-    workspace.json(&[
-        "edit",
-        "REFL-002",
-        "--set",
-        "applies_when=When the role is senior.",
-    ]);
-    let mut file = workspace.stored("reflexion_entries.json");
-    file["entries"][0]["applies_when"] = json!("When executing hr/resume-screen for Jane Smith.");
-    std::fs::write(workspace.memory("reflexion_entries.json"), file.to_string()).unwrap();
-    let before = workspace.stored("reflexion_entries.json");
-    let report = workspace.json(&["doctor"]);
-    assert_eq!(
-        report["conditions"],
-        json!([{ "id": "REFL-001", "applies_when": "When executing hr/resume-screen for Jane Smith." }])
-    );
-    assert_eq!(report["healthy"], true);
-    let page = workspace.run(&["doctor"]).succeeds().stdout.clone();
-    assert!(page.contains("doctor --empty-conditions"), "{page}");
-    let emptied = workspace.json(&["doctor", "--empty-conditions"]);
-    assert_eq!(emptied["rules"].as_array().unwrap().len(), 1);
-    let condition = |at: usize| {
-        workspace.stored("reflexion_entries.json")["entries"][at]["applies_when"].clone()
-    };
-    assert_eq!(condition(0), "");
-    assert_eq!(condition(1), "When the role is senior.");
-    assert_eq!(condition(2), "For reports to the board.");
-    assert!(workspace.json(&["doctor"]).get("conditions").is_none());
-    assert!(prompt(&workspace).contains("Never score by years"));
-    workspace.run(&["undo"]).succeeds();
-    assert_eq!(workspace.stored("reflexion_entries.json"), before);
-}
-
 /// Rules of one skill about different things.
 const FIFTEEN: [&str; 15] = [
     "Never name competitors in the summary.",

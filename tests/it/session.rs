@@ -1,5 +1,4 @@
-//! `session …` from outside: actions are stored, states advance in order, and a session can be
-//! followed.
+//! `session …` from outside: actions are stored, and states advance in order.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,8 +9,6 @@ use memctl::store::{LogSelection, Scoped};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::support::Running;
-use crate::terminal::Terminal;
 use crate::workspace::{NOW, Workspace};
 
 const LOGS: &str = "execution_logs.jsonl";
@@ -698,115 +695,4 @@ fn a_process_that_is_killed_costs_no_line_that_was_acknowledged() {
             .contains("not an agent action"),
         "{doctor}"
     );
-}
-
-/// A running `memctl session … --follow`.
-fn followed(workspace: &Workspace, args: &[&str]) -> Running {
-    Running::start(workspace.command().args(args).arg("--follow"))
-}
-
-#[test]
-fn piped_a_session_is_followed_until_it_ends() {
-    let (workspace, id) = started();
-    workspace.run(&LOG).succeeds();
-    let follow = followed(&workspace, &["session", "show", &id, "--json", "-n", "2"]);
-    assert_eq!(follow.document()["session"]["session_id"], id.as_str());
-    assert_eq!(follow.document()["log"]["action_type"], "decision");
-    // More at once than the first look would have shown.
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                workspace.run(&LOG).succeeds();
-            });
-        }
-    });
-    let mut seen: Vec<String> = (0..8)
-        .map(|_| follow.document()["log"]["id"].to_string())
-        .collect();
-    seen.sort();
-    seen.dedup();
-    assert_eq!(seen.len(), 8);
-    workspace.run(&["session", "end", &id]).succeeds();
-    assert_eq!(follow.document()["session"]["status"], "completed");
-    assert_eq!(follow.ends(), Some(0));
-
-    // A followed session that is forgotten is reported.
-    let mut workspace = workspace;
-    workspace.set("MEMCTL_NOW", "2026-02-20T12:50:00+00:00");
-    let other = workspace.json(&["session", "start"])["session_id"].clone();
-    let other = other.as_str().unwrap();
-    let follow = followed(&workspace, &["session", "show", other, "--json"]);
-    assert_eq!(follow.document()["session"]["session_id"], other);
-    workspace.run(&["memory", "forget", other]).succeeds();
-    assert!(
-        follow.document()["error"]["message"]
-            .to_string()
-            .contains("was forgotten on")
-    );
-    assert_eq!(follow.ends(), Some(2));
-
-    let list = followed(&workspace, &["session", "list"]);
-    assert!(list.line().contains("completed"));
-    workspace.run(&["session", "start"]).succeeds();
-    assert!(list.line().contains("initializing"));
-    workspace
-        .run(&["session", "end", "latest", "--status", "cancelled"])
-        .succeeds();
-    assert!(list.line().contains("cancelled"));
-    #[cfg(unix)]
-    {
-        crate::support::interrupt(&list.child);
-        assert_eq!(list.ends(), Some(130));
-    }
-}
-
-#[test]
-fn on_a_terminal_sessions_are_redrawn_in_place() {
-    let (workspace, id) = started();
-    let Some(terminal) = Terminal::open(&workspace, 100, 16) else {
-        return;
-    };
-    terminal.type_line("memctl session list --follow; echo code=$?");
-    let screen = terminal.wait_for("1 session shown of 1  |  1 running");
-    assert!(!terminal.has_cursor(), "{screen}");
-    workspace.json(&[
-        "session", "progress", &id, "--status", "generating_scripts", "--percent", "40",
-    ]);
-    let screen = terminal.wait_for("generating_scripts");
-    assert!(screen.contains("40%"), "{screen}");
-    workspace.json(&["session", "start"]);
-    let screen = terminal.wait_for("2 sessions shown of 2");
-    assert_eq!(screen.matches("Progress").count(), 1, "{screen}");
-    terminal.keys(&["C-c"]);
-    terminal.wait_for("code=130");
-    assert!(terminal.has_cursor());
-
-    terminal.type_line(&format!(
-        "clear; memctl session show {id} --follow; echo code=$?"
-    ));
-    terminal.wait_for("generating_scripts");
-    let mut args = LOG;
-    args[2] = &id;
-    workspace.run(&args).succeeds();
-    let screen = terminal.wait_for("decision");
-    assert_eq!(screen.matches("progress:").count(), 1, "{screen}");
-    // More actions than the screen holds: the newest of them, and nothing scrolls away.
-    for n in 0..16 {
-        let step = format!("step-{n}");
-        let mut args = args;
-        args[4] = &step;
-        workspace.run(&args).succeeds();
-    }
-    let screen = terminal.wait_for("step-15");
-    assert!(!screen.contains("step-2 "), "{screen}");
-    assert!(
-        !terminal.history().contains("Action"),
-        "{}",
-        terminal.history()
-    );
-    // It ends with the session.
-    workspace.run(&["session", "end", &id]).succeeds();
-    let screen = terminal.wait_for("code=0");
-    assert!(screen.contains("completed"), "{screen}");
-    assert!(terminal.has_cursor());
 }

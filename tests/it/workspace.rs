@@ -100,7 +100,7 @@ impl Workspace {
 
     /// Signs a line of the undo journal as the user of this workspace would.
     pub(crate) fn signed(&self, line: &Value) -> String {
-        use hmac::Mac as _;
+        use hmac::{KeyInit as _, Mac as _};
         let key = fs::read(self.state().join("key")).unwrap();
         let mut line: memctl::store::ChangeLine = serde_json::from_value(line.clone()).unwrap();
         let text = serde_json::to_string(&line).unwrap();

@@ -9,7 +9,7 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::start::merge_driver;
 use crate::cli::start::merge_driver::project;
 use crate::error::UserError;
-use crate::maintenance::{self, ConditionsReport, DoctorReport, Formats, SecretsReport};
+use crate::maintenance::{self, DoctorReport, Formats, SecretsReport};
 use crate::store::ProblemKind;
 
 /// Check the store and repair damage
@@ -28,9 +28,6 @@ pub(in crate::cli) struct DoctorArgs {
     /// Search for secrets; with `--repair`, redact records and guardrail files
     #[arg(long)]
     secrets: bool,
-    /// Empty the conditions of rules that nobody said, as older versions wrote them
-    #[arg(long, conflicts_with_all = ["repair", "secrets"])]
-    empty_conditions: bool,
     /// Files and directories to search for secrets; they are not changed
     #[arg(value_name = "PATH", requires = "secrets", conflicts_with = "repair")]
     paths: Vec<PathBuf>,
@@ -51,10 +48,6 @@ pub(in crate::cli) fn doctor(
         drop(spinner);
         return Ok(Box::new(report?));
     }
-    if args.empty_conditions {
-        let report = maintenance::empty_conditions(&context.workspace(None)?)?;
-        return Ok(Box::new(report));
-    }
     let spinner = context.printer.spinner("reading every record");
     let report = maintenance::doctor(&context.workspace_over_files(None)?, args.repair);
     drop(spinner);
@@ -62,34 +55,6 @@ pub(in crate::cli) fn doctor(
     report.git = merge_driver::problems(project(&context.places));
     report.git_offer = merge_driver::offer(project(&context.places));
     Ok(Box::new(report))
-}
-
-/// Maximum number of conditions on the page.
-const MAX_SHOWN: usize = 5;
-
-impl Report for ConditionsReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
-    fn page(&self, page: &mut Page) {
-        if self.rules.is_empty() {
-            page.line("Every condition was said in a correction.");
-            return;
-        }
-        for rule in &self.rules {
-            page.field(&rule.id, &format!("no longer: {}", rule.applies_when));
-        }
-        let rules = plural(self.rules.len() as u64, "condition");
-        page.styled(&[(
-            Style::Dim,
-            &format!("{rules} emptied; to revert: memctl undo"),
-        )]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for DoctorReport {
@@ -123,28 +88,12 @@ impl Report for DoctorReport {
         for dangling in &self.dangling {
             page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
         }
-        if !self.conditions.is_empty() {
-            let rules = plural(self.conditions.len() as u64, "rule");
-            let line = format!("{rules} with a condition that nobody said");
-            page.styled(&[(Style::Warn, "conditions: "), (Style::Plain, &line)]);
-            for rule in self.conditions.iter().take(MAX_SHOWN) {
-                page.field(&rule.id, &rule.applies_when);
-            }
-            page.styled(&[(
-                Style::Dim,
-                "to empty them: memctl doctor --empty-conditions",
-            )]);
-        }
         for doubtful in &self.doubtful {
             page.styled(&[(Style::Warn, "evidence: "), (Style::Plain, doubtful)]);
         }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches set `{field}` to different values");
-            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
-        }
-        for path in &self.unfinished {
-            let line = format!("{path}: contains outdated record ids from before the last merge");
             page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
         }
         for path in &self.finished {
@@ -170,8 +119,7 @@ impl Report for DoctorReport {
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
-        } else if !self.unfinished.is_empty()
-            || !self.guardrails.is_empty()
+        } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {
             // All other problems need a person.

@@ -11,21 +11,17 @@ use crate::cli::start::merge_driver::{install, no_repository, project};
 use crate::config::Places;
 use crate::error::UserError;
 use crate::merge::git::{DriverInput, Repository};
-use crate::merge::{self, Finished, Joined, Versions, is_of_corrections, join, write_result};
-use crate::platform::{Directory, named};
-use crate::store::{DIRECTORY, PENDING, Role, role};
+use crate::merge::{Joined, Versions, is_of_corrections, join, write_renamed, write_result};
+use crate::model::Kind;
+use crate::platform::named;
+use crate::store::{DIRECTORY, Role, role};
 
 /// Merge memory files of two git branches by records (called by git)
 ///
 /// `memctl init --git` installs it: git then merges the files below `.agentura/`, and the output of
 /// corrections in skills, by records instead of lines. `--install` installs it in another clone.
-/// `--finish` repairs references in files that only one branch has changed; git hooks call it after
-/// a merge.
 #[derive(Debug, Args)]
-#[command(
-    hide = true,
-    after_help = "Examples:\n  memctl merge-driver --install\n  memctl merge-driver --finish"
-)]
+#[command(hide = true, after_help = "Examples:\n  memctl merge-driver --install")]
 pub(in crate::cli) struct MergeDriverArgs {
     /// File as both sides had it
     #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
@@ -46,14 +42,8 @@ pub(in crate::cli) struct MergeDriverArgs {
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     their_label: Option<String>,
     /// Install the merge driver in this clone
-    #[arg(long, conflicts_with_all = ["base", "finish"])]
-    install: bool,
-    /// Finish a merge: repair references in the remaining files
     #[arg(long, conflicts_with = "base")]
-    finish: bool,
-    /// Git hook that calls this command
-    #[arg(long, value_name = "NAME", requires = "finish")]
-    hook: Option<String>,
+    install: bool,
 }
 
 pub(in crate::cli) fn merge_driver(
@@ -80,11 +70,8 @@ pub(in crate::cli) fn merge_driver(
         let (done, warnings) = install(context, &repository)?;
         return Ok(Box::new(SetUp { done, warnings }));
     }
-    if args.finish {
-        return finish(context, args.hook.as_deref());
-    }
     Err(UserError::usage(
-        "an option is required: `--install` or `--finish`",
+        "`--install` is required",
         "memctl merge-driver --install",
     ))
 }
@@ -179,7 +166,7 @@ fn joined(
                 .collect(),
         )
     };
-    let mut versions = Versions {
+    let versions = Versions {
         base: files(sides.base.as_ref())?,
         ours: files(Some(&sides.ours))?,
         theirs: files(Some(&sides.theirs))?,
@@ -190,31 +177,39 @@ fn joined(
         skills: root.join("skills"),
     });
     let workspace = context.workspace(None).map_err(|error| error.message)?;
-    let merge = [sides.ours, sides.theirs];
-    let mut pending = merge::pending(&workspace.store)
-        .unwrap_or_default()
-        .of_merge(merge);
-    let as_git_has_it = versions.ours.clone();
-    versions.ours = pending.finish_earlier(&versions.ours);
     let joined =
         join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
-    versions.ours = as_git_has_it;
-    pending.plan(&versions, &joined);
-    merge::remember_pending(&workspace.store, &pending).map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }
-    Ok(of_file(&joined, path))
+    let mut done = of_file(&joined, path);
+    if let Some((new, content)) = joined.renamed(path) {
+        write_renamed(&named::directory(&root), &new, content).map_err(|error| message(&error))?;
+        done.notes
+            .push(format!("their version is in {new}; add that file"));
+    }
+    let has_new_ids = kind_of(path).is_some_and(|k| joined.new_ids.iter().any(|id| id.kind == k));
+    for outdated in joined.outdated(&versions) {
+        if has_new_ids {
+            done.notes
+                .push(format!("{outdated} names records by their former ids"));
+        }
+    }
+    Ok(done)
+}
+
+/// Kind of the records in a file at this workspace path.
+fn kind_of(path: &str) -> Option<Kind> {
+    let name = path.strip_prefix(DIRECTORY)?.strip_prefix('/')?;
+    match role(name) {
+        Role::Records(kind) => Some(kind),
+        _ => None,
+    }
 }
 
 /// Returns the part of a merge that concerns one file.
 fn of_file(joined: &Joined, path: &str) -> Done {
-    let kind =
-        path.strip_prefix(DIRECTORY)
-            .and_then(|rest| match role(rest.trim_start_matches('/')) {
-                Role::Records(kind) => Some(kind),
-                _ => None,
-            });
+    let kind = kind_of(path);
     let mut notes = Vec::new();
     let new: Vec<String> = joined
         .new_ids
@@ -308,58 +303,6 @@ impl Report for Driven {
 
     fn exit_code(&self) -> u8 {
         u8::from(self.reason.is_some() || !self.conflicts.is_empty())
-    }
-}
-
-/// Finishes a merge, unless a git operation is in progress.
-fn finish(context: &Context, hook: Option<&str>) -> Result<Box<dyn Report>, UserError> {
-    let report = |done| {
-        Box::new(FinishReport {
-            done,
-            is_hook: hook.is_some(),
-        })
-    };
-    if !Directory::at(&context.places.memory).is_file(PENDING) {
-        return Ok(report(Finished::default()));
-    }
-    let repository = Repository::of(project(&context.places));
-    // A rebase calls this hook at its end, before git removes its state.
-    let is_over = hook == Some("post-rewrite");
-    if repository.is_some_and(|repository| repository.is_busy() && !is_over) {
-        return Ok(report(Finished::default()));
-    }
-    Ok(report(merge::finish(&context.workspace(None)?)?))
-}
-
-/// Files in which references were repaired.
-struct FinishReport {
-    done: Finished,
-    is_hook: bool,
-}
-
-impl Report for FinishReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.done)
-    }
-
-    fn page(&self, page: &mut Page) {
-        for path in &self.done.left {
-            let line =
-                format!("{path}: changed since the merge; it may contain outdated record ids");
-            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
-        }
-        if self.done.changed.is_empty() {
-            if !self.is_hook && self.done.left.is_empty() {
-                page.line("No merge to finish.");
-            }
-            return;
-        }
-        let files = plural(self.done.changed.len() as u64, "file");
-        let line = format!("updated record ids in {files}; commit the changes:");
-        page.styled(&[(Style::Good, "memctl: "), (Style::Plain, &line)]);
-        for path in &self.done.changed {
-            page.line(format!("  {path}"));
-        }
     }
 }
 

@@ -15,7 +15,6 @@ use crate::cli::insight::watch;
 use crate::cli::learning;
 use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
-use crate::cli::session::follow;
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
@@ -56,7 +55,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
         &[
             of::<maintenance::DoctorReport>,
             of::<maintenance::SecretsReport>,
-            of::<maintenance::ConditionsReport>,
         ],
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
@@ -114,11 +112,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory why", &[of::<crate::insight::WhyReport>]),
     (
         "merge-driver",
-        &[
-            of::<merge_driver::Driven>,
-            of::<merge::Finished>,
-            of::<merge_driver::SetUp>,
-        ],
+        &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
     ),
     ("record failure", &[of::<hints::HintReport>]),
     ("record success", &[of::<engine::RecordReport>]),
@@ -144,10 +138,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("session list", &[of::<sessions::SessionsReport>]),
     ("session log", &[of::<sessions::ActionReport>]),
     ("session progress", &[of::<sessions::ChangedSession>]),
-    (
-        "session show",
-        &[of::<sessions::SessionReport>, of::<follow::Line<'_>>],
-    ),
+    ("session show", &[of::<sessions::SessionReport>]),
     ("session start", &[of::<sessions::ChangedSession>]),
     ("stats", &[of::<crate::insight::StatsReport>]),
     ("setup", &[of::<setup::report::SetupReport>]),

@@ -1,6 +1,5 @@
-//! `session …`: commands on agent sessions. `pages` formats them, `follow` follows them.
+//! `session …`: commands on agent sessions. `pages` formats them.
 
-pub(super) mod follow;
 mod pages;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -15,7 +14,7 @@ use crate::sessions::{self, NewAction, NewSession, SessionChange};
 use super::context::Context;
 use super::output::Report;
 
-/// Start, log, follow and end agent sessions
+/// Start, log, show and end agent sessions
 ///
 /// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
 /// becomes a record when it ends.
@@ -32,26 +31,13 @@ pub(super) enum SessionCommand {
     Show(ShowArgs),
 }
 
-impl SessionCommand {
-    /// Returns `true` if the command runs until it is interrupted.
-    pub(super) const fn follows(&self) -> bool {
-        match self {
-            Self::List(args) => args.follow,
-            Self::Show(args) => args.follow,
-            _ => false,
-        }
-    }
-}
-
 pub(super) fn session(context: &Context, command: SessionCommand) -> Result<u8, UserError> {
     let report: Box<dyn Report> = match command {
         SessionCommand::Start(args) => start(context, args)?,
         SessionCommand::Log(args) => log(context, args)?,
         SessionCommand::Progress(args) => progress(context, args)?,
         SessionCommand::End(args) => end(context, args)?,
-        SessionCommand::List(args) if args.follow => return follow::list(context, &args),
         SessionCommand::List(args) => pages::list(context, &args)?,
-        SessionCommand::Show(args) if args.follow => return follow::show(context, &args),
         SessionCommand::Show(args) => pages::show(context, &args)?,
     };
     context.printer.show(report.as_ref())
@@ -247,13 +233,9 @@ fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
 }
 
 /// List the newest sessions
-///
-/// With `--follow` on a terminal, redraws the table in place; through a pipe, prints a line after
-/// each change of a session.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl session list --status awaiting_approval\n  \
-    memctl session list --follow"
+    after_help = "Examples:\n  memctl session list --status awaiting_approval\n  memctl session list -n 5"
 )]
 pub(super) struct ListArgs {
     /// List only sessions in this state
@@ -262,27 +244,18 @@ pub(super) struct ListArgs {
     /// Maximum number of sessions
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
-    /// Keep running until interrupted
-    #[arg(long, short)]
-    follow: bool,
 }
 
 /// Show a session and its actions
-///
-/// With `--follow`, runs until the session ends: on a terminal, redraws the page in place; through
-/// a pipe, prints a line for every action and every change.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl session show latest\n  \
-    memctl session show latest --follow --json | jq .log.tool_name")]
+    memctl session show latest --json | jq '.logs[].tool_name'")]
 pub(super) struct ShowArgs {
     /// Session id, a prefix of one, or `latest`
     session: String,
     /// Show at most N actions, the newest
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
-    /// Keep running until the session ends, or until interrupted
-    #[arg(long, short)]
-    follow: bool,
 }
 
 /// Returns a parser for the known states, or for the final ones only.

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::progress::follow;
-use crate::engine::{self, RunOptions, RunReport, TraceOptions};
+use crate::engine::{self, RunOptions, RunReport};
 use crate::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::prompt::ids_of;
@@ -44,9 +44,6 @@ pub(in crate::cli) struct RunArgs {
     /// Session that logs the run; default: the variable `MEMCTL_SESSION`
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Append an OTLP/JSON trace of the run to this file; default: `traces.file`
-    #[arg(long, value_name = "FILE")]
-    trace: Option<PathBuf>,
 }
 
 pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, UserError> {
@@ -58,67 +55,23 @@ pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn R
         .transpose()?;
     let workspace = context.workspace_of_user(args.model.as_deref())?;
     let spinner = context.printer.spinner(&format!("running {skill}"));
-    let tracing = tracing(context, args)?.filter(|_| !args.dry_run);
-    let name = skill.to_string();
-    let given = input.clone().filter(|_| tracing.is_some());
-    let session = context.session(args.session.clone());
     let options = RunOptions {
         skill,
         input,
         without_memory: args.no_memory,
         without_record: args.no_record,
         dry_run: args.dry_run,
-        session: session.clone(),
+        session: context.session(args.session.clone()),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
-    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))?;
+    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))??;
     drop(spinner);
-    let traced = tracing.map(|options| {
-        let (session, given) = (session.as_deref(), given.as_deref());
-        engine::trace(&workspace, &options, &name, session, given, report.as_ref())
-    });
-    // A failed trace does not lose the answer.
-    if let Some(Err(error)) = traced {
-        let reason = UserError::from(error).message;
-        context
-            .printer
-            .warn(&format!("cannot write the trace: {reason}"));
-    }
-    let report = report?;
     if let Some(sample) = &report.sample_input {
         context
             .printer
             .note(&format!("using {sample} (no --input given)"));
     }
     Ok(Box::new(report))
-}
-
-/// Returns the destination of the run's trace, if any. The variables are those of OpenTelemetry.
-fn tracing(context: &Context, args: &RunArgs) -> Result<Option<TraceOptions>, UserError> {
-    let environment = &context.environment;
-    let config = context.config_quietly()?;
-    let project = context
-        .places
-        .memory
-        .parent()
-        .unwrap_or(&context.places.memory);
-    let given = args.trace.as_ref().map(|path| environment.absolute(path));
-    let file = given.or_else(|| Some(project.join(config.text("traces.file")?)));
-    let is_off = environment
-        .var("OTEL_SDK_DISABLED")
-        .is_some_and(|value| value.eq_ignore_ascii_case("true"));
-    let captured = config
-        .text("traces.content")
-        .unwrap_or_default()
-        .to_lowercase();
-    Ok(file
-        .filter(|_| args.trace.is_some() || !is_off)
-        .map(|file| TraceOptions {
-            file,
-            with_content: ["true", "1", "span_only", "span_and_event"].contains(&captured.as_str()),
-            service: config.text("traces.service").unwrap_or("memctl").to_owned(),
-            parent: environment.var("TRACEPARENT"),
-        }))
 }
 
 impl Report for RunReport {

@@ -85,7 +85,7 @@ pub(in crate::cli) fn test(
     let report = run(context, &workspace, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
-        engine::write_report(&path, &junit::document(&report)?)?;
+        engine::write_report(&path, &junit::document(&report))?;
     }
     Ok(Box::new(Tested {
         report,

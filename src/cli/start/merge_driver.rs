@@ -1,12 +1,12 @@
-//! Installation of the git merge driver: attributes, which the repository shares, and settings and
-//! hooks, which each clone has for itself.
+//! Installation of the git merge driver: attributes, which the repository shares, and settings, which
+//! each clone has for itself.
 
 use std::path::Path;
 
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::program;
 use crate::config::Places;
-use crate::engine::{make_hook, with_lines};
+use crate::engine::with_lines;
 use crate::error::UserError;
 use crate::merge::git::Repository;
 use crate::platform::{ProjectPath, named};
@@ -14,9 +14,6 @@ use crate::store::{DIRECTORY, shared_files};
 
 /// Name of the driver in git.
 const NAME: &str = "memctl";
-
-/// Hooks that run after a merge, a rebase or a cherry-pick.
-const HOOKS: [&str; 3] = ["post-merge", "post-rewrite", "post-commit"];
 
 /// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
@@ -61,47 +58,6 @@ pub(in crate::cli) fn install(
         if repository.setting(&name).as_ref() != Some(&value) {
             repository.set(&name, &value)?;
             done.push(format!("{name} in the settings of this clone"));
-        }
-    }
-    let is_elsewhere = repository.setting("core.hooksPath").is_some();
-    // Hooks run at the top of the repository, and the workspace may be below it.
-    let top = named::real(repository.top()).ok();
-    let own = named::real(project(&context.places)).ok();
-    let below = own
-        .as_deref()
-        .zip(top.as_deref())
-        .and_then(|(own, top)| own.strip_prefix(top).ok());
-    let root = below
-        .and_then(Path::to_str)
-        .filter(|below| !below.is_empty());
-    let root = root.map_or_else(String::new, |below| format!(" --root {}", quoted(below)));
-    for hook in HOOKS {
-        let Some(path) = repository.inside("hooks").map(|hooks| hooks.join(hook)) else {
-            continue;
-        };
-        let line = format!("{program}{root} merge-driver --finish --hook {hook} || :");
-        let is_own = |text: &str| {
-            let mut lines = text.lines().filter(|line| !line.starts_with("#!"));
-            lines.all(|line| line.contains(" merge-driver --finish "))
-        };
-        match named::read_text(&path, 16 << 20) {
-            Ok(text) if text.lines().any(|known| known == line) => {}
-            // The hook belongs to another workspace of this repository.
-            Ok(text) if is_own(&text) && !is_elsewhere => {
-                let (Some(hooks), name) = (path.parent(), hook) else {
-                    continue;
-                };
-                with_lines(&ProjectPath::new(hooks, name), &line)?;
-                done.push(path.display().to_string());
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_elsewhere => {
-                make_hook(&path, &format!("#!/bin/sh\n{line}\n"))?;
-                done.push(path.display().to_string());
-            }
-            _ => warnings.push(format!(
-                "add this line to the hook `{}`: {line}",
-                path.display()
-            )),
         }
     }
     Ok((done, warnings))

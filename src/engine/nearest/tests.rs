@@ -1,9 +1,7 @@
-//! The nearest case from the index against a comparison with every record.
+//! The nearest case among examples, executions and corrections.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -125,55 +123,6 @@ fn without_a_store_only_examples_are_cases() {
 }
 
 #[test]
-fn saved_tables_follow_the_files_and_survive_damage() {
-    let dir = tempfile::tempdir().unwrap();
-    let input = |n: usize| json!({ "text": format!("w{n} w{} common words", n % 7), "n": n % 5 });
-    let id = |n: usize| format!("EXEC-{n}");
-    let mut executions: Vec<Value> = (0..300)
-        .map(|n| execution(&id(n), &input(n), "pending_review", None))
-        .collect();
-    write(dir.path(), &executions, &[]);
-    let source = |n| ask(dir.path(), &[], &input(n), 0.99).map(|told| told.0);
-    assert!(source(7).is_err());
-    let tables = || {
-        let files = std::fs::read_dir(dir.path().join(".index/search")).unwrap();
-        let names = files.map(|file| file.unwrap().path());
-        let is_table = |path: &std::path::PathBuf| path.extension().is_some_and(|e| e == "inputs");
-        names.filter(is_table).collect::<Vec<_>>()
-    };
-    assert!(!tables().is_empty());
-    // A changed record has another place in the index.
-    for n in [7, 200] {
-        executions[n]["outcome"] = json!("accepted");
-    }
-    executions.remove(0);
-    write(dir.path(), &executions, &[]);
-    assert_eq!(source(7), Ok(id(7)));
-    assert_eq!(source(200), Ok(id(200)));
-    // New records, fewer and more than an index keeps in memory.
-    for first in [300, 310] {
-        let more = (first..first + first / 2 - 140)
-            .map(|n| execution(&id(n), &input(n), "accepted", None));
-        executions.extend(more);
-        write(dir.path(), &executions, &[]);
-        assert_eq!(source(first + 3), Ok(id(first + 3)));
-        assert_eq!(source(200), Ok(id(200)));
-    }
-    for table in tables() {
-        let mut bytes = std::fs::read(&table).unwrap();
-        for at in (60..bytes.len()).step_by(50) {
-            bytes[at] ^= 0x40;
-        }
-        std::fs::write(&table, bytes).unwrap();
-    }
-    assert_eq!(source(200), Ok(id(200)));
-    for table in tables() {
-        std::fs::write(&table, b"").unwrap();
-    }
-    assert_eq!(source(7), Ok(id(7)));
-}
-
-#[test]
 fn a_case_whose_answer_was_rejected_is_none() {
     let input = json!({"text": "oak"});
     let executions = [
@@ -186,141 +135,37 @@ fn a_case_whose_answer_was_rejected_is_none() {
     assert_eq!(ask(dir.path(), &[], &input, 0.1), Err(false));
 }
 
-/// Compares with every record, by the words of the module.
-fn compare_all(
-    examples: &[Example],
-    executions: &[Value],
-    corrections: &[Value],
-    asked: &Value,
-    floor: f64,
-) -> Told {
-    type Features = BTreeMap<u64, u32>;
-    let terms = Terms::of_skill("hr/a");
-    let features = |input: &Value| {
-        terms
-            .of_input(&raw(input))
-            .into_iter()
-            .collect::<Features>()
+#[test]
+fn a_correction_answers_before_an_execution_and_an_agents_not_at_all() {
+    let input = json!({ "text": "oak" });
+    let executions = [
+        execution("EXEC-0", &input, "pending_review", None),
+        execution("EXEC-1", &input, "accepted", None),
+    ];
+    let dir = tempfile::tempdir().unwrap();
+    let source = |by: &str, expected| {
+        let correction = correction("CORR-0", "EXEC-0", expected, by);
+        write(dir.path(), &executions, &[correction]);
+        ask(dir.path(), &[example("e", &input)], &input, 0.9)
+            .unwrap()
+            .0
     };
-    let example_input = |e: &Example| serde_json::from_str::<Value>(e.input.get()).unwrap();
-    let counts = |c: &&Value| c["source"] != "agent";
-    let of = |id: &Value| executions.iter().find(|e| e["execution_id"] == *id);
-    let counting: Vec<&Value> = corrections
-        .iter()
-        .filter(counts)
-        .filter(|c| of(&c["execution_id"]).is_some())
+    assert_eq!(source("", Some("CORR-0")), "CORR-0");
+    assert_eq!(source("agent", Some("CORR-0")), "EXEC-1");
+    assert_eq!(source("", None), "EXEC-1");
+}
+
+#[test]
+fn the_newest_executions_are_compared() {
+    let input = |n: usize| json!({ "text": format!("w{n}") });
+    let id = |n: usize| format!("EXEC-{n}");
+    let executions: Vec<Value> = (0..NEWEST + 2)
+        .map(|n| execution(&id(n), &input(n), "accepted", None))
         .collect();
-    let mut doubts: HashMap<&str, &str> = HashMap::new();
-    let mut corrected = HashSet::new();
-    for correction in &counting {
-        let execution = of(&correction["execution_id"]).unwrap();
-        corrected.insert(execution["execution_id"].as_str().unwrap());
-        if correction["expected_output"].is_null()
-            && let Some(source) = execution["nearest_case"]["source"].as_str()
-        {
-            doubts.insert(source, correction["correction_id"].as_str().unwrap());
-        }
-    }
-    let mut cases: Vec<(String, Option<&str>, Value)> = Vec::new();
-    for example in examples {
-        let source = format!("examples/{}.json", example.name);
-        let doubt = doubts.get(source.as_str()).copied();
-        cases.push((source, doubt, example_input(example)));
-    }
-    for execution in executions {
-        let id = execution["execution_id"].as_str().unwrap();
-        if execution["outcome"] == "accepted" && !corrected.contains(id) && !doubts.contains_key(id)
-        {
-            cases.push((id.to_owned(), None, execution["input_summary"].clone()));
-        }
-    }
-    for correction in counting.iter().filter(|c| !c["expected_output"].is_null()) {
-        let id = correction["correction_id"].as_str().unwrap().to_owned();
-        let execution = of(&correction["execution_id"]).unwrap();
-        cases.push((id, None, execution["input_summary"].clone()));
-    }
-    let are_any = !cases.is_empty();
-    let mut holding: HashMap<u64, u32> = HashMap::new();
-    for feature in cases.iter().flat_map(|case| features(&case.2).into_keys()) {
-        *holding.entry(feature).or_default() += 1;
-    }
-    let all = u32::try_from(cases.len().max(1)).unwrap();
-    let weight = |feature: &u64, count: u32| {
-        let holding = holding.get(feature).copied().unwrap_or(1);
-        let rarity = (1.0 + f64::from(all) / f64::from(holding)).ln();
-        rarity * (1.0 + f64::from(count).ln())
-    };
-    let length = |f: &Features| {
-        f.iter()
-            .map(|(f, n)| weight(f, *n).powi(2))
-            .sum::<f64>()
-            .sqrt()
-    };
-    let asked = features(asked);
-    let similarity = |input: &Value| {
-        let input = features(input);
-        let dot: f64 = input
-            .iter()
-            .filter_map(|(f, n)| Some(weight(f, *n) * weight(f, *asked.get(f)?)))
-            .sum();
-        Similarity::new(dot / (length(&input) * length(&asked))).value()
-    };
-    let cases = cases
-        .into_iter()
-        .map(|case| (case.0, case.1, similarity(&case.2)));
-    let near = cases.filter(|case| case.2 >= floor);
-    // The last of the equally good ones.
-    let best = near.max_by(|a, b| a.1.is_none().cmp(&b.1.is_none()).then(a.2.total_cmp(&b.2)));
-    match best {
-        Some((source, doubt, similarity)) => Ok((source, doubt.map(str::to_owned), similarity)),
-        None => Err(are_any),
-    }
-}
-
-fn input() -> impl Strategy<Value = Value> {
-    let words = prop::collection::vec(
-        prop::sample::select(vec!["ash", "birch", "cedar", "oak"]),
-        0..4,
-    );
-    (words, 0u8..4, any::<bool>()).prop_map(|(words, number, has_number)| {
-        let mut input = json!({ "text": words.join(" ") });
-        if has_number {
-            input["n"] = json!(number);
-        }
-        input
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn the_index_finds_what_a_comparison_with_all_records_finds(
-        examples in prop::collection::vec(input(), 0..3),
-        runs in prop::collection::vec((input(), 0u8..3, prop::option::of(0usize..14)), 0..14),
-        corrections in prop::collection::vec((0usize..16, any::<bool>(), 0u8..4), 0..6),
-        asked in input(),
-        floor in 0.05f64..1.0,
-    ) {
-        let examples: Vec<Example> = (0..).zip(&examples).map(|(n, input)| example(&format!("e{n}"), input)).collect();
-        let executions: Vec<Value> = (0..).zip(&runs).map(|(n, (input, outcome, from))| {
-            let outcome = ["accepted", "pending_review", "rejected"][usize::from(*outcome)];
-            let from = from.map(|from| match from {
-                0..3 => format!("examples/e{from}.json"),
-                _ => format!("EXEC-{}", from - 3),
-            });
-            execution(&format!("EXEC-{n}"), input, outcome, from.as_deref())
-        }).collect();
-        let corrections: Vec<Value> = (0..).zip(&corrections).map(|(n, (of, expects, by)): (u32, _)| {
-            let id = format!("CORR-{n}");
-            let by = if *by == 0 { "agent" } else { "" };
-            correction(&id, &format!("EXEC-{of}"), expects.then_some(id.as_str()), by)
-        }).collect();
-        let dir = tempfile::tempdir().unwrap();
-        write(dir.path(), &executions, &corrections);
-        prop_assert_eq!(
-            ask(dir.path(), &examples, &asked, floor),
-            compare_all(&examples, &executions, &corrections, &asked, floor)
-        );
-    }
+    let dir = tempfile::tempdir().unwrap();
+    write(dir.path(), &executions, &[]);
+    let source = |n| ask(dir.path(), &[], &input(n), 0.99).map(|told| told.0);
+    assert_eq!(source(NEWEST + 1), Ok(id(NEWEST + 1)));
+    assert_eq!(source(2), Ok(id(2)));
+    assert_eq!(source(1), Err(true));
 }

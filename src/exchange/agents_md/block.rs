@@ -14,6 +14,8 @@
 
 use sha2::{Digest as _, Sha256};
 
+use crate::platform::hex;
+
 const BEGIN: &str = "<!-- memctl:begin";
 const END: &str = "<!-- memctl:end";
 const MARK: char = '\u{feff}';
@@ -164,9 +166,7 @@ fn uses_crlf(text: &str) -> bool {
 fn digest(body: &str) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let digest = Sha256::digest(lines.join("\n"));
-    let digits = digest.iter().take(8);
-    let number = digits.fold(0_u64, |number, byte| number << 8 | u64::from(*byte));
-    format!("{number:016x}")
+    hex(&digest[..8])
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{SharedFile, named};
+use crate::platform::{SharedFile, hex, named};
 use crate::store;
 
 use super::error::Error;
@@ -74,5 +74,5 @@ impl Place {
 
 /// Returns a hash that identifies a text.
 pub(crate) fn digest(text: &str) -> String {
-    format!("{:x}", Sha256::digest(text.as_bytes()))
+    hex(&Sha256::digest(text.as_bytes()))
 }

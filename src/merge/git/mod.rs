@@ -95,13 +95,6 @@ impl Repository {
         path.is_some_and(|path| self.ask(&["check-ignore", "-q", "--", path]).is_ok())
     }
 
-    /// Returns `true` during a multi-step operation such as a rebase.
-    pub(crate) fn is_busy(&self) -> bool {
-        ["rebase-merge", "rebase-apply", "sequencer"]
-            .into_iter()
-            .any(|name| self.inside(name).is_some_and(|path| named::exists(&path)))
-    }
-
     /// Merges three files line by line into the first, with conflict markers where both sides
     /// changed the same lines. Returns `true` if there are conflicts.
     ///

@@ -5,7 +5,7 @@ use tokio_postgres::Transaction;
 use super::Answer;
 
 /// Expected functions: signature or name, and `true` for `security definer`.
-const FUNCTIONS: [(&str, bool); 32] = [
+const FUNCTIONS: [(&str, bool); 31] = [
     ("memctl.current_user_id()", true),
     ("memctl.has_role(uuid,text)", true),
     ("memctl.open_admin_read(text)", true),
@@ -23,7 +23,6 @@ const FUNCTIONS: [(&str, bool); 32] = [
     ("memctl.delete_hints(text)", true),
     ("memctl.keep_logs(interval)", false),
     ("memctl.keep_audit(interval)", false),
-    ("memctl.partition_by_user(text,integer)", false),
     ("memctl.bind_login()", false),
     ("memctl.searched_models(uuid)", false),
     ("memctl.admit_service_role()", false),

@@ -10,6 +10,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::{ToSql, Type};
 
+use crate::platform::hex;
 use crate::store::{Puller, Scoped, SharedLine, SharedLog, is_origin};
 
 use super::super::connection::Connection;
@@ -153,5 +154,5 @@ pub(super) async fn pull(
 fn digest_of(lines: &[SharedLine]) -> String {
     let mut ids: Vec<&str> = lines.iter().map(|line| line.id.as_str()).collect();
     ids.sort_unstable();
-    format!("{:x}", Sha256::digest(ids.join(" ")))
+    hex(&Sha256::digest(ids.join(" ")))
 }

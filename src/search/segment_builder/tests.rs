@@ -1,40 +1,8 @@
 //! Segments are read as they were built and merged, and damage is noticed.
 
 use super::super::filter::Filter;
-use super::super::segment::PLAIN;
 use super::*;
 use proptest::prelude::*;
-
-/// Segment in the layout without windows, as older versions wrote it.
-pub(crate) fn plain(bytes: &[u8]) -> Vec<u8> {
-    let segment = Segment::open(bytes).unwrap();
-    let mut writer = Writer::default();
-    for term in 0..segment.terms() {
-        let (mut list, mut next) = (List::default(), 0);
-        for posting in segment.postings(term).unwrap() {
-            let more = u64::from(posting.count != 1);
-            push_varint(
-                &mut list.bytes,
-                u64::from(posting.document - next) << 1 | more,
-            );
-            if more == 1 {
-                push_varint(&mut list.bytes, posting.count.into());
-            }
-            next = posting.document + 1;
-            list.documents += 1;
-        }
-        writer.term(segment.name(term), &list);
-    }
-    let mut columns = Columns::default();
-    for document in 0..segment.len() {
-        columns.push(&segment.attributes(document), segment.length(document));
-    }
-    let mut out = writer.finish(&columns);
-    out[..8].copy_from_slice(PLAIN);
-    let sum = xxh3_64(&out[..96]);
-    out[96..104].copy_from_slice(&sum.to_le_bytes());
-    out
-}
 
 fn attributes(key: u64) -> Attributes {
     Attributes {
@@ -100,11 +68,6 @@ fn long() -> String {
 fn a_long_document_says_which_windows_hold_a_word() {
     let bytes = build(&["edge".to_owned(), long()], 0);
     let segment = Segment::open(&bytes).unwrap();
-    assert!(segment.has_windows());
-    assert_eq!(
-        [0, 1].map(|document| segment.is_long(document)),
-        [false, true]
-    );
     let postings = |word| -> Vec<Posting> { segment.find(word).unwrap().unwrap().collect() };
     let windows = postings("edg")
         .iter()
@@ -121,23 +84,6 @@ fn a_long_document_says_which_windows_hold_a_word() {
     let merged = Segment::open(&merged).unwrap();
     let moved = merged.find("edg").unwrap().unwrap().next().unwrap();
     assert_eq!((moved.document, moved.windows), (0, windows[1]));
-}
-
-#[test]
-fn segments_from_before_windows_are_read() {
-    let bytes = build(&["disk full disk".to_owned(), long()], 10);
-    let old = plain(&bytes);
-    assert_eq!(dump(&old), dump(&bytes));
-    let segment = Segment::open(&old).unwrap();
-    assert!(!segment.has_windows());
-    assert!(
-        segment
-            .postings(0)
-            .unwrap()
-            .all(|posting| posting.windows == 0)
-    );
-    let merged = merge(&[(segment, &[true, false])]).unwrap();
-    assert_eq!(merged, build(&["disk full disk".to_owned()], 10));
 }
 
 #[test]

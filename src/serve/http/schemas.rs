@@ -103,16 +103,6 @@ pub(super) const LOGGED: Answer = Answer {
         }))
     })
 };
-pub(super) const TAKEN: Answer = json_of("Stored runs, and rejected ones", || {
-    json!({
-        "type": "object",
-        "properties": {
-            "executions": list(&text()),
-            "partialSuccess": record(&json!({ "rejectedSpans": text(), "errorMessage": text() })),
-        },
-        "required": ["executions"],
-    })
-});
 pub(super) const CORRECTED: Answer = json_of("Result", || {
     record(&json!({
         "correction_id": text(),

@@ -127,16 +127,6 @@ pub(super) fn routes() -> Vec<Route> {
             )
         },
         Route {
-            body: Some(schemas::of::<v1::TracesBody>),
-            ..posts(
-                "/v1/traces",
-                "takeTraces",
-                "Add the agent runs of an OpenTelemetry export (OTLP/JSON)",
-                schemas::TAKEN,
-                || post(v1::traces),
-            )
-        },
-        Route {
             parameters: Some(schemas::of::<v1::Page>),
             ..gets(
                 "/v1/corrections",

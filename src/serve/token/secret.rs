@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::named;
+use crate::platform::{hex, named};
 use crate::store;
 
 /// Minimum length of a secret in bytes, the length of the signatures (RFC 7518 §3.2).
@@ -57,10 +57,7 @@ pub enum InvalidSecret {
 pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
     let real = named::resolved(memory);
     let digest = Sha256::digest(real.as_os_str().as_encoded_bytes());
-    let mut name = String::new();
-    for byte in &digest[..8] {
-        name.extend([byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')));
-    }
+    let name = hex(&digest[..8]);
     state.join("serve").join(format!("{name}.secret"))
 }
 

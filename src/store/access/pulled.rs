@@ -11,7 +11,7 @@ use crate::model::USER_STORE;
 use crate::platform::{Directory, FoundKind};
 use crate::store::error::Error;
 use crate::store::files::file_names::REMOTE;
-use crate::store::files::origin_directory::{origin_of, unescaped};
+use crate::store::files::origin_directory::origin_of;
 
 use super::scoped::Scoped;
 
@@ -36,20 +36,15 @@ impl Scoped {
     /// access.
     pub fn pulled(&self) -> Vec<Pulled> {
         let names = directories_in(&self.pulled_directory()).into_iter();
-        // The next pull renames directories of earlier versions.
-        let mut origins: Vec<(String, bool, String)> = names
-            .filter_map(|name| match origin_of(&name) {
-                Some(origin) => Some((origin, false, name)),
-                None => unescaped(&name).map(|origin| (origin, true, name)),
-            })
+        let mut origins: Vec<(String, String)> = names
+            .filter_map(|name| Some((origin_of(&name)?, name)))
             .collect();
         // A clone must not pass its records off as those of the user store.
-        origins.retain(|(origin, ..)| !origin.eq_ignore_ascii_case(USER_STORE));
+        origins.retain(|(origin, _)| !origin.eq_ignore_ascii_case(USER_STORE));
         origins.sort_unstable();
-        origins.dedup_by(|one, other| one.0 == other.0);
         origins
             .into_iter()
-            .map(|(origin, _, name)| Pulled {
+            .map(|(origin, name)| Pulled {
                 store: self.moved_to(self.pulled_directory().below(name), &origin),
                 origin,
             })
@@ -94,7 +89,7 @@ impl Scoped {
 }
 
 /// Returns the names of the subdirectories, without links.
-pub(crate) fn directories_in(directory: &Directory) -> Vec<String> {
+fn directories_in(directory: &Directory) -> Vec<String> {
     let found = directory.list().unwrap_or_default().into_iter();
     let directories = found.filter(|found| found.kind == FoundKind::Directory);
     let names = directories.map(|found| found.name.to_string_lossy().into_owned());

@@ -66,9 +66,6 @@ impl Role {
     }
 }
 
-/// State of a merge that is not complete.
-pub const PENDING: &str = "merge.json";
-
 /// Files with fixed names, in the order of an export.
 const NAMED: &[(&str, Role)] = &[
     (tombstones::FILE, Role::Tombstones),
@@ -81,7 +78,6 @@ const NAMED: &[(&str, Role)] = &[
     (REMOTE, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),
-    (PENDING, Role::Copies),
     ("config.toml", Role::Settings),
     ("prompts", Role::Settings),
     (".gitignore", Role::Settings),
@@ -116,9 +112,7 @@ pub fn role(name: &str) -> Role {
     }
     // Temporary names of known files, and the probe for a writable directory.
     let inner = name.strip_prefix('.').unwrap_or_default();
-    // Older versions used a fixed temporary name for each file.
-    let target = is_temporary(name).or_else(|| inner.strip_suffix(".tmp"));
-    let target = target.unwrap_or(inner);
+    let target = is_temporary(name).unwrap_or(inner);
     if name.starts_with('.')
         && (name == PROBE || target == PROBE || (inner != target && role(target) != Role::Unknown))
     {
@@ -189,8 +183,6 @@ mod tests {
         for (name, expected) in [
             ("tombstones.jsonl", Role::Tombstones),
             ("hints.jsonl", Role::Log),
-            (".memories.json.tmp", Role::Leftover),
-            (".notes.txt.tmp", Role::Unknown),
             (
                 ".procedural_memory.json.0123456789abcdef0123456789abcdef.tmp",
                 Role::Leftover,
@@ -200,7 +192,6 @@ mod tests {
                 Role::Unknown,
             ),
             (".writable", Role::Leftover),
-            ("..writable.tmp", Role::Leftover),
             ("failure_cases.json", Role::Unknown),
             (".index", Role::Derived),
             ("disabled", Role::Switch),

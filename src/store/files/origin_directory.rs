@@ -60,11 +60,6 @@ pub(crate) fn origin_of(name: &str) -> Option<String> {
     (is_pulled_origin(&origin) && directory_name(&origin) == name).then_some(origin)
 }
 
-/// Returns the origin of a directory with an unescaped name, as earlier versions wrote it.
-pub(crate) fn unescaped(name: &str) -> Option<String> {
-    (is_origin(name) && directory_name(name) != name).then(|| name.to_owned())
-}
-
 /// Returns the hexadecimal digit of four bits.
 fn hex(bits: u8) -> char {
     char::from_digit(u32::from(bits), 16).unwrap_or('0')
@@ -103,8 +98,5 @@ mod tests {
         ] {
             assert_eq!(origin_of(name), None, "{name}");
         }
-        assert_eq!(unescaped("state.json").as_deref(), Some("state.json"));
-        assert_eq!(unescaped("support"), None);
-        assert_eq!(unescaped(".."), None);
     }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::HashSet;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::guard::composed;
 use crate::model::{IdShape, Kind};
-use crate::platform::Directory;
+use crate::platform::{Directory, hex};
 use crate::store::error::Error;
 
 use super::directory::{self, Lock};
@@ -244,13 +244,5 @@ fn digest(key: &str, kind: Kind, content: &str) -> String {
     mac.update(kind.name().as_bytes());
     mac.update(&[0]);
     mac.update(composed(content).as_bytes());
-    mac.finalize()
-        .into_bytes()
-        .iter()
-        .fold(String::new(), |mut text, byte| {
-            text.extend(
-                [byte >> 4, byte & 15].map(|n| char::from_digit(n.into(), 16).unwrap_or('0')),
-            );
-            text
-        })
+    hex(&mac.finalize().into_bytes())
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::Directory;
+use crate::platform::{Directory, hex};
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::error::Error;
@@ -110,7 +110,7 @@ fn directory_of(memory: &Directory) -> Directory {
 }
 
 fn name_of(session: &str) -> String {
-    format!("{:x}.json", Sha256::digest(session.as_bytes()))
+    hex(&Sha256::digest(session.as_bytes())) + ".json"
 }
 
 fn read(directory: &Directory, name: &str) -> Vec<u8> {

@@ -4,7 +4,7 @@
 //! The draw is a hash under the key of the workspace. It cannot be chosen, is reproducible, and
 //! needs no storage.
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::value::RawValue;
 use sha2::Sha256;
 

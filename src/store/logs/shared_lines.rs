@@ -16,6 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::json;
 use crate::model::Trial;
 use crate::platform::PositionedFile as _;
+use crate::platform::hex;
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_event::Line;
 use crate::store::database::{SharedLine, SharedLog};
@@ -248,7 +249,7 @@ fn line_of(log: SharedLog, text: &[u8], numbers: &mut HashMap<String, u64>) -> O
         }
         SharedLog::Hints => {
             serde_json::from_str::<Trial>(&text).ok()?;
-            let digest = format!("{:x}", Sha256::digest(&text));
+            let digest = hex(&Sha256::digest(&text));
             let digest = digest.get(..32)?.to_owned();
             let number = numbers.entry(digest.clone()).or_default();
             *number += 1;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::model::{Correction, Execution, Kind, Memory, Procedure, Record, Reflexion, Session};
-use crate::platform::named;
+use crate::platform::{hex, named};
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 
@@ -63,15 +63,6 @@ pub(super) fn digest_of_check(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
     let text = std::iter::once(rule.trust().name().to_owned()).chain(rule.claims());
     let patterns = check.claims().map(str::to_owned);
     Some(key.digest("check", text.chain(patterns)))
-}
-
-/// Formats a digest as lower-case hexadecimal.
-pub(crate) fn hex(digest: &Mac) -> String {
-    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
-    digest
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
 }
 
 /// Parses a digest from hexadecimal.

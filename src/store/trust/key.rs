@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hmac::{Hmac, Mac as _};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 use crate::platform::named;

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 use crate::model::{Kind, Record, Reflexion, Trust};
 use crate::store::entry::Entry;
 
-pub(super) use approved::{hex, parse};
+pub(super) use approved::parse;
 pub(super) use key::{Mac, UserKey};
 pub use note::{Basis, Note};
 

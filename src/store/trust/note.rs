@@ -10,7 +10,7 @@ use crate::store::error::Error;
 use crate::store::files::file_names::TRUST_MARKER as MARKER;
 
 use super::Approvals;
-use super::approved::hex;
+use crate::platform::hex;
 
 const DIRECTORY: &str = "workspaces";
 /// Maximum size of a note, in bytes.
@@ -97,8 +97,7 @@ impl Approvals {
     fn place(&self) -> Option<(PathBuf, String)> {
         let state = self.state.as_deref()?;
         let path = canonical(&self.directory)?;
-        let name = Sha256::digest(path.as_bytes()).into();
-        let name = hex(&name);
+        let name = hex(&Sha256::digest(path.as_bytes()));
         let file = state.join(DIRECTORY).join(format!("{}.json", &name[..32]));
         Some((file, path))
     }

@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
+use crate::platform::hex;
 use crate::store::error::Error;
 use crate::store::files::data_files::DataFile;
-use crate::store::trust::{Mac, UserKey, hex, parse};
+use crate::store::trust::{Mac, UserKey, parse};
 
 /// One write: a line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::json;
 use crate::model::Kind;
-use crate::store::access::pulled::{STATE, directories_in};
+use crate::store::access::pulled::STATE;
 use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
@@ -15,7 +15,7 @@ use crate::store::files::data::apply::{PulledChange, PulledCount, apply, places}
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Lock, SMALL_FILE};
 use crate::store::files::file_names::HINTS;
-use crate::store::files::origin_directory::{directory_name, is_pulled_origin, unescaped};
+use crate::store::files::origin_directory::{directory_name, is_pulled_origin};
 
 /// Maximum wait for another process that pulls.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -40,31 +40,14 @@ impl Scoped {
             let what = "what other workspaces share".to_owned();
             return Err(Error::OutOfScope { what });
         }
-        let puller = Puller {
+        Ok(Puller {
             store: self.clone(),
             lock: Lock::take(self.pulled_directory(), PATIENCE)?,
-        };
-        puller.escape_names()?;
-        Ok(puller)
+        })
     }
 }
 
 impl Puller {
-    /// Renames directories of earlier versions to escaped names.
-    fn escape_names(&self) -> Result<(), Error> {
-        let directory = self.lock.directory();
-        for name in directories_in(directory) {
-            let Some(origin) = unescaped(&name) else {
-                continue;
-            };
-            let to = directory_name(&origin);
-            if matches!(directory.kind(&to), Ok(None)) {
-                atomic::set_aside(directory, &name, &to)?;
-            }
-        }
-        Ok(())
-    }
-
     /// Returns the origins with a damaged file.
     pub fn damaged(&self) -> Vec<String> {
         // A valid file is never empty: it holds at least an object.

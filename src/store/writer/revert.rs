@@ -257,12 +257,6 @@ impl Writer {
         });
     }
 
-    /// Drops every change that involves one of these ids, completely: the ids now belong to other
-    /// records.
-    pub fn forget_changes(&mut self, ids: &[(Kind, &str)]) -> Result<(), Error> {
-        undo_journal::forget(self.lock(), ids)
-    }
-
     /// Journals that a change was reverted.
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
         let of = of.to_owned();

@@ -3,14 +3,12 @@
 //! A tool call is a separate span, `execute_tool`, with arguments and result if the instrumentation
 //! records them. Without such spans, the messages of `chat` spans provide calls and answers.
 //!
-//! Traces of older and other conventions are converted to the current one (`older`).
+//! Deliberately absent: names of other conventions, and of those before version 1.37.
 //!
 //! Spans are written when they end, in no guaranteed order. So the whole file is read before the
 //! first step is emitted. Steps are sorted by start time, one session after the other.
 
-mod older;
 mod span;
-mod write;
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,8 +19,7 @@ use crate::model::{Speaker, Step};
 use super::calls::Calls;
 use super::{LineFormat, broken, text};
 
-pub use span::{Span, spans};
-pub use write::{Traced, line, traced};
+use span::{Span, spans};
 
 /// Attributes with the session name.
 const CONVERSATION: [&str; 2] = ["gen_ai.conversation.id", "session.id"];

@@ -5,36 +5,30 @@
 
 use serde_json::{Map, Value};
 
-use super::older::{self, Event};
-
 /// One span with the relevant fields.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Span {
+pub(super) struct Span {
     /// Trace id in hexadecimal.
-    pub trace: String,
+    pub(super) trace: String,
     /// Span id in hexadecimal.
-    pub id: String,
-    /// Id of the parent span; empty for none.
-    pub parent: String,
+    pub(super) id: String,
     /// Span name.
-    pub name: String,
+    pub(super) name: String,
     /// Start time in nanoseconds since 1970; 0 if missing.
-    pub start: u64,
-    /// End time in nanoseconds since 1970; 0 if missing.
-    pub end: u64,
+    pub(super) start: u64,
     /// Attributes of the resource and the span; those of the span take precedence.
-    pub attributes: Map<String, Value>,
+    pub(super) attributes: Map<String, Value>,
     /// `true` if the status is an error.
-    pub failed: bool,
+    pub(super) failed: bool,
     /// Status message.
-    pub message: String,
+    pub(super) message: String,
     /// Recorded exceptions as `type: message`.
-    pub exceptions: Vec<String>,
+    pub(super) exceptions: Vec<String>,
 }
 
 impl Span {
     /// Text attribute; `None` if it is empty or has another type.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         self.attributes
             .get(name)?
             .as_str()
@@ -42,12 +36,12 @@ impl Span {
     }
 
     /// Integer attribute; `None` if it has another type.
-    pub fn whole(&self, name: &str) -> Option<i64> {
+    pub(super) fn whole(&self, name: &str) -> Option<i64> {
         self.attributes.get(name)?.as_i64()
     }
 
     /// Structured attribute, directly or as JSON text.
-    pub fn data(&self, name: &str) -> Option<Value> {
+    pub(super) fn data(&self, name: &str) -> Option<Value> {
         match self.attributes.get(name)? {
             Value::String(text) => {
                 Some(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.clone())))
@@ -57,13 +51,13 @@ impl Span {
     }
 
     /// Operation name of the conventions; for older spans, the first word of the span name.
-    pub fn operation(&self) -> &str {
+    pub(super) fn operation(&self) -> &str {
         self.text("gen_ai.operation.name")
             .unwrap_or_else(|| self.name.split(' ').next().unwrap_or_default())
     }
 
     /// Start time as RFC 3339; `None` if missing.
-    pub fn time(&self) -> Option<String> {
+    pub(super) fn time(&self) -> Option<String> {
         let nanoseconds = i64::try_from(self.start).ok().filter(|at| *at > 0)?;
         let at = chrono::DateTime::from_timestamp_nanos(nanoseconds);
         Some(at.to_rfc3339_opts(chrono::SecondsFormat::Micros, true))
@@ -75,7 +69,7 @@ impl Span {
 /// # Errors
 ///
 /// The actual content of the value, as text.
-pub fn spans(value: &Value) -> Result<Vec<Span>, String> {
+pub(super) fn spans(value: &Value) -> Result<Vec<Span>, String> {
     let mut found = Vec::new();
     let all = value
         .as_array()
@@ -120,16 +114,8 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
     };
     let mut all = of_resource.clone();
     all.extend(attributes(span));
-    let events: Vec<Event> = list(span, "events")
-        .unwrap_or_default()
-        .iter()
-        .map(|event| {
-            let name = named(event, "name").and_then(Value::as_str);
-            (name.unwrap_or_default().to_owned(), attributes(event))
-        })
-        .collect();
-    older::fill(&text("name"), &mut all, &events);
-    let exceptions = events.iter().filter_map(|(_, of_event)| {
+    let events = list(span, "events").unwrap_or_default();
+    let exceptions = events.iter().map(attributes).filter_map(|of_event| {
         let text = |name: &str| of_event.get(name).and_then(Value::as_str);
         let message = text("exception.message").or(text("exception.stacktrace"));
         match (text("exception.type"), message) {
@@ -146,10 +132,8 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
     Span {
         trace: text("traceId"),
         id: text("spanId"),
-        parent: text("parentSpanId"),
         name: text("name"),
         start: named(span, "startTimeUnixNano").map_or(0, number),
-        end: named(span, "endTimeUnixNano").map_or(0, number),
         attributes: all,
         failed,
         message: status
@@ -237,8 +221,8 @@ mod tests {
         let camel = json!({"resourceSpans": [{
             "resource": {"attributes": [{"key": "service.name", "value": {"stringValue": "s"}}]},
             "scopeSpans": [{"scope": {}, "spans": [{
-                "traceId": "t", "spanId": "a", "parentSpanId": "p", "name": "chat x",
-                "startTimeUnixNano": "1700000000000000001", "endTimeUnixNano": "1700000000000000009",
+                "traceId": "t", "spanId": "a", "name": "chat x",
+                "startTimeUnixNano": "1700000000000000001",
                 "attributes": [
                     {"key": "n", "value": {"intValue": "7"}}, {"key": "b", "value": {"boolValue": true}},
                     {"key": "l", "value": {"arrayValue": {"values": [{"stringValue": "x"}, {"doubleValue": 0.5}]}}},
@@ -253,8 +237,8 @@ mod tests {
         let snake = json!({"resource_spans": [{
             "resource": {"attributes": [{"key": "service.name", "value": {"string_value": "s"}}]},
             "instrumentation_library_spans": [{"spans": [{
-                "trace_id": "t", "span_id": "a", "parent_span_id": "p", "name": "chat x",
-                "start_time_unix_nano": 1_700_000_000_000_000_001_u64, "end_time_unix_nano": 1_700_000_000_000_000_009_u64,
+                "trace_id": "t", "span_id": "a", "name": "chat x",
+                "start_time_unix_nano": 1_700_000_000_000_000_001_u64,
                 "attributes": [
                     {"key": "n", "value": {"int_value": 7}}, {"key": "b", "value": {"bool_value": true}},
                     {"key": "l", "value": {"array_value": {"values": [{"string_value": "x"}, {"double_value": 0.5}]}}},

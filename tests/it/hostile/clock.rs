@@ -22,7 +22,7 @@ fn life() -> Vec<Vec<&'static str>> {
         "accept latest",
         "reject latest --reason vague",
         "test hr/resume-screen",
-        "run hr/resume-screen --input fixtures/sample_input.json --trace trace.jsonl",
+        "run hr/resume-screen --input fixtures/sample_input.json",
         "record failure --code x --error KeyError:'x'",
         "record success --code y --output fixed",
         "hint --error KeyError:'x'",

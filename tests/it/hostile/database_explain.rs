@@ -1,9 +1,7 @@
 //! A neighbour in the database asks the planner for what it must not read: it explains its own queries, and
 //! takes the estimates for answers.
 
-use crate::postgres::server::{PASSWORD, server};
-use crate::postgres::{ANN, BEN, Client, Store, TABLES};
-use crate::workspace::Workspace;
+use crate::postgres::{BEN, Client, Store, TABLES};
 
 /// Columns that keep their statistics, and reveal no content by them.
 const KEPT: [&str; 3] = ["memory_type", "seq", "user_id"];
@@ -225,105 +223,4 @@ fn the_planner_answers_every_guess_alike() {
     );
     assert_eq!(leaks(&admin, &store.ben).0, Vec::<String>::new());
     assert_eq!(store.check(&url).0, 0);
-}
-
-/// The schema before neighbours were kept from the planner.
-const EARLIER: [(&str, &str); 6] = [
-    (
-        "identity",
-        include_str!("../../../src/remote/schema/001_identity.sql"),
-    ),
-    (
-        "tables",
-        include_str!("../../../src/remote/schema/002_tables.sql"),
-    ),
-    (
-        "triggers",
-        include_str!("../../../src/remote/schema/003_triggers.sql"),
-    ),
-    (
-        "policies",
-        include_str!("../../../src/remote/schema/004_policies.sql"),
-    ),
-    (
-        "functions",
-        include_str!("../../../src/remote/schema/005_functions.sql"),
-    ),
-    (
-        "primary",
-        include_str!("../../../src/remote/schema/006_primary.sql"),
-    ),
-];
-
-#[test]
-fn an_upgrade_forgets_what_the_planner_has_learnt() {
-    let Some(server) = server() else { return };
-    for is_super in [true, false] {
-        let database = server.database();
-        let admin = database.admin();
-        let mut url = database.url.clone();
-        admin.run("create extension vector");
-        if !is_super {
-            // As on a managed server: an administrator who is no superuser.
-            for group in ["memctl_user", "memctl_definer"] {
-                admin.run(&format!(
-                    "do $$ begin create role {group}; exception when duplicate_object or unique_violation then null; end $$"
-                ));
-            }
-            let keeper = format!("warden_{}", database.number);
-            admin.run(&format!(
-                "create role {keeper} login createrole password '{}';
-                 alter database {} owner to {keeper};
-                 grant memctl_user, memctl_definer to {keeper} with admin option",
-                PASSWORD,
-                admin.value("select current_database()")
-            ));
-            url = database.url_of(&keeper);
-        }
-        let keeper = Client::connect(&url);
-        for (version, (name, sql)) in (1..).zip(EARLIER) {
-            keeper.run(&format!(
-                "begin; set local search_path = pg_catalog, pg_temp; {};
-                 insert into memctl.migrations (version, name, checksum)
-                   values ({version}, '{name}', encode(sha256(convert_to($file${sql}$file$, 'UTF8')), 'hex')); commit",
-                sql.replace("@vector@", "public")
-            ));
-        }
-        // A row's values come from its table's owner here, who is exempt from nothing; so a superuser fills it.
-        admin.run(&format!(
-            "insert into auth.users values ('{ANN}');
-             insert into memctl.logins values ('postgres', '{ANN}')"
-        ));
-        fill(&admin);
-        admin.run("delete from memctl.logins; analyze");
-        assert!(known(&admin).len() > 100, "{:?}", known(&admin));
-
-        let workspace = Workspace::empty();
-        let done = workspace.json(&["remote", "init", "--url", &url]);
-        assert!(!done["applied"].as_array().unwrap().is_empty(), "{done}");
-        assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");
-        admin.run("analyze");
-        assert_eq!(known(&admin), Vec::<String>::new(), "is_super: {is_super}");
-        // Rows are whole, and new ones get what the column of skills says.
-        let domains = "select count(*) from corrections where domain = 'hr'";
-        assert_eq!(admin.value(domains), ROWS.to_string());
-        let name = format!("later_{}", database.number);
-        let added = workspace.json(&[
-            "remote", "user", "add", &name, "--user-id", ANN, "--url", &url,
-        ]);
-        let later = Client::connect(added["url"].as_str().unwrap());
-        later.run("insert into fixes (origin, entry_id, skill, entry) values ('x', 'PROC-1', 'legal/y', '{}')");
-        assert_eq!(
-            later.value("select domain from fixes where origin = 'x'"),
-            "legal"
-        );
-        let checked = workspace.run(&[
-            "remote",
-            "check",
-            "--json",
-            "--url",
-            added["url"].as_str().unwrap(),
-        ]);
-        assert_eq!(checked.code, 0, "{checked:?}");
-    }
 }

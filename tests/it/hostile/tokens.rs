@@ -1,6 +1,6 @@
 //! Tokens with odd heads and claims, signed with the right secret: only what is understood whole holds.
 
-use hmac::Mac as _;
+use hmac::{KeyInit as _, Mac as _};
 use serde_json::{Value, json};
 
 use crate::serve::access::base64;

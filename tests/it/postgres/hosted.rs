@@ -269,26 +269,7 @@ fn rows_from_before_pass_to_their_users() {
         .unwrap()
         .to_owned();
     server.run(&["remote", "join", &identity]).succeeds();
-    let ada = store.hosted("ada");
-    assert_eq!(store.ann.value(owner), ada);
-
-    // As an earlier schema left it, which knew no holders.
-    let admin = store.database.admin();
-    let schema = include_str!("../../../src/remote/schema/010_users.sql");
-    let begin = schema
-        .find("-- Rows that servers have written already")
-        .unwrap();
-    let end = schema.find("-- Searches of a user compare").unwrap();
-    admin.run(
-        "alter table agent_memory disable trigger user;
-         update agent_memory set user_id = held_by;
-         alter table agent_memory enable trigger user;
-         delete from memctl.hosted_users",
-    );
-    assert_eq!(store.ann.value(owner), ANN);
-    admin.run(&schema[begin..end]);
     assert_eq!(store.ann.value(owner), store.hosted("ada"));
-    assert_ne!(store.hosted("ada"), ada);
     add("ada", "Written since.");
     let users = "select count(distinct user_id) from agent_memory";
     assert_eq!(store.ann.value(users), "1");

@@ -170,7 +170,6 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     );
     ben.refused(DENIED, "select memctl.keep_logs()");
     ben.refused(DENIED, "select memctl.keep_audit()");
-    ben.refused(DENIED, "select memctl.partition_by_user('fixes')");
     // Outcomes of another's memory are not deleted, and memories that another holds are not found.
     store.ann.run(
         "insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, withheld, overcome,
@@ -242,7 +241,6 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "match_held_memory",
             "notify_memory_update",
             "open_admin_read",
-            "partition_by_user",
             "searched_models",
             "stamp",
             "take_turn",

@@ -13,7 +13,6 @@ mod isolation;
 mod logs;
 mod other_programs;
 mod outcomes;
-mod partitions;
 mod pooler;
 mod primary;
 mod rates;

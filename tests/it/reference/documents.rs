@@ -107,23 +107,20 @@ fn page_of_documents_follows_from_their_schemas() {
     let listed = workspace.json_of(&["schema"]);
     let mut page = String::from(
         "# JSON documents\n\n\
-         `--json` prints one document on one line. This page lists the fields of each; the link below a\n\
-         heading leads to its [JSON Schema](https://json-schema.org), which `memctl schema COMMAND` prints\n\
-         too. Fields are only added within a version: accept those that you do not know.\n",
+         `--json` prints one document on one line. This page lists the fields of each; `memctl schema COMMAND`\n\
+         prints its [JSON Schema](https://json-schema.org). Fields are only added within a version: accept\n\
+         those that you do not know.\n",
     );
     for command in listed["commands"].as_array().unwrap() {
         let command = command.as_str().unwrap();
         let words: Vec<&str> = ["schema"].into_iter().chain(command.split(' ')).collect();
         let schema: Value = serde_json::from_str(&workspace.run(&words).stdout).unwrap();
-        let file = command.replace(' ', "_");
         let heading = if command == "error" {
             "A failed command"
         } else {
             command
         };
-        page.push_str(&format!(
-            "\n## {heading}\n\n[Schema](schemas/{file}.json)\n"
-        ));
+        page.push_str(&format!("\n## {heading}\n"));
         let variants = schema["anyOf"].as_array();
         match variants {
             Some(variants) => {

@@ -35,7 +35,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ),
         ("GET", "/v1/executions", Value::Null),
         ("POST", "/v1/executions", run),
-        ("POST", "/v1/traces", json!({ "resourceSpans": [] })),
         ("GET", "/v1/corrections", Value::Null),
         ("POST", "/v1/corrections", said),
         ("POST", "/v1/hints", json!({ "error": "KeyError: 'x'" })),
@@ -272,7 +271,7 @@ fn a_token_without_domains_is_not_made_and_does_not_open() {
 
 /// A token with these claims, as another issuer makes it.
 pub(crate) fn sign(claims: &Value, secret: &str) -> String {
-    use hmac::Mac as _;
+    use hmac::{KeyInit as _, Mac as _};
     let head = base64(b"{\"alg\":\"HS256\",\"typ\":\"JWT\"}");
     let message = format!("{head}.{}", base64(claims.to_string().as_bytes()));
     let mut mac = hmac::Hmac::<sha2::Sha256>::new_from_slice(secret.as_bytes()).unwrap();

@@ -183,67 +183,6 @@ fn the_description_is_one_that_programs_can_read() {
 }
 
 #[test]
-fn the_runs_of_a_trace_are_kept_as_executions() {
-    let from = Workspace::sample();
-    from.json(&["run", "hr/resume-screen", "--trace", "trace.jsonl"]);
-    let own: Value =
-        serde_json::from_str(from.read("trace.jsonl").lines().next().unwrap()).unwrap();
-    let workspace = Workspace::sample();
-    let served = Served::start(&workspace, &[]);
-    let hr = token(&workspace, "ann", "hr");
-    // Another memory has given the same id to a run that took longer.
-    let mut other = own.clone();
-    let end = &mut other["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["endTimeUnixNano"];
-    let later = end.as_str().unwrap().parse::<u64>().unwrap() + 1_000_000_000;
-    *end = json!(later.to_string());
-    for (path, status, trace) in [("/v1/traces", 200, &own), ("/v1/executions", 201, &other)] {
-        let taken = served.post(&hr, path, trace).is(status).json();
-        assert_eq!(
-            taken["executions"].as_array().unwrap().len(),
-            1,
-            "{path}: {taken}"
-        );
-        assert_eq!(taken.get("partialSuccess"), None, "{taken}");
-    }
-    let listed = workspace.json(&["memory", "list", "executions"]);
-    assert_eq!(listed["total"], 2, "{listed}");
-    // A run of this memory is there already.
-    let again = Served::start(&from, &[]);
-    let all = token(&from, "ann", "*");
-    let taken = again.post(&all, "/v1/traces", &own).is(200).json();
-    assert_eq!(taken["executions"], json!([]));
-    assert_eq!(from.json(&["memory", "list", "executions"])["total"], 1);
-    // Tools are no runs; other domains and other agents are told of, and nothing is lost by them.
-    let span = |operation: &str, agent: &str| {
-        json!({
-            "traceId": "5b8aa5a2d2c872e8321cf37308d69df2", "spanId": "051581bf3cb55c13",
-            "name": operation, "startTimeUnixNano": "1700000000000000000",
-            "endTimeUnixNano": "1700000001500000000",
-            "attributes": [
-                {"key": "gen_ai.operation.name", "value": {"stringValue": operation}},
-                {"key": "gen_ai.agent.name", "value": {"stringValue": agent}},
-            ],
-        })
-    };
-    let spans = [
-        span("execute_tool", "hr/x"),
-        span("invoke_agent", "finance/x"),
-        span("invoke_agent", "Bob"),
-        span("invoke_agent", "hr/x"),
-    ];
-    let export = json!({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]});
-    let taken = served.post(&hr, "/v1/traces", &export).is(200).json();
-    assert_eq!(taken["executions"].as_array().unwrap().len(), 1, "{taken}");
-    assert_eq!(taken["partialSuccess"]["rejectedSpans"], "2", "{taken}");
-    let stored = workspace.stored("episodic_memory.json");
-    assert!(!stored.to_string().contains("finance/x"));
-    assert_eq!(stored["entries"][2]["latency_ms"], 1500.0);
-    for body in [json!({"resourceLogs": []}), json!({"resourceSpans": 7})] {
-        served.post(&hr, "/v1/traces", &body).is(422);
-    }
-}
-
-#[test]
 fn what_was_pulled_is_found_under_its_own_name() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();

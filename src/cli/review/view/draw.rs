@@ -1,11 +1,6 @@
-//! Drawing of the view: the list, the record, the status line and the keys.
+//! Drawing of the view: the list, the record, the status line and the keys, as lines of styled text.
 
 use chrono::{DateTime, Utc};
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style as Look};
-use ratatui::text::{Line as Row, Span};
-use ratatui::widgets::Paragraph;
 
 use crate::cli::output::{Style, end};
 
@@ -15,10 +10,12 @@ use super::state::{Mode, State};
 use super::text::{Line, Piece, shown, words, wrap};
 
 /// Width from which the record is shown beside the list.
-const WIDE: u16 = 120;
+const WIDE: usize = 120;
 /// Width of the kind and of the id in the list.
 const KIND: usize = 13;
 const ID: usize = 9;
+/// Columns between the list and the record.
+const GAP: usize = 2;
 
 /// Look of the screen.
 #[derive(Debug, Clone, Copy)]
@@ -29,34 +26,54 @@ pub(super) struct Theme {
 }
 
 impl Theme {
-    fn look(self, style: Style) -> Look {
-        let colour = |colour| {
-            if self.has_colour {
-                Look::new().fg(colour)
-            } else {
-                Look::new().add_modifier(Modifier::BOLD)
-            }
-        };
+    fn paint(self, (style, text): &Piece) -> String {
         match style {
-            Style::Plain => Look::new(),
-            Style::Strong => Look::new().add_modifier(Modifier::BOLD),
-            Style::Dim => Look::new().add_modifier(Modifier::DIM),
-            Style::Good => colour(Color::Green),
-            Style::Warn => colour(Color::Yellow),
-            Style::Bad => colour(Color::Red),
+            Style::Good | Style::Warn | Style::Bad if !self.has_colour => Style::Strong.paint(text),
+            style => style.paint(text),
         }
     }
 }
 
-/// Draws the whole screen.
-pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
-    let rows = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Min(1),
-        Constraint::Length(1),
-        Constraint::Length(2),
-    ]);
-    let [head, body, status, keys] = rows.areas(frame.area());
+/// Row of the screen.
+struct Row {
+    line: Line,
+    /// Reversed, as the selected entry is.
+    is_selected: bool,
+}
+
+impl Row {
+    fn of(line: Line) -> Self {
+        Self {
+            line,
+            is_selected: false,
+        }
+    }
+
+    fn one(style: Style, text: String) -> Self {
+        Self::of(vec![(style, text)])
+    }
+
+    /// Text for a terminal, cut to a width.
+    fn paint(&self, width: usize, theme: Theme) -> String {
+        let text: String = self.line.iter().map(|piece| theme.paint(piece)).collect();
+        let text = console::truncate_str(&text, width, "");
+        if self.is_selected {
+            let style = console::Style::new().force_styling(true).reverse();
+            return style.apply_to(text).to_string();
+        }
+        text.into_owned()
+    }
+
+    fn width(&self) -> usize {
+        let widths = self.line.iter();
+        widths
+            .map(|(_, text)| console::measure_text_width(text))
+            .sum()
+    }
+}
+
+/// Returns the whole screen: `rows` lines for a terminal, of at most `columns`.
+pub(super) fn frame(state: &State, theme: Theme, columns: usize, rows: usize) -> Vec<String> {
     let (all, matching) = state.counts();
     let title = if state.filter.is_empty() && state.mode != Mode::Filter {
         format!("memctl review: {all} waiting")
@@ -68,45 +85,74 @@ pub(super) fn draw(frame: &mut Frame<'_>, state: &State, theme: Theme) {
     } else {
         ""
     };
-    line(frame, head, theme.look(Style::Strong), title + more);
+    // The title, the status line, and two lines of keys.
+    let height = rows.saturating_sub(4).max(1);
+    let mut lines = vec![Row::one(Style::Strong, title + more).paint(columns, theme)];
+    let mut body = body(state, theme, columns, height);
+    body.resize(height, String::new());
+    lines.append(&mut body);
+    lines.push(status(state).paint(columns, theme));
+    let own = state.selected().map(decisions).unwrap_or_default();
+    lines.push(keys(&own).paint(columns, theme));
+    lines.push(keys(&COMMON).paint(columns, theme));
+    lines.truncate(rows);
+    lines
+}
+
+fn body(state: &State, theme: Theme, columns: usize, height: usize) -> Vec<String> {
+    let painted = |rows: Vec<Row>| -> Vec<String> {
+        rows.iter().map(|row| row.paint(columns, theme)).collect()
+    };
     if state.mode == Mode::Help {
         let rows = HELP.iter().map(|(keys, text)| {
-            Row::from(vec![
-                Span::styled(format!("{keys:<10}"), theme.look(Style::Strong)),
-                Span::raw(*text),
+            Row::of(vec![
+                (Style::Strong, format!("{keys:<10}")),
+                (Style::Plain, (*text).to_owned()),
             ])
         });
-        frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), body);
-    } else if let Mode::Seen(lines) = &state.mode {
-        draw_seen(frame, body, lines, state, theme);
-    } else {
-        let [list, record] = if body.width >= WIDE {
-            Layout::horizontal([Constraint::Percentage(45), Constraint::Fill(1)])
-                .spacing(2)
-                .areas(body)
-        } else {
-            Layout::vertical([Constraint::Percentage(35), Constraint::Fill(1)])
-                .spacing(1)
-                .areas(body)
-        };
-        draw_list(frame, list, state, theme);
-        draw_record(frame, record, state, theme);
+        let rows: Vec<Row> = rows.take(height).collect();
+        return painted(rows);
     }
-    draw_status(frame, status, state, theme);
-    draw_keys(frame, keys, state, theme);
+    if let Mode::Seen(text) = &state.mode {
+        let lines = text
+            .iter()
+            .flat_map(|(style, line)| wrap((*style, String::new()), &words(*style, line), columns));
+        return painted(scrolled(lines.collect(), state.scroll, height));
+    }
+    if columns < WIDE {
+        let above = (height * 35).div_ceil(100);
+        let mut rows = list(state, columns, above);
+        rows.resize_with(above + 1, || Row::of(Vec::new()));
+        let below = height.saturating_sub(above + 1);
+        rows.extend(selected_record(state, theme, columns, below));
+        rows.truncate(height);
+        return painted(rows);
+    }
+    let left = columns * 45 / 100;
+    let right = columns - left - GAP;
+    let mut list = list(state, left, height).into_iter();
+    let mut record = selected_record(state, theme, right, height).into_iter();
+    let beside = |(list, record): (Option<Row>, Option<Row>)| {
+        let list = list.unwrap_or_else(|| Row::of(Vec::new()));
+        let gap = left.saturating_sub(list.width()) + GAP;
+        let record = record
+            .map(|row| row.paint(right, theme))
+            .unwrap_or_default();
+        format!("{}{}{record}", list.paint(left, theme), " ".repeat(gap))
+    };
+    (0..height)
+        .map(|_| beside((list.next(), record.next())))
+        .collect()
 }
 
-fn line(frame: &mut Frame<'_>, area: Rect, look: Look, text: String) {
-    frame.render_widget(Paragraph::new(Row::styled(text, look)), area);
-}
-
-fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let height = usize::from(area.height).max(1);
+/// Returns the entries of the list around the selected one.
+fn list(state: &State, width: usize, height: usize) -> Vec<Row> {
+    let height = height.max(1);
     let start = state.at().saturating_sub(height / 2);
     let start = start.min(state.counts().1.saturating_sub(height));
-    let room = usize::from(area.width).saturating_sub(KIND + ID + 4);
+    let room = width.saturating_sub(KIND + ID + 4);
     let entries = state.from(start).take(height).zip(start..);
-    let rows: Vec<Row<'_>> = entries
+    let rows: Vec<Row> = entries
         .map(|(one, place)| {
             let text = format!(
                 "{:<KIND$}  {:<ID$}  {}",
@@ -114,19 +160,16 @@ fn draw_list(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
                 shown(&one.id),
                 end(&shown(&one.title).replace('\n', " "), room)
             );
-            let look = if place == state.at() {
-                Look::new().add_modifier(Modifier::REVERSED)
-            } else {
-                theme.look(Style::Plain)
-            };
-            Row::styled(text, look)
+            Row {
+                line: vec![(Style::Plain, text)],
+                is_selected: place == state.at(),
+            }
         })
         .collect();
     if rows.is_empty() {
-        line(frame, area, theme.look(Style::Dim), nothing(state));
-    } else {
-        frame.render_widget(Paragraph::new(rows), area);
+        return vec![Row::one(Style::Dim, nothing(state))];
     }
+    rows
 }
 
 fn nothing(state: &State) -> String {
@@ -137,38 +180,21 @@ fn nothing(state: &State) -> String {
     }
 }
 
-fn draw_record(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn selected_record(state: &State, theme: Theme, width: usize, height: usize) -> Vec<Row> {
     let Some(waiting) = state.selected() else {
-        return;
+        return Vec::new();
     };
-    let lines = record(waiting, theme.now, usize::from(area.width));
-    draw_lines(frame, area, lines, state.scroll, theme);
+    scrolled(record(waiting, theme.now, width), state.scroll, height)
 }
 
-fn draw_seen(frame: &mut Frame<'_>, area: Rect, text: &[Piece], state: &State, theme: Theme) {
-    let width = usize::from(area.width);
-    let lines = text
-        .iter()
-        .flat_map(|(style, line)| wrap((*style, String::new()), &words(*style, line), width));
-    draw_lines(frame, area, lines.collect(), state.scroll, theme);
+/// Returns the lines from `scroll` on, but so that the last ones fill the height.
+fn scrolled(lines: Vec<Line>, scroll: usize, height: usize) -> Vec<Row> {
+    let last = lines.len().saturating_sub(height);
+    let visible = lines.into_iter().skip(scroll.min(last)).take(height);
+    visible.map(Row::of).collect()
 }
 
-/// Draws lines from `scroll` on, but so that the last ones fill the area.
-fn draw_lines(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line>, scroll: usize, theme: Theme) {
-    let last = lines.len().saturating_sub(usize::from(area.height));
-    let visible = lines.into_iter().skip(scroll.min(last));
-    let rows: Vec<Row<'_>> = visible
-        .take(usize::from(area.height))
-        .map(|line| {
-            let pieces = line.into_iter();
-            let spans = pieces.map(|(style, text)| Span::styled(text, theme.look(style)));
-            Row::from(spans.collect::<Vec<_>>())
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(rows), area);
-}
-
-fn draw_status(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
+fn status(state: &State) -> Row {
     let (style, text) = match &state.mode {
         Mode::Filter => (Style::Strong, format!("/{}", shown(&state.filter))),
         Mode::Reason(text) => (Style::Strong, format!("reason: {}", shown(text))),
@@ -183,19 +209,15 @@ fn draw_status(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
         ),
         Mode::List => (state.status.0, shown(&state.status.1).replace('\n', " ")),
     };
-    line(frame, area, theme.look(style), text);
+    Row::one(style, text)
 }
 
-fn draw_keys(frame: &mut Frame<'_>, area: Rect, state: &State, theme: Theme) {
-    let own = state.selected().map(decisions).unwrap_or_default();
-    let row = |keys: &[(char, &str)]| {
-        let spans = keys.iter().flat_map(|(key, name)| {
-            [
-                Span::styled(format!("{key} "), theme.look(Style::Strong)),
-                Span::raw(format!("{name}  ")),
-            ]
-        });
-        Row::from(spans.collect::<Vec<_>>())
-    };
-    frame.render_widget(Paragraph::new(vec![row(&own), row(&COMMON)]), area);
+fn keys(keys: &[(char, &str)]) -> Row {
+    let pieces = keys.iter().flat_map(|(key, name)| {
+        [
+            (Style::Strong, format!("{key} ")),
+            (Style::Plain, format!("{name}  ")),
+        ]
+    });
+    Row::of(pieces.collect())
 }

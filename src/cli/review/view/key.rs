@@ -1,6 +1,6 @@
 //! Keys of the screen, and those that apply to an entry.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::model::Kind;
 use crate::review::queue::{Waiting, WaitingKind};

@@ -22,12 +22,12 @@ use std::cell::RefCell;
 use std::sync::mpsc::{self, Receiver, TryRecvError};
 use std::time::Duration;
 
-use ratatui::crossterm::cursor::Show;
-use ratatui::crossterm::event::{self, Event};
-use ratatui::crossterm::execute;
+use console::Term;
+use crossterm::event::{self, Event};
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::restore_at_termination;
+use crate::cli::live::{self, FullScreen};
 use crate::cli::output::Style;
 use crate::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
@@ -40,15 +40,6 @@ use state::{Action, Decision, State};
 
 /// Time between two looks for entries that are still searched.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// Restores the terminal when dropped.
-struct Restored;
-
-impl Drop for Restored {
-    fn drop(&mut self) {
-        ratatui::restore();
-    }
-}
 
 /// Channel of the entries that take longer to find; `None` if they are there.
 type Searching = RefCell<Option<Receiver<Result<Rest, Error>>>>;
@@ -75,15 +66,14 @@ pub(super) fn show(
         has_colour: context.printer.page_has_colour(),
         now: context.environment.now,
     };
-    restore_at_termination(|| {
-        ratatui::restore();
-        drop(execute!(std::io::stdout(), Show));
-    })?;
-    let mut terminal = ratatui::try_init()?;
-    let _restored = Restored;
+    restore_at_termination(|| live::leave(&mut Term::stdout()))?;
+    let mut terminal = Term::stdout();
+    let mut full = FullScreen::enter(&terminal)?;
     loop {
         state.screen_selected();
-        terminal.draw(|frame| draw::draw(frame, &state, theme))?;
+        let (rows, columns) = terminal.size();
+        let lines = draw::frame(&state, theme, columns.into(), rows.into());
+        live::draw(&mut terminal, &lines)?;
         if searching.borrow().is_some() && !event::poll(LOOK)? {
             look(&searching, &mut state);
             continue;
@@ -102,9 +92,9 @@ pub(super) fn show(
             Action::Show => show_seen(context, &mut state),
             Action::Undo(change) => decide::undo(context, &change, &mut state, &read),
             Action::Decide(Decision::Edit) => {
-                ratatui::restore();
+                drop(full);
                 let done = decide::decide(context, Decision::Edit, &mut state, &read);
-                terminal = ratatui::try_init()?;
+                full = FullScreen::enter(&terminal)?;
                 done
             }
             Action::Decide(decision) => decide::decide(context, decision, &mut state, &read),

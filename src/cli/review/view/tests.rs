@@ -1,12 +1,6 @@
 //! The view by key sequences, and its screens.
 
-use std::fmt::Write as _;
-
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::style::Color;
-
-use super::draw::{Theme, draw};
+use super::draw::{Theme, frame};
 use super::key::Key;
 use super::state::{Action, Decision, Mode, State};
 use crate::review::queue::Waiting;
@@ -69,19 +63,19 @@ fn selected(state: &State) -> &str {
     state.selected().map_or("", |one| &one.id)
 }
 
-fn screen(state: &State, columns: u16, rows: u16, has_colour: bool) -> (String, bool) {
-    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+/// Text of a screen, and whether it has colours.
+fn screen(state: &State, columns: usize, rows: usize, has_colour: bool) -> (String, bool) {
     let now = "2026-02-04T00:00:00Z".parse().unwrap();
     let theme = Theme { has_colour, now };
-    terminal.draw(|frame| draw(frame, state, theme)).unwrap();
-    let buffer = terminal.backend().buffer();
+    let lines = frame(state, theme, columns, rows);
+    assert!(lines.len() <= rows);
     let mut text = String::new();
-    for line in buffer.content.chunks(usize::from(columns)) {
-        let line: String = line.iter().map(ratatui::buffer::Cell::symbol).collect();
-        writeln!(text, "{}", line.trim_end()).unwrap();
+    for line in &lines {
+        assert!(console::measure_text_width(line) <= columns, "{line}");
+        text += console::strip_ansi_codes(line).trim_end();
+        text += "\n";
     }
-    let is_coloured = buffer.content.iter().any(|cell| cell.fg != Color::Reset);
-    (text, is_coloured)
+    (text, lines.iter().any(|line| line.contains("\u{1b}[3")))
 }
 
 #[test]

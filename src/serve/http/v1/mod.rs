@@ -2,7 +2,7 @@
 //! names.
 //!
 //! - `records`: executions and corrections. `search`: search, prompts, embeddings. `hints`: hints,
-//!   failures, successes. `traces`: executions from spans. `operations`: the operations for agents,
+//!   failures, successes. `operations`: the operations for agents,
 //!   for programs that serve agents. `users`: all data of the caller.
 //! - `listings`: memories, sessions and their logs.
 //!
@@ -13,7 +13,6 @@ mod listings;
 mod operations;
 mod records;
 pub(crate) mod search;
-mod traces;
 mod users;
 
 pub(crate) use hints::{FailureBody, HintBody, SuccessBody};
@@ -25,7 +24,6 @@ pub(crate) use records::{CorrectionBody, ExecutionBody, Page};
 pub(crate) use records::{correct, corrections, executions, log_execution};
 pub(crate) use search::{EmbeddingsBody, SearchBody};
 pub(crate) use search::{embeddings, prompt, search, search_by_query};
-pub(crate) use traces::{TracesBody, traces};
 pub(crate) use users::{Confirmation, delete_user, disable_user, enable_user, export_user};
 
 use crate::model::SkillPath;

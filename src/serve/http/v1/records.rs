@@ -21,7 +21,7 @@ use super::super::problem::Problem;
 use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
-use super::{skill, traces};
+use super::skill;
 
 /// Selection of records.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -128,15 +128,8 @@ struct Tokens {
 pub(crate) async fn log_execution(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    Body(body): Body<Value>,
+    Body(body): Body<ExecutionBody>,
 ) -> Result<(StatusCode, Response), Problem> {
-    if traces::is_export(&body) {
-        return Ok((
-            StatusCode::CREATED,
-            traces::of_export(&server, &caller, &body).await?,
-        ));
-    }
-    let body: ExecutionBody = fitting(body)?;
     let options = ExecutionOptions {
         skill: skill(&body.skill)?,
         input: to_raw_value(&body.input).map_err(store::Error::from)?,
@@ -165,16 +158,6 @@ pub(crate) async fn log_execution(
         server.add(&caller, why, work).await?
     };
     Ok((StatusCode::CREATED, reply(&logged)?))
-}
-
-/// Converts a parsed body to its type.
-fn fitting(body: Value) -> Result<ExecutionBody, Problem> {
-    serde_json::from_value(body).map_err(|error| {
-        Problem::unfit(
-            format!("the body does not match the schema: {error}"),
-            "see /openapi.json",
-        )
-    })
 }
 
 fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
