@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
-use icu_normalizer::ComposingNormalizerBorrowed;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 /// Returns a text in its composed form (NFC).
 pub fn composed(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
         return Cow::Borrowed(text);
     }
-    ComposingNormalizerBorrowed::new_nfc().normalize(text)
+    Cow::Owned(text.nfc().collect())
 }
 
 #[cfg(test)]
