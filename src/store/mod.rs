@@ -55,6 +55,7 @@ pub use database::{
 };
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind};
+pub use files::counters::fields as counter_fields;
 pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::data_file::DataFileText;
 pub use files::data::frame::Frame;
@@ -62,6 +63,7 @@ pub use files::data::json_file::{FORMAT, FORMATS};
 pub use files::data::three_way::{Decided, Undecided, three_way};
 pub use files::data_files::{DataFile, LOCAL_PATTERN};
 pub use files::directory::{DIRECTORY, Identity, find};
+pub use files::ignored::{complete as ignore_local_files, shared_files};
 pub use files::inventory::{Item, Role, inventory, lined, logs, role};
 pub use files::origin_directory::{OTHER_PROGRAMS, is_origin};
 pub use files::tombstones::{ForgottenRecords, Tombstone};

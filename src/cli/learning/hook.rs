@@ -107,6 +107,13 @@ fn answer(
     let places = Places::find(&environment, root);
     // An agent's work in a directory does not create a memory there.
     let memory = Directory::at(&places.memory).hold().ok()?;
+    // Where nothing can be written, agents are answered all the same.
+    let is_unwritable = || {
+        Scoped::new(memory.clone(), Scope::All)
+            .unwritable()
+            .is_some()
+    };
+    let read_only = read_only || is_unwritable();
     let memory = if read_only {
         memory.read_only()
     } else {

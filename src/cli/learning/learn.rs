@@ -285,6 +285,11 @@ impl Report for SessionsLearned {
     fn warnings(&self) -> &[String] {
         &self.report.warnings
     }
+
+    /// A file that the caller named and that is no session is bad input.
+    fn exit_code(&self) -> u8 {
+        if self.unread > 0 { 2 } else { 0 }
+    }
 }
 
 /// Shows what was learned from session files.
