@@ -289,7 +289,7 @@ impl Report for SessionsLearned {
 
     /// A file that the caller named and that is no session is bad input.
     fn exit_code(&self) -> u8 {
-        if self.unread > 0 { 2 } else { 0 }
+        if self.report.unread > 0 { 2 } else { 0 }
     }
 }
 
