@@ -1,7 +1,7 @@
 //! Lessons: what recoveries and detours taught, and when an agent is told it.
 //!
-//! - `call`: a call in comparable form. `pattern`: when a recovery may be told unasked. `hazard`:
-//!   changes that never are.
+//! - `call`: a call in comparable form. `change`: small difference of two. `pattern`: when a recovery
+//!   may be told unasked. `hazard`: changes that never are.
 //! - `episodes`: storage of recoveries. `trace`: recent steps of a running session.
 //! - `table`, `matching`: lessons and patterns for a failing call, and before a call. `cues`:
 //!   procedures that another program wrote.
@@ -10,6 +10,7 @@
 //! A person or a model puts a lesson into words; nothing here does.
 
 pub(crate) mod call;
+pub(crate) mod change;
 pub(crate) mod cues;
 pub(crate) mod episodes;
 pub(crate) mod evidence;
