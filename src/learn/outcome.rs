@@ -78,9 +78,28 @@ const VOID: &[&str] = &[
     "tool call was cancelled",
     "user rejected",
     "user cancelled",
+    "user canceled",
     "user declined",
+    "user denied",
+    "user refused",
+    "user aborted",
+    "user skipped",
+    "user chose to skip",
+    "user chose not to",
     "rejected by user",
+    "rejected by the user",
+    "denied by user",
+    "denied by the user",
+    "declined by user",
+    "declined by the user",
+    "cancelled by user",
+    "cancelled by the user",
+    "canceled by user",
+    "canceled by the user",
     "aborted by user",
+    "aborted by the user",
+    "interrupted by user",
+    "refused by the user",
     "execution was interrupted by the user",
     "permission to use",
     "has been denied",
@@ -93,14 +112,12 @@ const VOID: &[&str] = &[
 ];
 
 fn is_void(step: &Step) -> bool {
-    if step.is_error == Some(false) {
-        return false;
-    }
     let start: String = step.output.chars().take(300).collect();
     let start = start.trim_start().to_ascii_lowercase();
-    // Later in the text, the words can be content.
+    // Later in the text, the words can be content; of a success, all but the first.
+    let within = if step.is_error == Some(false) { 8 } else { 120 };
     VOID.iter()
-        .any(|words| start.find(words).is_some_and(|at| at < 120))
+        .any(|words| start.find(words).is_some_and(|at| at < within))
 }
 
 /// Programs whose exit code 1 means "no", not a failure.

@@ -208,16 +208,16 @@ fn tools_say_what_they_do_in_few_words() {
     let expected = [
         ("search", yes, none),
         ("hint", yes, none),
+        ("lesson", no, no),
         ("remember", no, no),
         ("correct", no, no),
-        ("why", yes, none),
         ("forget", no, yes),
     ];
     assert_eq!(hints, expected);
     server.end();
     let mut server = Server::greeted(&workspace, &["mcp", "--read-only"]);
     let tools = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 3, "{tools}");
+    assert_eq!(tools.as_array().unwrap().len(), 2, "{tools}");
     let call = json!({"name": "forget", "arguments": {"id": "MEM-001"}});
     let refused = server.ask("tools/call", &call);
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -431,8 +431,6 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
         text.contains("CORRECT:\n    pip install --user x"),
         "{text}"
     );
-    let (why, _) = server.done("why", &json!({"id": "PROC-001"}));
-    assert_eq!(why["chain"][0]["id"], "PROC-001");
     let both = json!({"content": "x", "fix": fix});
     for wrong in [json!({}), both, json!({"fix": fix, "type": "task_memory"})] {
         server.refused("remember", &wrong, "input");
@@ -571,9 +569,9 @@ fn what_is_wrong_names_the_way_out() {
     );
     check(
         &mut server,
-        "why",
-        json!({"id": "nonsense"}),
-        "find its id with `search`",
+        "lesson",
+        json!({"lesson": "Use it."}),
+        "the hooks of memctl must be installed",
     );
     check(
         &mut server,
@@ -741,15 +739,12 @@ fn a_scope_and_a_user_hold() {
         &json!({"query": "budget", "skill": "finance/report"}),
     );
     assert_eq!(found["results"], json!([]));
-    for tool in ["why", "forget"] {
-        let said = server.refused(tool, &json!({"id": "REFL-002"}), "not_found");
-        assert!(said.contains("not found"), "{said}");
-    }
+    let said = server.refused("forget", &json!({"id": "REFL-002"}), "not_found");
+    assert!(said.contains("not found"), "{said}");
     let foreign =
         json!({"skill": "finance/report", "correction": "Round the budget to thousands."});
     server.refused("correct", &foreign, "permission");
     server.refused("remember", &json!({"content": "x"}), "permission");
-    server.done("why", &json!({"id": "REFL-001"}));
     server.end();
     let rules = workspace.stored("reflexion_entries.json");
     assert_eq!(rules["entries"].as_array().unwrap().len(), 2);

@@ -240,7 +240,7 @@ fn the_inspector_lists_and_calls_the_tools() {
         "{found}"
     );
     let refused = ask(&[
-        "tools/call", "--tool-name", "why", "--tool-arg", "id=MEM-404",
+        "tools/call", "--tool-name", "forget", "--tool-arg", "id=MEM-404",
     ])
     .unwrap();
     assert_eq!(refused["isError"], true, "{refused}");
