@@ -19,7 +19,8 @@ use crate::store::{ForgottenRecords, Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, stamp};
 
-use super::pattern::{Change, plain};
+use super::change::Change;
+use super::pattern::plain;
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";

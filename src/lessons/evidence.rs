@@ -10,7 +10,7 @@ use crate::hints::shown::Shown;
 use crate::learn::shell::{basename, commands};
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
 
-use super::pattern::Change;
+use super::change::Change;
 
 /// Minimum mean of the posterior of a lesson that is told.
 const LEAST: f64 = 0.3;

@@ -23,7 +23,8 @@ use crate::store::{Pulled, Scoped, Terms};
 use crate::workspace::Error;
 
 use super::call::Call;
-use super::pattern::{Change, plain};
+use super::change::Change;
+use super::pattern::plain;
 use super::{cues, evidence, table};
 
 /// Maximum number of lessons at a failing call.

@@ -10,8 +10,8 @@
 //! - `session_files`, `digest`, `past_sessions`: questions to a model about past sessions.
 //!
 //! Seen by the program, and told:
-//! - `call`: a call in comparable form. `pattern`: when a recovery may be told unasked. `hazard`:
-//!   changes that never are.
+//! - `call`: a call in comparable form. `change`: small difference of two. `pattern`: when a recovery
+//!   may be told unasked. `hazard`: changes that never are.
 //! - `episodes`: storage of recoveries. `trace`: recent steps of a running session.
 //! - `table`, `matching`: lessons and patterns for a failing call, and before a call. `cues`:
 //!   procedures that another program wrote.
@@ -22,6 +22,7 @@
 pub(crate) mod asking;
 pub(crate) mod call;
 pub(crate) mod call_match;
+pub(crate) mod change;
 pub(crate) mod checks;
 pub(crate) mod cues;
 pub(crate) mod digest;

@@ -5,12 +5,14 @@
 
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
+
 use crate::guard::{self, fence, length};
 use crate::hints::here::Here;
 use crate::hints::hint::Hint;
 use crate::hints::rendering::render_blocks;
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
-use crate::platform::named;
+use crate::platform::{hex, named};
 use crate::store::{Scoped, Selection};
 use crate::workspace::Error;
 
@@ -21,7 +23,7 @@ const LINE: usize = 240;
 /// Maximum length of the text before a call, in UTF-16 units, without its fence.
 const BEFORE: usize = 240;
 /// Largest file that is compared with what a lesson was read from, in bytes.
-const LARGEST: u64 = 1 << 20;
+const LARGEST: u64 = 4 << 20;
 
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
@@ -125,13 +127,13 @@ pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
     use std::path::Component;
     let is_inside = Path::new(path)
         .components()
-        .all(|part| matches!(part, Component::Normal(_)));
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
     let path = root.join(path);
     if !is_inside {
         return None;
     }
     let bytes = named::read(&path, LARGEST).ok()?;
-    Some(format!("{:016x}", xxhash_rust::xxh3::xxh3_64(&bytes)))
+    Some(hex(&Sha256::digest(&bytes)))
 }
 
 /// Text before a call: as many lessons as fit.
