@@ -22,6 +22,7 @@ mod blocks;
 mod body;
 mod class;
 mod clean;
+mod composed;
 mod documents;
 mod encoded;
 mod extent;
@@ -53,6 +54,7 @@ mod values;
 mod views;
 
 pub use clean::Clean;
+pub use composed::composed;
 pub use fence::{defuse, fence, is_unfenced, strip_fenced, unfenced};
 pub use hidden::{is_hidden, lines, visible};
 pub use json::{findings_in_json, redact_json, redact_value};

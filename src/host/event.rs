@@ -45,6 +45,10 @@ pub struct Event {
     pub exit_code: Option<i64>,
     /// The agent host runs every call without asking the person.
     pub runs_unasked: bool,
+    /// Subagent that the event is about; empty for the main agent.
+    pub agent: String,
+    /// `true` if the session starts with a new context: after compaction, or cleared.
+    pub is_renewed: bool,
 }
 
 impl Event {
@@ -72,6 +76,8 @@ pub enum EventKind {
     ToolSucceeded,
     /// A session starts, resumes, or has just been compacted.
     SessionStart,
+    /// A subagent starts within a session.
+    SubagentStart,
     /// A session ends.
     SessionEnd,
     /// The user entered a prompt.
@@ -182,6 +188,10 @@ impl<'a> Fields<'a> {
             output: String::new(),
             exit_code: None,
             runs_unasked: self.text("permission_mode").as_deref() == Some("bypassPermissions"),
+            agent: self.text("agent_id").unwrap_or_default(),
+            is_renewed: self
+                .text("source")
+                .is_some_and(|of| of == "compact" || of == "clear"),
         })
     }
     /// Returns the event of a call that is about to run.

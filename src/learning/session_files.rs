@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::Path;
 
 use chrono::DateTime;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
@@ -14,13 +15,14 @@ use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
+use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
 
-/// Size of each read from a file, in bytes.
-const BUFFER: usize = 1 << 18;
 /// Number of steps analysed together. A longer session is analysed in windows that overlap by half,
 /// so that memory does not grow with it.
 const WINDOW: usize = 2_000;
+/// Minimum length of a call's id that no other session has, in bytes.
+const LEAST_ID: usize = 20;
 /// Maximum number of broken lines reported per file.
 const MAX_BROKEN: usize = 100;
 
@@ -31,11 +33,20 @@ pub(crate) struct SessionTrace {
     pub(crate) id: Option<String>,
     pub(crate) steps: usize,
     pub(crate) failures: usize,
+    /// Number of messages.
+    pub(crate) remarks: usize,
     /// Times of the first and the last step, in microseconds since 1970.
     pub(crate) began: Option<i64>,
     pub(crate) ended: Option<i64>,
     pub(crate) broken: Vec<BrokenLine>,
     pub(crate) found: Vec<Found>,
+}
+
+impl SessionTrace {
+    /// Returns `true` if the file holds no call, no message, and nothing that may have been one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps + self.remarks + self.broken.len() == 0
+    }
 }
 
 /// Failure with its recovery, and the pattern of both.
@@ -46,6 +57,8 @@ pub(crate) struct Found {
     pub(crate) fail_native_id: Option<String>,
     pub(crate) success_native_id: Option<String>,
     pub(crate) workspace: String,
+    /// Hash of the failing call with its time; see [`Origin`](crate::model::Origin).
+    pub(crate) call: String,
     pub(crate) pattern: Result<Pattern, NoPattern>,
 }
 
@@ -65,31 +78,36 @@ pub(crate) fn read(
         read: 0,
         on_bytes,
     };
-    let mut input = BufReader::with_capacity(BUFFER, counted);
+    let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
-    session.format = transcript::read(format, &mut input, &mut |event| match event {
-        Event::Step(step) => {
-            session.steps += 1;
-            if let Some(time) = step.time.as_deref().and_then(microseconds) {
-                session.began.get_or_insert(time);
-                session.ended = session.ended.max(Some(time));
+    session.format = transcript::read(
+        format.or_else(|| by_name(path)),
+        &mut counted,
+        &mut |event| match event {
+            Event::Step(step) => {
+                session.steps += 1;
+                if let Some(time) = step.time.as_deref().and_then(microseconds) {
+                    session.began.get_or_insert(time);
+                    session.ended = session.ended.max(Some(time));
+                }
+                window.steps.push(*step);
+                if window.steps.len() >= WINDOW {
+                    window.look(&mut session, keep, on_step, false);
+                }
             }
-            window.steps.push(*step);
-            if window.steps.len() >= WINDOW {
-                window.look(&mut session, keep, on_step, false);
+            Event::Remark(remark) => {
+                session.remarks += 1;
+                window.remarks.push_back(remark);
             }
-        }
-        Event::Remark(remark) => {
-            window.remarks.push_back(remark);
-        }
-        Event::Broken(line) => {
-            if session.broken.len() < MAX_BROKEN {
-                session.broken.push(line);
+            Event::Broken(line) => {
+                if session.broken.len() < MAX_BROKEN {
+                    session.broken.push(line);
+                }
             }
-        }
-        Event::Session(id) => session.id = Some(id),
-    })?;
+            Event::Session(id) => session.id = Some(id),
+        },
+    )?;
     window.look(&mut session, keep, on_step, true);
     Ok(session)
 }
@@ -181,10 +199,23 @@ impl Window {
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
+            call: failed.map(call_hash).unwrap_or_default(),
             pattern: pattern::of_episode(&episode, &self.steps, keep),
             episode,
         }
     }
+}
+
+/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
+/// id that is long enough to be the only one.
+fn call_hash(step: &Step) -> String {
+    let id = step.native_id.as_deref().unwrap_or_default();
+    let time = step.time.as_deref().unwrap_or_default();
+    if time.is_empty() && id.len() < LEAST_ID {
+        return String::new();
+    }
+    let text = format!("{id}\n{time}\n{}\n{}", step.call_text(), step.output);
+    format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
 /// Reader that reports the number of bytes read.

@@ -110,8 +110,8 @@ pub(crate) fn store_lesson(
     let seen = Origin {
         session: crate::guard::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
-        step: 0,
         live: true,
+        ..Origin::default()
     };
     let same = named(relations.same.as_ref());
     let equal = || {

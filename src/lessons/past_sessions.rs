@@ -477,7 +477,7 @@ fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
     let mut remarks = remarks.iter().peekable();
     for (place, step) in steps.iter().enumerate() {
         while let Some(remark) = remarks.next_if(|remark| remark.before <= place) {
-            items.push(message(remark));
+            items.extend(message(remark));
         }
         items.push(Item::Call(SessionCall {
             tool: step.tool.clone(),
@@ -486,15 +486,16 @@ fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
             output: clean(&step.output),
         }));
     }
-    items.extend(remarks.map(message));
+    items.extend(remarks.filter_map(message));
     items
 }
 
-fn message(remark: &Remark) -> Item {
+fn message(remark: &Remark) -> Option<Item> {
     let text = clean(&remark.text);
     match remark.by {
-        Speaker::User => Item::Person(text),
-        Speaker::Agent => Item::Agent(text),
+        Speaker::User => Some(Item::Person(text)),
+        Speaker::Agent => Some(Item::Agent(text)),
+        Speaker::Other => None,
     }
 }
 

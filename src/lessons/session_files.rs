@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::platform::named;
+use crate::transcript::Format;
 use crate::workspace::Error;
 
 /// Maximum depth of folders to walk.
@@ -52,14 +53,10 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
             continue;
         }
         let ending = path.extension().and_then(|ending| ending.to_str());
-        // Other Markdown is text of people.
-        let is_history = || {
-            let name = entry.file_name();
-            name == ".aider.chat.history.md" || directory.ends_with(".specstory/history")
-        };
         let is_session = match ending {
             Some("jsonl" | "json" | "traj") => true,
-            Some("md") => is_history(),
+            // Other Markdown is text of people.
+            Some("md") => by_name(&path).is_some(),
             _ => false,
         };
         if is_session {
@@ -71,6 +68,19 @@ fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Res
         }
     }
     Ok(())
+}
+
+/// Returns the format of a file whose name and place are those of a tool's own history.
+pub(crate) fn by_name(path: &Path) -> Option<Format> {
+    let is_of = |end: &str| path.parent().is_some_and(|parent| parent.ends_with(end));
+    let is_markdown = path.extension().is_some_and(|ending| ending == "md");
+    if path
+        .file_name()
+        .is_some_and(|name| name == ".aider.chat.history.md")
+    {
+        return Some(Format::Aider);
+    }
+    (is_markdown && is_of(".specstory/history")).then_some(Format::SpecStory)
 }
 
 impl SessionFile {

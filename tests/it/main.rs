@@ -52,6 +52,7 @@ mod garbage;
 #[cfg(unix)]
 mod git;
 mod guard;
+mod heed;
 mod help;
 mod hostile;
 mod hosts;

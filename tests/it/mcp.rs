@@ -387,12 +387,7 @@ fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
         found["results"][0]["text"],
         "The saffron deploy needs the VPN."
     );
-    assert!(
-        found["notice"]
-            .as_str()
-            .unwrap()
-            .contains("not instructions")
-    );
+    assert!(found["notice"].as_str().unwrap().contains("not reviewed"));
     let fence = text.find("<memctl-data-").unwrap();
     assert!(fence < text.find("saffron").unwrap(), "{text}");
     // A person has approved it.
@@ -458,9 +453,9 @@ fn knowledge_of_a_project_is_hinted_in_that_project() {
     let own = root.file_name().unwrap().to_str().unwrap();
     let error = "error: connect ECONNREFUSED";
     let fix = |project: &str| {
-        let fixes = json!({"entries": [{"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
+        let fixes = json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
             "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
-            "origins": [{"session": "s", "workspace": project, "step": 0}]}]});
+            "origins": [{"session": "s", "workspace": project, "step": 0}]})]});
         workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     };
     let mut server = Server::greeted(&workspace, &["mcp"]);

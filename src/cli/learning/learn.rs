@@ -69,6 +69,7 @@ pub(in crate::cli) fn learn(
     }
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
+        project_name: project.as_ref().and_then(|_| context.project_name()),
         paths,
         project,
         format: args.files.format(),
@@ -284,6 +285,11 @@ impl Report for SessionsLearned {
 
     fn warnings(&self) -> &[String] {
         &self.report.warnings
+    }
+
+    /// A file that the caller named and that is no session is bad input.
+    fn exit_code(&self) -> u8 {
+        if self.report.unread > 0 { 2 } else { 0 }
     }
 }
 

@@ -103,6 +103,8 @@ pub(in crate::cli) struct SetupReport {
     pub(super) lessons: Option<PastReport>,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
     pub(super) model: Option<ModelOffer>,
+    /// Files of the project that git will see; empty outside of a repository.
+    pub(super) git: Vec<String>,
     /// Next steps, at most three.
     pub(super) next: Vec<String>,
     /// Home directory of the user, which pages write as `~`.
@@ -164,6 +166,10 @@ impl Report for SetupReport {
                 step.path.as_deref().map(|path| self.short(path)),
                 page,
             );
+        }
+        if !self.git.is_empty() {
+            page.line(format!("\nGit will see {}.", self.git.join(", ")));
+            page.line("What sessions change stays out of it.");
         }
         if let Some(learned) = &self.learned {
             show_learned(*learned, page);

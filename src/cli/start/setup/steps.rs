@@ -11,7 +11,9 @@ use crate::engine::initialise;
 use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
 use crate::learning::{LearnOptions, learn};
+use crate::merge::git::Repository;
 use crate::platform::Directory;
+use crate::store::shared_files;
 
 use super::found::FoundHost;
 use super::report::{Learned, SetupReport, State, Step};
@@ -89,7 +91,29 @@ impl Setup<'_> {
             add(self.plan_server(host), Action::Server(host));
         }
         add(self.plan_learning(), Action::Learn);
+        report.git = self.seen_by_git(&report.steps);
         (report, actions)
+    }
+
+    /// Files below the project that the steps make or change and that git does not ignore.
+    fn seen_by_git(&self, steps: &[Step]) -> Vec<String> {
+        let project = self.context.project();
+        let Some(repository) = Repository::of(project) else {
+            return Vec::new();
+        };
+        let memory = &self.context.places.memory;
+        let of_memory = shared_files().chain([".gitignore", "workspace.json"]);
+        let of_memory = of_memory.map(|name| memory.join(name));
+        let settings = steps.iter().filter(|step| step.host.is_some());
+        let settings = settings.filter_map(|step| step.path.as_deref().map(PathBuf::from));
+        let mut seen: Vec<String> = of_memory
+            .chain(settings)
+            .filter(|path| !repository.ignores(path))
+            .filter_map(|path| Some(path.strip_prefix(project).ok()?.display().to_string()))
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
     }
 
     fn plan_memory(&self) -> Step {
@@ -270,6 +294,11 @@ impl Setup<'_> {
             dry_run: false,
             session: context.session(None),
             host_session: None,
+            project_name: if self.all_projects {
+                None
+            } else {
+                context.project_name()
+            },
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)
