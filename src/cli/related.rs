@@ -43,16 +43,12 @@ const RELATED: &[(&str, &[&str])] = &[
         "memory add",
         &["memory list", "memory edit", "memory prune"],
     ),
-    (
-        "memory approve",
-        &["review", "reject", "memory check", "memory undo"],
-    ),
+    ("memory approve", &["review", "reject", "memory undo"]),
     (
         "memory audit",
         &["memory audit verify", "memory why", "memory undo"],
     ),
     ("memory audit verify", &["memory audit", "doctor"]),
-    ("memory check", &["memory approve", "hooks status", "stats"]),
     (
         "memory conflicts",
         &["correct", "memory pin", "memory undo"],

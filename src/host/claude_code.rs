@@ -20,6 +20,11 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook {
+        event: "SubagentStart",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
         event: "UserPromptSubmit",
         of_tools: false,
         seconds: 5,
@@ -52,6 +57,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     }
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
+        "SubagentStart" => fields.event(EventKind::SubagentStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "PreToolUse" => fields.before_tool(),
         "UserPromptSubmit" if is_typed(fields) => Some(Event {

@@ -43,6 +43,10 @@ pub struct Event {
     pub output: String,
     /// Exit code of a command; `None` if the agent host does not report it.
     pub exit_code: Option<i64>,
+    /// Subagent that the event is about; empty for the main agent.
+    pub agent: String,
+    /// `true` if the session starts with a new context: after compaction, or cleared.
+    pub is_renewed: bool,
 }
 
 impl Event {
@@ -70,6 +74,8 @@ pub enum EventKind {
     ToolSucceeded,
     /// A session starts, resumes, or has just been compacted.
     SessionStart,
+    /// A subagent starts within a session.
+    SubagentStart,
     /// A session ends.
     SessionEnd,
     /// The user entered a prompt.
@@ -169,6 +175,10 @@ impl<'a> Fields<'a> {
             arguments: Value::Null,
             output: String::new(),
             exit_code: None,
+            agent: self.text("agent_id").unwrap_or_default(),
+            is_renewed: self
+                .text("source")
+                .is_some_and(|of| of == "compact" || of == "clear"),
         })
     }
     /// Returns the event of a call that is about to run.

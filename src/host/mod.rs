@@ -29,7 +29,7 @@ mod status_line;
 use serde_json::json;
 
 use crate::guard::shorten;
-use crate::model::CheckAction;
+use crate::model::CallAction;
 use crate::rules::hearing::{Message, QUESTION, retain};
 use crate::store::Scoped;
 
@@ -185,7 +185,7 @@ impl Host {
 
     /// Returns the answer to a call that rules act on. No answer permits a call, and a call that the
     /// agent host would ask about is still asked about.
-    fn answer_before(self, event: &Event, action: CheckAction, rules: &str) -> String {
+    fn answer_before(self, event: &Event, action: CallAction, rules: &str) -> String {
         let rules = shorten(rules, LONGEST_ANSWER - 200);
         let asked =
             || format!("The user wants to be asked about this call, by their rule: {rules}");
@@ -196,37 +196,37 @@ impl Host {
             json!({"hookSpecificOutput": output}).to_string()
         };
         match (self, action) {
-            (_, CheckAction::Note) => self.answer(event, &respond::note(&rules)),
-            (Self::ClaudeCode, CheckAction::Ask) => decision("ask", &asked()),
-            (Self::Codex | Self::OpenCode | Self::Cline, CheckAction::Ask) => {
+            (_, CallAction::Off | CallAction::Note) => self.answer(event, &respond::note(&rules)),
+            (Self::ClaudeCode, CallAction::Ask) => decision("ask", &asked()),
+            (Self::Codex | Self::OpenCode | Self::Cline, CallAction::Ask) => {
                 self.answer(event, &asked())
             }
-            (Self::Copilot, CheckAction::Ask) => {
+            (Self::Copilot, CallAction::Ask) => {
                 json!({"permissionDecision": "ask", "permissionDecisionReason": asked()})
                     .to_string()
             }
-            (Self::Cursor, CheckAction::Ask) => {
+            (Self::Cursor, CallAction::Ask) => {
                 json!({"permission": "ask", "user_message": asked(), "agent_message": asked()})
                     .to_string()
             }
-            (Self::Gemini, CheckAction::Ask) => {
+            (Self::Gemini, CallAction::Ask) => {
                 json!({"decision": "ask", "systemMessage": asked()}).to_string()
             }
-            (Self::ClaudeCode | Self::Codex | Self::OpenCode, CheckAction::Deny) => {
+            (Self::ClaudeCode | Self::Codex | Self::OpenCode, CallAction::Deny) => {
                 decision("deny", &refused())
             }
-            (Self::Copilot, CheckAction::Deny) => {
+            (Self::Copilot, CallAction::Deny) => {
                 json!({"permissionDecision": "deny", "permissionDecisionReason": refused()})
                     .to_string()
             }
-            (Self::Cline, CheckAction::Deny) => {
+            (Self::Cline, CallAction::Deny) => {
                 json!({"cancel": true, "errorMessage": refused()}).to_string()
             }
-            (Self::Cursor, CheckAction::Deny) => {
+            (Self::Cursor, CallAction::Deny) => {
                 json!({"permission": "deny", "user_message": refused(), "agent_message": refused()})
                     .to_string()
             }
-            (Self::Gemini, CheckAction::Deny) => {
+            (Self::Gemini, CallAction::Deny) => {
                 json!({"decision": "deny", "reason": refused()}).to_string()
             }
         }

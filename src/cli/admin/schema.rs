@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::cli::insight::watch;
 use crate::cli::learning;
-use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
+use crate::cli::memory::{approve, audit, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
@@ -74,7 +74,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory approve", &[of::<approve::Approval>]),
     ("memory audit", &[of::<engine::AuditReport>]),
     ("memory audit verify", &[of::<audit::Verified<'_>>]),
-    ("memory check", &[of::<check::Shown>]),
     (
         "memory conflicts",
         &[

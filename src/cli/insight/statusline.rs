@@ -82,8 +82,14 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
         environment.current_dir = directory;
     }
-    let places = Places::find(&environment, root);
-    let memory = Directory::at(&places.memory).hold().ok()?;
+    let mut places = Places::find(&environment, root);
+    let mut memory = Directory::at(&places.memory).hold().ok();
+    if memory.is_none() {
+        // Without a memory here, the rules of the user hold all the same.
+        places = Places::of_user(&environment)?;
+        memory = Directory::at(&places.memory).hold().ok();
+    }
+    let memory = memory?;
     if Off::of(&environment, &places, None).is_some() {
         return Some("memctl: off\n".to_owned());
     }
@@ -117,12 +123,17 @@ fn input() -> Option<Input> {
 fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
     let SessionCounts {
         told,
+        told_at_calls,
+        heeded,
         helped,
         waiting,
     } = counts;
     let mut parts = Vec::new();
     if has_session && (told > 0 || helped + waiting == 0) {
         parts.push(format!("{} told", plural(told as u64, "rule")));
+    }
+    if told_at_calls > 0 {
+        parts.push(format!("{told_at_calls} at calls, {heeded} heeded"));
     }
     if helped > 0 {
         parts.push(format!("{} helped", plural(helped as u64, "hint")));
@@ -150,22 +161,30 @@ mod tests {
 
     #[test]
     fn the_line_has_what_there_is() {
-        let check = |[told, helped, waiting]: [usize; 3], has_session, expected: &str| {
+        let check = |[told, told_at_calls, heeded, helped, waiting]: [usize; 5],
+                     has_session,
+                     expected: &str| {
             let counts = SessionCounts {
                 told,
+                told_at_calls,
+                heeded,
                 helped,
                 waiting,
             };
             assert_eq!(text(counts, has_session, false), expected);
         };
         check(
-            [4, 1, 2],
+            [4, 3, 2, 1, 2],
             true,
-            "memctl: 4 rules told, 1 hint helped, 2 candidates wait: memctl review",
+            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 hint helped, 2 candidates wait: memctl review",
         );
-        check([0, 0, 0], true, "memctl: 0 rules told");
-        check([0, 2, 0], true, "memctl: 2 hints helped");
-        check([0, 0, 1], true, "memctl: 1 candidate waits: memctl review");
-        check([0, 0, 0], false, "memctl: no candidates wait");
+        check([0, 0, 0, 0, 0], true, "memctl: 0 rules told");
+        check([0, 0, 0, 2, 0], true, "memctl: 2 hints helped");
+        check(
+            [0, 0, 0, 0, 1],
+            true,
+            "memctl: 1 candidate waits: memctl review",
+        );
+        check([0, 0, 0, 0, 0], false, "memctl: no candidates wait");
     }
 }

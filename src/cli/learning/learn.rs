@@ -39,6 +39,7 @@ pub(in crate::cli) fn learn(
     let workspace = context.workspace(None)?;
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
+        project_name: project.as_ref().and_then(|_| context.project_name()),
         paths,
         project,
         format: args.files.format(),
