@@ -40,3 +40,5 @@ mod secrets;
 mod storm;
 pub(crate) mod tally;
 mod tokens;
+#[cfg(unix)]
+mod wrappers;
