@@ -21,6 +21,7 @@ mod evidence;
 #[cfg(unix)]
 mod faults;
 mod fences;
+mod forbidden_lessons;
 mod forgeries;
 mod guardrails;
 mod hand_edits;
