@@ -193,6 +193,8 @@ impl Context {
                 max_output_tokens: config.parsed("llm.max_output_tokens")?,
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
+                past_session_prompt: self.prompt("past_session.md"),
+                person: super::lesson_author::person(&self.environment),
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,

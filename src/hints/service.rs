@@ -263,13 +263,17 @@ impl HintService<'_> {
         Ok(())
     }
 
-    /// Opens the session scratch for changes; `None` if another process holds the lock, or the store
-    /// is read-only.
+    /// Opens the session scratch for changes; `None` if another process holds the lock, or nothing can
+    /// be written.
     pub(super) fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
         if self.store.directory().is_read_only() {
             return Ok(None);
         }
-        unless_locked(self.store.notes(session))
+        match unless_locked(self.store.notes(session)) {
+            // Without notes a hint may be shown twice, and nothing else is lost.
+            Err(Error::Store(store::Error::Io { .. })) => Ok(None),
+            notes => notes,
+        }
     }
 }
 

@@ -215,7 +215,8 @@ impl SessionNotes {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
                 id: hint.id.clone(),
-                lesson: hint.lesson.clone(),
+                is_lesson: !hint.lesson.is_empty(),
+                advice: hint.advice.clone(),
                 error_key: error_key.to_owned(),
                 failing_code: cut(&hint.failing_code),
                 working_code: cut(&hint.working_code),
@@ -331,6 +332,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         }
     }
 

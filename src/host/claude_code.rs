@@ -44,6 +44,7 @@ pub(super) const HOOKS: &[Hook] = &[
         of_tools: true,
         seconds: 5,
     },
+    Hook::of_session("Stop"),
     Hook {
         event: "SessionEnd",
         of_tools: false,
@@ -60,6 +61,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SubagentStart" => fields.event(EventKind::SubagentStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "PreToolUse" => fields.before_tool(),
+        "Stop" => fields.stop("last_assistant_message"),
         "UserPromptSubmit" if is_typed(fields) => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

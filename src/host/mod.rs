@@ -4,7 +4,8 @@
 //! - `claude_code`, `codex`, `gemini`, `copilot`, `opencode`, `cline`, `cursor`: one agent host each.
 //! - `respond`: answer to an event.
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
-//! - `status_line`: the status line of Claude Code in its settings.
+//! - `status_line`: the status line of Claude Code in its settings. `permission`: that for the tool `lesson`.
+//!   `settings_piece`: what both keep to restore a file.
 //! - `servers`: this program as an MCP server in a settings file, and its removal.
 //!
 //! An error must never disturb an agent: an unreadable event is ignored, and the caller of
@@ -22,8 +23,10 @@ mod gemini;
 mod install;
 mod jsonc;
 mod opencode;
+mod permission;
 mod respond;
 mod servers;
+mod settings_piece;
 mod status_line;
 
 use serde_json::json;
@@ -39,6 +42,7 @@ pub(crate) use install::quoted;
 pub use install::{
     Error, InstallReport, InstallationStatus, Place, StatusReport, install, status, uninstall,
 };
+pub use permission::{LESSON_TOOL, allow_lessons, allows_lessons, disallow_lessons};
 pub use respond::respond;
 pub use servers::{
     RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
@@ -175,6 +179,23 @@ impl Host {
             Self::Cursor => json!({"additional_context": text}),
         }
         .to_string()
+    }
+
+    /// Returns `true` if the agent host has an event before an agent stops, carries its last message,
+    /// and takes an answer that lets it go on.
+    pub const fn asks_at_stop(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Gemini)
+    }
+
+    /// Returns the answer to an agent that is about to stop: it goes on with this text.
+    pub fn answer_stop(self, text: &str) -> String {
+        let decision = if self == Self::Gemini {
+            "deny"
+        } else {
+            "block"
+        };
+        let reason = shorten(text, LONGEST_ANSWER);
+        json!({"decision": decision, "reason": reason}).to_string()
     }
 
     /// Returns `true` if the model gets context from an answer before a call. To the others, a note is

@@ -76,7 +76,7 @@ pub fn respond(
             adviser.ended(&session)?;
             String::new()
         }
-        EventKind::Prompt | EventKind::BeforeTool => String::new(),
+        EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
     };
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
@@ -235,6 +235,7 @@ mod tests {
                     Trust::Observed
                 },
                 why: String::new(),
+                advice: Vec::new(),
             });
         proptest::collection::vec(hint, 0..4)
     }
@@ -276,6 +277,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");

@@ -186,6 +186,33 @@ impl Run {
     }
 }
 
+/// Command that a runner of programs or modules runs: `npx`, `uv run`, `python -m`; `None` if the
+/// words are no such command.
+pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
+    let (first, rest) = words.split_first()?;
+    let program = basename(first);
+    let inner = if RUNNERS.contains(&program) {
+        rest
+    } else if ["uv", "poetry", "pdm", "pipenv"].contains(&program) && rest.first()? == "run" {
+        &rest[1..]
+    } else if program.starts_with("python") {
+        let module = rest.iter().position(|word| word == "-m")?;
+        &rest[module + 1..]
+    } else {
+        return None;
+    };
+    let flags = inner.iter().take_while(|word| word.starts_with('-'));
+    let mut inner = inner[flags.count()..].to_vec();
+    let first = inner.first_mut()?;
+    *first = basename(first).to_owned();
+    Some(inner)
+}
+
+/// Returns `true` for known programs with subcommands.
+pub(crate) fn has_subcommands(program: &str) -> bool {
+    LAYERED.contains(&program)
+}
+
 /// Program name with subcommands, and the remaining arguments.
 fn with_subcommands(mut name: String, mut words: &[String]) -> (String, &[String]) {
     let mut depth = 0;

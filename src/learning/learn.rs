@@ -170,6 +170,7 @@ fn take(
                 workspace: workspace.to_owned(),
                 step: found.episode.fail_step as u64,
                 live: false,
+                call: found.call.clone(),
             };
             if let Ok(pattern) = &found.pattern {
                 episodes::store(
@@ -245,6 +246,7 @@ fn read_of_project(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     let mut is_here = options.project.is_none();
+    let warned = report.warnings.len();
     let session = read(
         file,
         options.format,
@@ -259,6 +261,7 @@ fn read_of_project(
         },
         on_bytes,
     );
+    report.unread += usize::from(file.named && report.warnings.len() > warned);
     session.filter(|_| is_here)
 }
 
@@ -272,6 +275,13 @@ pub(crate) fn read(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
+        // A named format is no proof.
+        Ok(session) if session.is_empty() && format.is_some() => warnings.push(format!(
+            "`{}` holds no call and no message in the format {}",
+            file.path.display(),
+            format.map_or("", Format::name)
+        )),
+        Ok(session) if session.is_empty() && !file.named => *skipped += 1,
         Ok(session) if session.format.is_some() => return Some(session),
         // A folder may hold files of any kind.
         Ok(_) if !file.named => *skipped += 1,

@@ -30,6 +30,24 @@ pub struct Origin {
     /// Observed while the session ran, when the step had no ordinal yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
+    /// Hash of the failing call with its time. A copy of a session under another name has the same.
+    /// Empty if the host says neither a time nor an id of its own.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub call: String,
+}
+
+impl Origin {
+    /// Returns `true` if both are one observation: of one step, or of one call in two copies of a
+    /// session. A session file repeats what was observed while the session ran.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_step = self.step == other.step || self.live || other.live;
+        let is_call = !self.call.is_empty() && self.call == other.call;
+        is_call || self.session == other.session && is_step
+    }
 }
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.

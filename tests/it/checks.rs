@@ -516,88 +516,6 @@ fn taught() -> Workspace {
     workspace
 }
 
-fn fix(workspace: &Workspace) -> Value {
-    workspace.stored("procedural_memory.json")["entries"][0].clone()
-}
-
-#[test]
-fn a_call_that_failed_before_gets_what_worked_before_it_runs() {
-    let mut workspace = taught();
-    assert_eq!(fix(&workspace)["helped"], 1);
-    let told = before(&workspace, "a", FAILING);
-    let output = &told["hookSpecificOutput"];
-    assert!(output["permissionDecision"].is_null(), "{told}");
-    let text = output["additionalContext"].as_str().unwrap();
-    for part in [
-        "This call failed before",
-        "WRONG:",
-        FAILING,
-        "CORRECT:",
-        "pytest-xdist",
-    ] {
-        assert!(text.contains(part), "{part}: {text}");
-    }
-    // Observed until somebody approves it, and so in a fence.
-    assert!(text.contains("<memctl-data-"), "{text}");
-    // Ignored, and not repeated; another call gets nothing.
-    assert_eq!(before(&workspace, "a", FAILING), Value::Null);
-    assert_eq!(before(&workspace, "b", "pytest -n 4"), Value::Null);
-    assert_eq!(before(&workspace, "b", "pytest"), Value::Null);
-    // Adopted: it has helped again.
-    worked(&workspace, "a", WORKING);
-    assert_eq!(fix(&workspace)["helped"], 2);
-    // An experiment compares failures, and must not prevent them.
-    workspace.set("MEMCTL_EXPERIMENT_WITHHOLD", "0.1");
-    assert_eq!(before(&workspace, "c", FAILING), Value::Null);
-}
-
-#[test]
-fn a_call_that_works_again_needs_no_hint_before_it() {
-    let workspace = taught();
-    for (session, told) in [("a", true), ("b", false)] {
-        assert_eq!(
-            before(&workspace, session, FAILING) != Value::Null,
-            told,
-            "{session}"
-        );
-        worked(&workspace, session, FAILING);
-        ended(&workspace, session);
-        let fix = fix(&workspace);
-        assert_eq!(
-            (&fix["needless"], &fix["helped"]),
-            (&json!(1), &json!(1)),
-            "{session}"
-        );
-    }
-    // At a failure it is a hint as before.
-    let mut event = event(&workspace, "c", "PostToolUseFailure", FAILING);
-    event["error"] = json!("Exit code 4\npytest: error: unrecognized arguments: -n auto");
-    let told = output(&hook(&workspace, "claude-code", event.to_string()));
-    assert!(told.to_string().contains("pytest-xdist"), "{told}");
-}
-
-#[test]
-fn a_rule_and_a_fix_share_one_answer() {
-    let workspace = taught();
-    write_rules(
-        &workspace,
-        &json!([{"reflexion_id": "REFL-001", "rule": "Use just test, not pytest.",
-            "seen_by": [{"on": "command", "match": r"^pytest\b"}]}]),
-    );
-    workspace.json(&["memory", "approve", "REFL-001"]);
-    let told = before(&workspace, "a", FAILING).to_string();
-    assert!(
-        told.contains("Use just test") && told.contains("CORRECT:"),
-        "{told}"
-    );
-    approve(&workspace, "deny");
-    let told = before(&workspace, "b", FAILING).to_string();
-    assert!(
-        told.contains("Use just test") && !told.contains("CORRECT:"),
-        "{told}"
-    );
-}
-
 /// Files of a memory with their bytes.
 fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut all = Vec::new();
@@ -638,16 +556,11 @@ fn read_only_hooks_recall_and_write_nothing() {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/sessions/claude-code-stock.jsonl");
     let end = json!({"session_id": "a", "cwd": workspace.root(), "hook_event_name": "SessionEnd",
         "transcript_path": session, "reason": "other"});
-    assert!(run(&start).to_string().contains("pytest-xdist"));
+    drop(run(&start));
     assert!(
         run(&call("PreToolUse", "npm ci"))
             .to_string()
             .contains(RULE)
-    );
-    assert!(
-        run(&call("PreToolUse", FAILING))
-            .to_string()
-            .contains("pytest-xdist")
     );
     assert!(run(&failed).to_string().contains("pytest-xdist"));
     assert_eq!(run(&worked), Value::Null);

@@ -19,7 +19,7 @@ use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
-use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
+use crate::{engine, exchange, hints, host, maintenance, merge, remote, review};
 use crate::{serve as server, sessions};
 
 use super::{config, merge_driver, trust};
@@ -65,7 +65,15 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("hooks uninstall", &[of::<host::InstallReport>]),
     ("index", &[of::<engine::IndexReport>]),
     ("init", &[of::<engine::InitReport>]),
-    ("learn", &[of::<learn::LearnReport>]),
+    ("lesson add", &[of::<crate::lessons::StoredLesson>]),
+    ("lesson list", &[of::<learning::lesson::LessonList>]),
+    (
+        "learn",
+        &[
+            of::<learning::learn::SessionsLearned>,
+            of::<crate::lessons::TidyReport>,
+        ],
+    ),
     ("man", &[of::<Verbatim>]),
     ("mcp install", &[of::<host::RegisterReport>]),
     ("mcp status", &[of::<mcp::Registered>]),

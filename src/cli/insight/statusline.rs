@@ -20,6 +20,7 @@ use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
 use crate::hints::{HintService, SessionCounts};
 use crate::host::Host;
+use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::Scoped;
@@ -109,7 +110,8 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
     let counts = hints.session_counts(session.as_deref()).ok()?;
-    Some(text(counts, session.is_some(), colour) + "\n")
+    let marks = session.as_deref().map(|session| Marks::of(&store, session));
+    Some(text(counts, marks, colour) + "\n")
 }
 
 fn input() -> Option<Input> {
@@ -120,7 +122,8 @@ fn input() -> Option<Input> {
 }
 
 /// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
-fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
+fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
+    let has_session = marks.is_some();
     let SessionCounts {
         told,
         told_at_calls,
@@ -137,6 +140,14 @@ fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
     }
     if helped > 0 {
         parts.push(format!("{} helped", plural(helped as u64, "hint")));
+    }
+    if let Some(marks) = marks {
+        let lessons = plural(marks.lessons as u64, "lesson");
+        match marks {
+            Marks { lessons: 1.., .. } => parts.push(format!("{lessons} recorded")),
+            Marks { asked: true, .. } => parts.push("asked for lessons, none".to_owned()),
+            _ => {}
+        }
     }
     if waiting > 0 {
         let verb = if waiting == 1 { "waits" } else { "wait" };
@@ -162,7 +173,7 @@ mod tests {
     #[test]
     fn the_line_has_what_there_is() {
         let check = |[told, told_at_calls, heeded, helped, waiting]: [usize; 5],
-                     has_session,
+                     has_session: bool,
                      expected: &str| {
             let counts = SessionCounts {
                 told,
@@ -171,7 +182,8 @@ mod tests {
                 helped,
                 waiting,
             };
-            assert_eq!(text(counts, has_session, false), expected);
+            let marks = has_session.then(Marks::default);
+            assert_eq!(text(counts, marks, false), expected);
         };
         check(
             [4, 3, 2, 1, 2],
@@ -186,5 +198,25 @@ mod tests {
             "memctl: 1 candidate waits: memctl review",
         );
         check([0, 0, 0, 0, 0], false, "memctl: no candidates wait");
+    }
+
+    #[test]
+    fn the_line_says_that_the_agent_was_asked_and_what_came_of_it() {
+        let check = |asked, lessons, expected: &str| {
+            let counts = SessionCounts {
+                told: 2,
+                ..SessionCounts::default()
+            };
+            let marks = Marks {
+                asked,
+                lessons,
+                ..Marks::default()
+            };
+            assert_eq!(text(counts, Some(marks), false), expected);
+        };
+        check(false, 0, "memctl: 2 rules told");
+        check(true, 0, "memctl: 2 rules told, asked for lessons, none");
+        check(true, 2, "memctl: 2 rules told, 2 lessons recorded");
+        check(false, 1, "memctl: 2 rules told, 1 lesson recorded");
     }
 }

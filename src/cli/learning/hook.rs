@@ -23,11 +23,14 @@ use crate::config::{Config, Environment, Places};
 use crate::hints::{Here, HintService};
 use crate::host::{Event, EventKind, Host, respond};
 use crate::learning::{self, LearnOptions};
+use crate::lessons::carries_lessons;
 use crate::model::{Kind, Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::rules::hearing::Message;
 use crate::store::{AuditContext, LateCalls, Project, Scoped};
 use crate::workspace::Records;
+
+use super::hook_lessons::LessonEvent;
 
 /// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
 /// [`DEADLINE`] it is below the host's timeout of 5 s.
@@ -94,6 +97,13 @@ fn answer(
         environment.current_dir = cwd;
     }
     let (places, memory, is_of_user) = memory_of(&environment, root)?;
+    // Where nothing can be written, agents are answered all the same.
+    let is_unwritable = || {
+        Scoped::new(memory.clone(), Scope::All)
+            .unwritable()
+            .is_some()
+    };
+    let read_only = read_only || is_unwritable();
     let memory = if read_only {
         memory.read_only()
     } else {
@@ -157,10 +167,44 @@ fn answer(
         let hears = config.as_ref()?.parsed("learning.chat").unwrap_or(false);
         return hears.then(|| host.hear(&event, &store, message))?;
     }
+    let lessons = LessonEvent {
+        environment: &environment,
+        places: &places,
+        host,
+        store: &store,
+        event: &event,
+    };
+    if event.kind == EventKind::Stop {
+        let config = config.as_ref().filter(|_| !read_only && !is_of_user)?;
+        if !carries_lessons(&event.output) {
+            return lessons.at_stop(config);
+        }
+        // New records go to the primary.
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let lessons = LessonEvent {
+            environment: &environment,
+            places: &places,
+            host,
+            store: &store,
+            event: &event,
+        };
+        return lessons.at_stop(config);
+    }
     let answer = respond(host, &event, &adviser, &here).ok()?;
     let session = host.session(&event);
     if read_only || is_of_user {
         return answer;
+    }
+    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
+        lessons.keep();
+    }
+    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
+        let config = Config::load(&environment, &places.memory, &[]).ok()?;
+        return lessons.at_recovery(&config);
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
