@@ -4,6 +4,7 @@ use crate::guard;
 use crate::lessons::{matching, telling};
 use crate::workspace::Error;
 
+use super::forbidden::without_forbidden;
 use super::service::HintService;
 use super::session_state::SessionNotes;
 
@@ -21,6 +22,7 @@ impl HintService<'_> {
             return Ok(String::new());
         }
         let lessons = matching::before_call(self.store, code, project, &[])?;
+        let lessons = without_forbidden(self.store, lessons);
         if lessons.is_empty() {
             return Ok(String::new());
         }

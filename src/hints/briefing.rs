@@ -7,6 +7,7 @@ use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
 use crate::lessons::telling;
 
 use super::briefing_rules::{filled, lines};
+use super::forbidden::rule_against;
 use super::here::Here;
 use super::service::HintService;
 use crate::workspace::Error;
@@ -61,7 +62,10 @@ impl HintService<'_> {
             observed.push_str(&section(heading, lines(&rules.observed)));
         }
         // Lessons that cannot be read are no reason to keep the rules back.
-        let lessons = telling::at_start(self.store, here).unwrap_or_default();
+        let mut lessons = telling::at_start(self.store, here).unwrap_or_default();
+        let is_free = |(_, line): &(String, String)| rule_against(self.store, "", line).is_none();
+        lessons.approved.retain(is_free);
+        lessons.observed.retain(is_free);
         let mut approved = String::new();
         if !lessons.approved.is_empty() {
             let heading = "Lessons that people have approved for this project:";

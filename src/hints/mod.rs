@@ -18,6 +18,7 @@ mod briefing_lines;
 pub(crate) mod briefing_rules;
 pub(crate) mod budget;
 pub(crate) mod failure;
+pub(crate) mod forbidden;
 pub(crate) mod here;
 pub(crate) mod hint;
 pub(crate) mod likeness;

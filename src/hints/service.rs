@@ -13,6 +13,7 @@ use serde::Serialize;
 
 use crate::guard;
 use crate::hints::failure::Failure;
+use crate::hints::forbidden::without_forbidden;
 use crate::hints::hint::Hint;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
 use crate::hints::session_state::{Credit, PendingOutcomes, SessionNotes};
@@ -109,7 +110,8 @@ impl HintService<'_> {
         let own = pitfall::of_error(&error, tool);
         let Some(session) = &options.session else {
             if let Some(failure) = failure {
-                report.hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
+                let hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
+                report.hints = without_forbidden(self.store, hints);
             }
             self.count_retrieved(&report.hints);
             report.pitfalls = rules(own.as_slice());
@@ -131,6 +133,7 @@ impl HintService<'_> {
             let mut trials = known.trials.failed(&key);
             let told = known.withheld();
             let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
+            let hints = without_forbidden(self.store, hints);
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {

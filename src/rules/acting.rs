@@ -8,7 +8,7 @@
 //! The rules of the memory come first, then those of the user store. Rules of other workspaces
 //! never act: nobody approved their patterns here.
 
-use crate::model::{CallAction, CallPart, Kind, Reflexion, USER_STORE, with_origin};
+use crate::model::{CallAction, CallPart, Kind, Reflexion, Step, USER_STORE, with_origin};
 use crate::store::{Scoped, Terms};
 use crate::workspace::Error;
 
@@ -102,6 +102,24 @@ impl<'s> Tables<'s> {
     }
 }
 
+/// Returns the first rule in force that one of these command lines breaks, whatever ran before.
+pub(crate) fn forbids(store: &Scoped, lines: &[&str]) -> Result<Option<Reflexion>, Error> {
+    let tables = Tables::open(store)?;
+    if tables.is_blank() {
+        return Ok(None);
+    }
+    let mut rules = lines.iter().flat_map(|line| {
+        let step = Step {
+            tool: "Bash".to_owned(),
+            input: serde_json::json!({ "command": line }),
+            ..Step::default()
+        };
+        // A call that is fine after another one is not forbidden.
+        tables.broken(&Call::of(&step, &[]), &|_| true)
+    });
+    Ok(rules.next())
+}
+
 /// Table of rules by the texts of their patterns, without rules that are not in use.
 fn table(store: &Scoped) -> Result<Terms, Error> {
     let of = |entry: &[u8]| {
@@ -137,7 +155,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::{Scope, Step};
+    use crate::model::Scope;
     use crate::platform::named;
     use crate::store::Approvals;
 

@@ -30,6 +30,7 @@ mod shell_scan;
 pub(crate) mod similar;
 mod wrappers;
 
+pub(crate) use acting::forbids;
 pub use at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, ended, session_receipts,
 };

@@ -131,9 +131,7 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     ]});
     workspace.write(SHARED, theirs.to_string());
     workspace.run(&["trust"]).succeeds();
-    workspace.json(&[
-        "memory", "add", "--type", "brand_memory", "--content", "Voice: calm",
-    ]);
+    workspace.run(&["doctor", "--repair"]).succeeds();
     workspace.json(&["memory", "approve", "PROC-002"]);
     assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
     assert_eq!(hinted(&workspace), "approved");
@@ -248,9 +246,10 @@ fn doctor_gives_a_local_record_another_id_than_a_shared_one() {
     assert_eq!(report["problems"][0]["kind"], "taken_id", "{report}");
     workspace.run(&["doctor", "--repair"]).succeeds();
     assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
-    assert_eq!(ids(&workspace, "reflexion_entries.json"), ["REFL-002"]);
-    assert_eq!(
-        ids(&workspace, "reflexion_entries.local.json"),
-        ["REFL-003"]
-    );
+    let id = |file: &str| {
+        let file: Value = serde_json::from_str(&workspace.read(file)).unwrap();
+        file["entries"][0]["reflexion_id"].clone()
+    };
+    assert_eq!(id(".agentura/reflexion_entries.json"), "REFL-002");
+    assert_eq!(id(".agentura/reflexion_entries.local.json"), "REFL-003");
 }

@@ -224,6 +224,13 @@ fn answer(
     answer
 }
 
+/// Returns `true` if somebody else has switched off a memory that this user neither began nor trusts:
+/// that is no reason to keep the user's own rules back.
+fn is_off_for_others(environment: &Environment, places: &Places) -> bool {
+    matches!(Off::of(environment, places, None), Some(Off::Marker(_)))
+        && !environment.approvals(&places.memory).stands()
+}
+
 /// Reads the event from standard input.
 fn read_event(host: Host) -> Option<Event> {
     let mut bytes = Vec::new();
@@ -239,7 +246,11 @@ fn read_event(host: Host) -> Option<Event> {
 /// does not create a memory there, and the rules of the user hold all the same.
 fn memory_of(environment: &Environment, root: Option<&Path>) -> Option<(Places, Directory, bool)> {
     let places = Places::find(environment, root);
-    if let Ok(memory) = Directory::at(&places.memory).hold() {
+    let memory = Directory::at(&places.memory).hold();
+    if let Some(memory) = memory
+        .ok()
+        .filter(|_| !is_off_for_others(environment, &places))
+    {
         return Some((places, memory, false));
     }
     let places = Places::of_user(environment)?;

@@ -22,6 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
+use crate::hints::forbidden::rule_against;
 use crate::merge::CONFLICT;
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
@@ -90,6 +91,7 @@ impl Queue {
                 .warnings
                 .extend(problems.iter().map(ToString::to_string));
         }
+        queue.name_forbidden(store);
         queue.sort();
         Ok(queue)
     }
@@ -106,6 +108,19 @@ impl Queue {
             one.replay = Some(found);
         }
         Ok(())
+    }
+
+    /// Names the rule in force that forbids what a procedure advises: it is never told.
+    fn name_forbidden(&mut self, store: &Scoped) {
+        let procedures = self.waiting.iter_mut();
+        for waiting in procedures.filter(|waiting| waiting.record == Kind::Procedure) {
+            let part = |name: &str| waiting.text(name).unwrap_or_default();
+            let working = [part("worked"), part("steps")].concat();
+            if let Some(rule) = rule_against(store, &working, part("lesson")) {
+                let id = &rule.reflexion_id;
+                waiting.reason = format!("`{id}` forbids what it advises: {}", rule.summary());
+            }
+        }
     }
 
     /// Adds what takes longer to find.

@@ -115,5 +115,9 @@ fn records_of_a_clone_silence_no_rule_of_the_user() {
         let text = told(&user_in_a_clone(&[], config));
         tally.attempt(&format!("{config}: {text}"), !text.contains(RULE));
     }
+    let workspace = user_in_a_clone(&[], "");
+    workspace.write(".agentura/disabled", "");
+    let text = told(&workspace);
+    tally.attempt(&format!("disabled: {text}"), !text.contains(RULE));
     tally.holds();
 }

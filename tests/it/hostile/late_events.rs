@@ -13,7 +13,7 @@ use crate::hosts::hook;
 use crate::workspace::{Ran, Workspace};
 
 /// A workspace with a rule that refuses `npm`.
-fn refusing() -> Workspace {
+pub(super) fn refusing() -> Workspace {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
     let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm.",

@@ -21,6 +21,7 @@ mod evidence;
 #[cfg(unix)]
 mod faults;
 mod fences;
+mod forbidden_lessons;
 mod forgeries;
 mod guardrails;
 mod hand_edits;
@@ -40,3 +41,5 @@ mod secrets;
 mod storm;
 pub(crate) mod tally;
 mod tokens;
+#[cfg(unix)]
+mod wrappers;
