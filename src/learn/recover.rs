@@ -119,6 +119,13 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         if missing && now.outcome == Outcome::Done && makes(now, failed) {
             return None;
         }
+        // A page of help and a look around reach no goal.
+        if now.outcome == Outcome::Done
+            && (now.goal.is_search() && !search || now.goal.asks_only() && !failed.goal.asks_only())
+        {
+            searched |= now.goal.is_search();
+            continue;
+        }
         let found = matched(known, &attempts, later);
         let since = later - tried.last().copied().unwrap_or(at);
         let within = match found {

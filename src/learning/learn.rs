@@ -38,6 +38,9 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
+    /// Name of the project of the sessions; `None` takes that of the directory of each call. An agent
+    /// changes directories, and its project stays.
+    pub project_name: Option<String>,
 }
 
 /// Progress callback: bytes read so far, and the total.
@@ -83,6 +86,12 @@ pub fn learn(
         } else if let Some(session) = read_of_project(file, options, &mut report, &mut |at| {
             progress((done + at).min(total), total);
         }) {
+            let mut session = session;
+            for found in &mut session.found {
+                if let Some(name) = &options.project_name {
+                    found.workspace.clone_from(name);
+                }
+            }
             let steps = session.steps as u64;
             let ended = options.host_session.as_deref().map(|name| HostSession {
                 name,

@@ -13,9 +13,9 @@ use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use super::formats::Formats;
-use crate::hints::checks;
 use crate::lessons::evidence::doubts;
 use crate::merge::Conflict as MergeConflict;
+use crate::rules::acting;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
@@ -44,7 +44,7 @@ pub struct DoctorReport {
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
-    /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
+    /// Approved lessons with evidence against them, and rules that are told in vain, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
     /// Problems of the version control setup; filled in by the caller.
@@ -106,7 +106,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let mut doubtful = doubts(&procedures.records);
-    doubtful.extend(checks::doubts(&rules.records));
+    doubtful.extend(acting::ignored(&rules.records));
     doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;

@@ -276,8 +276,8 @@ impl Record for Procedure {
         // A procedure without a lesson is approved by the words of its document alone.
         if !self.lesson.is_empty() || self.applies.is_some() || self.pattern.is_some() {
             claims.push(self.lesson.clone());
-            claims.push(one_layout_of(&self.applies));
-            claims.push(one_layout_of(&self.pattern));
+            claims.push(one_layout_of(self.applies.as_ref()));
+            claims.push(one_layout_of(self.pattern.as_ref()));
         }
         claims
     }
@@ -342,8 +342,8 @@ fn count(field: Option<f64>) -> u64 {
 }
 
 /// Returns a part as JSON text; empty if it is missing.
-fn one_layout_of<T: Serialize>(part: &Option<T>) -> String {
-    let text = part.as_ref().map(serde_json::to_string);
+fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
+    let text = part.map(serde_json::to_string);
     text.and_then(Result::ok).unwrap_or_default()
 }
 

@@ -62,6 +62,7 @@ mod json_documents;
 mod layers;
 mod learn;
 mod learning;
+mod lessons;
 mod llm_wire;
 mod local_files;
 mod mcp;

@@ -33,16 +33,9 @@ fn each_format_is_detected_and_its_recovery_learnt() {
         assert_eq!(read["steps"], steps, "{report}");
         assert_eq!(read["failures"], 1, "{report}");
         assert_eq!(report["warnings"], json!([]), "{report}");
-        let fix = &workspace.stored("procedural_memory.json")["entries"][0];
-        let text = fix.to_string();
-        assert_eq!(
-            fix["failing_code"], "python3 -c \"print({}['x'])\"",
-            "{text}"
-        );
-        assert_eq!(
-            fix["working_code"], "python3 -c \"print({}.get('x'))\"",
-            "{text}"
-        );
+        let episode = &report["episodes"][0];
+        let text = episode.to_string();
+        assert_eq!(episode["root_cause"], "KeyError: 'x'", "{text}");
         // Text that hosts and this program added is not part of the error.
         for foreign in [
             "CONTEXT", "memctl-data", "An agent met this", "[stderr]", "Exit code",
