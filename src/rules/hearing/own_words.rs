@@ -1,5 +1,7 @@
 //! Words that a person wrote in a message: without code, quoted lines, logs and text between tags.
 
+use crate::transcript::own_words as typed;
+
 /// Starts of lines that quote, or show what a program printed.
 const FOREIGN: &[&str] = &[
     ">", "❯", "│", "|", "$ ", "[", "{", "<", "at ", "File \"", "+++", "---", "@@", "diff --git",
@@ -15,9 +17,10 @@ const QUOTED_BYTES: usize = 13;
 /// Maximum number of words of a sentence.
 const LONGEST: usize = 80;
 
-/// Returns a message without code blocks, quoted lines, log lines, and text between tags.
+/// Returns what the person typed of a message, without code blocks, quoted lines, log lines, and text
+/// between tags.
 pub(super) fn own_words(text: &str) -> String {
-    let text = without_tags(text);
+    let text = without_tags(&typed(text));
     let mut fenced = false;
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -152,6 +155,8 @@ mod tests {
         check("a <b c>d</b> e", "a \n e");
         check("1 < 2 and <i> too", "1 < 2 and <i> too");
         check("<é>x</é> <a", "");
+        check("## Changes\n\nNever do x.\n\n## Your task\n\nReview.", "");
+        check("ok?\ntitle: a\nauthor: b\n--\nNever do x.", "ok?");
         check("<task-notification>always ask</task-notification>", "");
     }
 

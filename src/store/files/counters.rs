@@ -153,16 +153,16 @@ mod tests {
         let mut counters = Counters::default();
         assert_eq!(counters.shown(&rule), String::from_utf8_lossy(&rule.text));
         counters.set(&rule, "times_injected", Some("4"));
-        counters.set(&rule, "told", Some("2"));
-        counters.set(&rule, "recurred", Some("2"));
-        counters.set(&rule, "recurred", None);
+        counters.set(&rule, "times_told", Some("2"));
+        counters.set(&rule, "times_recurred", Some("2"));
+        counters.set(&rule, "times_recurred", None);
         let expected =
-            "{\"created_at\": \"a\", \"times_injected\": 4, \"mine\":  1062.0,\n      \"told\": 2}";
+            "{\"created_at\": \"a\", \"times_injected\": 4, \"mine\":  1062.0,\n      \"times_told\": 2}";
         assert_eq!(counters.shown(&rule), expected);
         // Another record with this id, from a pull of git.
         let other = entry(r#"{"created_at": "b", "times_injected": 1}"#);
         assert_eq!(counters.shown(&other), String::from_utf8_lossy(&other.text));
-        counters.set(&other, "told", Some("1"));
+        counters.set(&other, "times_told", Some("1"));
         assert_eq!(counters.shown(&rule), String::from_utf8_lossy(&rule.text));
         assert!(counters.forget("REFL-001") && !counters.forget("REFL-001"));
     }

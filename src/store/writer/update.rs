@@ -292,27 +292,27 @@ mod tests {
             json::field(&entry.text, name).map(|value| String::from_utf8(value.to_vec()).unwrap())
         };
         let mut writer = store.write(&mut || "r".to_owned()).unwrap();
-        let counts = vec![("times_injected", json!(3)), ("told", json!(1))];
+        let counts = vec![("times_injected", json!(3)), ("times_told", json!(1))];
         let counts = [("REFL-001".to_owned(), counts)];
         writer.update_all(Kind::Reflexion, &counts).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
         let rule: Reflexion = store.get("REFL-001").unwrap();
         assert_eq!(rule.times_injected, Some(3.0));
         // The rest of the same change goes to the file.
-        let both = [("rule", json!("s")), ("told", json!(2))];
+        let both = [("rule", json!("s")), ("times_told", json!(2))];
         writer.update(Kind::Reflexion, "REFL-001", &both).unwrap();
         let now = fs::read_to_string(&path).unwrap();
         assert_eq!(now, text.replace("\"r\"", "\"s\""));
-        assert_eq!(shown("told").as_deref(), Some("2"));
+        assert_eq!(shown("times_told").as_deref(), Some("2"));
         let field = |name: &str, before: &str, after: &str| Field {
             name: name.to_owned(),
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
         };
-        let back = [field("rule", "\"r\"", "\"s\""), field("told", "1", "2")];
+        let back = [field("rule", "\"r\"", "\"s\""), field("times_told", "1", "2")];
         let reverted = writer.revert_fields(Kind::Reflexion, "REFL-001", &back, false);
         assert_eq!(reverted.unwrap(), Reverted::Done);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
-        assert_eq!(shown("told").as_deref(), Some("1"));
+        assert_eq!(shown("times_told").as_deref(), Some("1"));
     }
 }
