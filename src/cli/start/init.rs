@@ -13,7 +13,7 @@ use crate::merge::git::Repository;
 use crate::model::SkillPath;
 use crate::skill::Skills;
 
-/// Create a workspace here: `.agentura/` for records, `skills/` for skills
+/// Create a workspace here: `.agentura/` and `skills/`
 ///
 /// Git is left alone. `--git` installs a merge driver, which merges the records of two branches:
 /// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
