@@ -32,7 +32,7 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         name: "Learn",
-        commands: &["learn", "hint"],
+        commands: &["learn", "lesson", "hint"],
         others: &["record"],
     },
     Group {

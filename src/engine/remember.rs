@@ -38,6 +38,8 @@ pub struct AddOptions {
     /// Expiry: a time, a date, a span from now such as `30d`, or `never`. `None` uses the default
     /// of the type.
     pub expires_at: Option<String>,
+    /// Ids of memories whose place this one takes. They expire now, and stay in the file.
+    pub replaces: Vec<String>,
 }
 
 /// Outcome of adding a memory.
@@ -72,7 +74,23 @@ impl AddReport {
 
 /// Adds a typed memory from a person.
 pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
-    add(workspace, options, Trust::User)
+    let replaced: Vec<String> = options
+        .replaces
+        .iter()
+        .map(|id| Ok(workspace.store.resolve(Kind::Memory, id, None)?))
+        .collect::<Result<_, Error>>()?;
+    let report = add(workspace, options, Trust::User)?;
+    if !replaced.is_empty() {
+        let mut writer = workspace.writer()?;
+        for id in replaced.iter().filter(|id| **id != report.id) {
+            let changes = [
+                ("expires_at", raw(&timestamp(workspace.now))?),
+                ("superseded_by", raw(&report.id)?),
+            ];
+            writer.update(Kind::Memory, id, &changes)?;
+        }
+    }
+    Ok(report)
 }
 
 /// Adds a typed memory from an agent.
@@ -100,6 +118,7 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
         content,
         metadata: options.metadata.clone(),
         expires_at: options.expires_at.clone(),
+        replaces: Vec::new(),
     };
     add(workspace, &options, Trust::Observed)
 }

@@ -819,3 +819,33 @@ proptest! {
         prop_assert_eq!(removals.lines().count(), over);
     }
 }
+
+#[test]
+fn an_amended_memory_is_not_found_any_more() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let add = |content: &str, more: &[&str]| {
+        let args = [
+            "memory", "add", "--type", "brand_memory", "--content", content,
+        ];
+        workspace.json(&[&args[..], more].concat())["id"]
+            .as_str()
+            .unwrap()
+            .to_owned()
+    };
+    let old = add("Deliveries are retried three times.", &[]);
+    let new = add("Deliveries are retried five times.", &["--replaces", &old]);
+    let found = workspace.json(&["memory", "search", "how often is a delivery retried"]);
+    let ids: Vec<&Value> = found["results"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|hit| &hit["id"])
+        .collect();
+    assert_eq!(ids, [&json!(new)]);
+    let stored = workspace.stored("memories.json").to_string();
+    assert!(
+        stored.contains(&format!("\"superseded_by\":\"{new}\"")),
+        "{stored}"
+    );
+}

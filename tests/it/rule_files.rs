@@ -93,7 +93,7 @@ fn windows_line_ends_and_sections_of_others_keep_their_bytes() {
 fn a_text_that_a_person_has_edited_stays_with_a_warning() {
     type Edit = fn(&str) -> String;
     let edits: [Edit; 3] = [
-        |text| text.replace("review and refine this guardrail", "reviewed"),
+        |text| text.replace("learned from a correction", "reviewed"),
         |text| {
             text.replace(
                 "**Source**: CORR-001\n",
@@ -223,7 +223,7 @@ fn an_edited_rule_rewords_its_guardrail() {
     assert_eq!(workspace.read(GUARDRAILS), after);
     workspace.json(&["memory", "undo"]);
     assert_eq!(workspace.read(GUARDRAILS), before);
-    let edited = before.replace("had to manually correct", "corrected");
+    let edited = before.replace("learned from a correction", "reviewed");
     workspace.write(GUARDRAILS, &edited);
     let warnings = edit("NEVER name a rival.")["warnings"].to_string();
     assert!(warnings.contains(GUARDRAILS), "{warnings}");

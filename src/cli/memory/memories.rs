@@ -37,6 +37,9 @@ pub(in crate::cli) struct AddArgs {
     /// `task_memory` (the setting `memory.task_days`), `never` for others
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     expires_at: Option<String>,
+    /// Memory whose place this one takes (can be repeated); it expires now
+    #[arg(long, value_name = "ID")]
+    replaces: Vec<String>,
 }
 
 /// Returns examples, and the fields of each type.
@@ -82,6 +85,7 @@ pub(in crate::cli) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Re
         content: context.text(&args.content)?,
         metadata: metadata.map(|given| json(context, given)).transpose()?,
         expires_at: args.expires_at,
+        replaces: args.replaces,
     };
     Ok(Box::new(engine::add_memory(
         &context.workspace(None)?,

@@ -74,7 +74,7 @@ pub(in crate::cli) fn test(
         return Ok(Box::new(report));
     }
     if let (Some(case), Some(output), Some(skill)) = (&args.case, &args.output, &skill) {
-        return decide(context, &workspace, args, (skill, case, output));
+        return decide(context, args, (skill, case, output));
     }
     let plan = wait(engine::plan_tests(
         &workspace,
@@ -96,7 +96,6 @@ pub(in crate::cli) fn test(
 /// Decides one output. The judge is the model of `--model`, else the program in `MEMCTL_JUDGE`.
 fn decide(
     context: &Context,
-    workspace: &Workspace,
     args: &TestArgs,
     (skill, case, output): (&SkillPath, &str, &str),
 ) -> Result<Box<dyn Report>, UserError> {
@@ -104,12 +103,13 @@ fn decide(
     let program = context.environment.var("MEMCTL_JUDGE");
     let program = program.map(|program| format!("exec:{program}"));
     let judge = args.model.clone().or(program);
+    let workspace = context.workspace(judge.as_deref())?;
     let verdict = wait(engine::decide_output(
-        workspace,
+        &workspace,
         skill,
         case,
         &text,
-        judge.as_deref(),
+        judge.is_some(),
         &mut |_| {},
     ))??;
     Ok(Box::new(Decided {

@@ -6,8 +6,8 @@ use super::reflection::Worded;
 use super::report::{CorrectReport, RelationReport, report};
 use super::storage::Stored;
 use crate::engine::assemble::suspicion;
-use crate::learn::reflect::{Draft, Judged, Reflection};
-use crate::model::{Correction, Execution, Kind, Reflexion, RuleRelation};
+use crate::learn::reflect::{Draft, Judged, ONE_OUTPUT, Reflection};
+use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, RuleRelation};
 use crate::rules::contradictions::{Conflict, resolve_conflicts};
 use crate::rules::passed_on::adopt;
 use crate::rules::place::{Placed, place_rule};
@@ -97,8 +97,9 @@ fn place_draft(
     })
 }
 
-/// Handles a repeated correction that already has a rule. From an agent it changes nothing;
-/// from a person it approves the agent's correction.
+/// Handles a repeated correction that already has a rule. From an agent it changes nothing; from a
+/// person it approves the agent's correction. What may be about one output only waits until the
+/// person says that it is a rule.
 pub(super) fn place_again(
     workspace: &Workspace,
     stored: Stored,
@@ -111,11 +112,12 @@ pub(super) fn place_again(
         mut warnings,
     } = stored;
     let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
-    let was_candidate = rule.is_candidate() && !options.by_agent;
+    let is_said = options.is_rule || rule.source == AGENT;
+    let was_candidate = rule.is_candidate() && !options.by_agent && is_said;
     if was_candidate {
         adopt(&mut workspace.writer()?, &mut rule, &correction, None)?;
     }
-    if !options.by_agent {
+    if !options.by_agent && !rule.is_candidate() {
         guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
         if was_candidate {
             let added = workspace.add_guardrails(&options.skill, &rule, &mut warnings);
@@ -134,6 +136,7 @@ pub(super) fn place_again(
         tests,
         guardrails,
         was_candidate,
+        doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
         conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
         ..report(&correction, Some(&rule), warnings)
     })

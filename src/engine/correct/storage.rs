@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::CorrectOptions;
@@ -164,6 +165,15 @@ fn repeat(
         let change = [("expected_output", expected)];
         writer.update(Kind::Correction, &known.correction_id, &change)?;
         known.expected_output = Some(expected.clone());
+    }
+    if !options.assertions.is_empty() && !options.by_agent {
+        known.assertions.clone_from(&options.assertions);
+        known.assertions_suffice = true;
+        let changes = [
+            ("assertions", json!(known.assertions)),
+            ("assertions_suffice", json!(true)),
+        ];
+        writer.update(Kind::Correction, &known.correction_id, &changes)?;
     }
     Ok((known, warning))
 }

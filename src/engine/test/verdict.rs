@@ -34,14 +34,14 @@ pub struct OutputVerdict {
     pub reason: String,
 }
 
-/// Decides an output, the text of a model, by a case. `judge` is asked only if every assertion
-/// holds.
+/// Decides an output, the text of a model, by a case. The model of the workspace judges it if
+/// `has_judge`, and only if every assertion holds.
 pub async fn decide_output(
     workspace: &Workspace,
     skill: &SkillPath,
     case: &str,
     text: &str,
-    judge: Option<&str>,
+    has_judge: bool,
     progress: OnProgress<'_>,
 ) -> Result<OutputVerdict, Error> {
     let (skills, _) = workspace.skill(skill)?;
@@ -53,7 +53,7 @@ pub async fn decide_output(
         case: case.to_owned(),
     };
     let (status, reason) = match found.ok_or_else(missing)?.case {
-        Ok(case) => decide(workspace, &case, text, judge, progress).await?,
+        Ok(case) => decide(workspace, &case, text, has_judge, progress).await?,
         Err(reason) => (Status::Failed, format!("the file is no case: {reason}")),
     };
     Ok(OutputVerdict {
@@ -68,7 +68,7 @@ async fn decide(
     workspace: &Workspace,
     case: &Case,
     text: &str,
-    judge: Option<&str>,
+    has_judge: bool,
     progress: OnProgress<'_>,
 ) -> Result<(Status, String), Error> {
     let answer = guard::redact_json(output(text).get()).text.into_owned();
@@ -80,9 +80,10 @@ async fn decide(
     let Some(rule) = &case.rubric else {
         return Ok((Status::Passed, "all assertions hold".to_owned()));
     };
-    let chosen = match judge {
-        Some(judge) => workspace.providers.choose(Some(judge)).await?,
-        None => Chosen::Offline,
+    let chosen = if has_judge {
+        workspace.providers.choose(None).await?
+    } else {
+        Chosen::Offline
     };
     let Chosen::Model(llm) = chosen else {
         return Ok((Status::Skipped, NO_JUDGE.to_owned()));

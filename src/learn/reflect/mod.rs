@@ -22,8 +22,7 @@ use serde_json::value::RawValue;
 use crate::model::{RuleRelation, SkillPath};
 
 pub(crate) use fidelity::{dropped, is_said};
-#[cfg(test)]
-use offline::ONE_OUTPUT;
+pub(crate) use offline::ONE_OUTPUT;
 pub use offline::offline;
 pub(crate) use reply::refusal;
 pub use reply::{Reply, accept};

@@ -100,6 +100,7 @@ pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Reme
                     content,
                     metadata: metadata.map_err(store::Error::from)?,
                     expires_at: args.expires_at,
+                    replaces: Vec::new(),
                 },
             )
         }

@@ -153,6 +153,7 @@ pub(crate) async fn write(
         content: text("content", body.content, LONGEST_TEXT)?,
         metadata: metadata.map_err(store::Error::from)?,
         expires_at: body.expires_at,
+        replaces: Vec::new(),
     };
     let (is_agent, has_vector) = (caller.is_agent(), body.return_embedding);
     let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
