@@ -42,7 +42,7 @@ fn main() {
     run(memctl(&root, &["hint", "--error", &error(1)]));
     confirm(&root);
     println!(
-        "| cold process, {LESSONS} lessons, {RULES} rules with checks | median | peak memory | goal |"
+        "| cold process, {LESSONS} lessons, {RULES} rules with patterns | median | peak memory | goal |"
     );
     println!("|---|---|---|---|");
     let row = |name: &str, goal: &str, command: &mut dyn FnMut() -> Command| {
@@ -130,18 +130,18 @@ fn main() {
     }
 }
 
-/// The program, with a home in which it keeps the confirmations of checks.
+/// The program, with a home in which it keeps what was approved.
 fn memctl(root: &Path, args: &[&str]) -> Command {
     let mut command = measure::memctl(root, args);
     command.env("HOME", root.join("home"));
     command
 }
 
-/// Confirms the check of every rule, as a person does.
+/// Approves every rule, as a person does.
 fn confirm(root: &Path) {
     for n in 1..=RULES {
         let id = format!("REFL-{n:03}");
-        run(memctl(root, &["memory", "check", &id, "--yes"]));
+        run(memctl(root, &["memory", "approve", &id]));
     }
 }
 
@@ -233,15 +233,15 @@ fn generate(root: &Path) {
     let rules: Vec<Value> = (1..=RULES)
         .map(|n| {
             // Every tenth rule is about files, and concerns each call that changes one.
-            let check = if n % 10 == 0 {
-                json!({"path": format!("db/{n}/"), "action": "note"})
+            let pattern = if n % 10 == 0 {
+                json!({"on": "path", "match": format!("^db/{n}/")})
             } else {
-                json!({"command": format!("npm{n}"), "action": "note"})
+                json!({"on": "command", "match": format!(r"^npm{n}\b")})
             };
             json!({"reflexion_id": format!("REFL-{n:03}"), "skill": format!("dev/part{}", n % 20),
                 "created_at": "2026-01-01T00:00:00+00:00", "correction_id": "CORR-001", "mistake": failing(n),
                 "root_cause": "", "applies_when": "", "confidence": 0.8, "utility_score": 0.5,
-                "rule": format!("Use pnpm{n}, not npm{n}, in this project."), "check": check})
+                "rule": format!("Use pnpm{n}, not npm{n}, in this project."), "seen_by": [pattern]})
         })
         .collect();
     let runs: Vec<Value> = (0..RULES)

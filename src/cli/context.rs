@@ -4,9 +4,11 @@ use std::path::Path;
 
 use crate::config::{Config, Environment, Places};
 use crate::error::UserError;
+use crate::hints::Here;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::platform::process;
 use crate::remote;
+use crate::store::Project;
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::{Settings, Workspace};
 
@@ -191,6 +193,8 @@ impl Context {
                 max_output_tokens: config.parsed("llm.max_output_tokens")?,
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
+                past_session_prompt: self.prompt("past_session.md"),
+                person: super::lesson_author::person(&self.environment),
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
@@ -216,6 +220,19 @@ impl Context {
     /// Directory of the project: the one that holds the memory.
     pub(super) fn project(&self) -> &Path {
         self.places.memory.parent().unwrap_or(&self.places.memory)
+    }
+
+    /// Name of the project: as git says, else that of the directory of the memory, else of this one.
+    pub(super) fn project_name(&self) -> Option<String> {
+        let environment = &self.environment;
+        let project = Project::of(&environment.current_dir, environment.home.as_deref());
+        let here = Here {
+            directory: Some(&environment.current_dir),
+            root: Some(self.project()),
+            project: project.as_ref(),
+            ..Here::default()
+        };
+        here.project_name()
     }
 
     /// Returns `true` if a person at a terminal can answer questions.

@@ -26,7 +26,7 @@ const GROUPS: [Group; 7] = [
     Group {
         name: "Learn",
         first: &["learn"],
-        others: &["hint", "record", "hooks", "hook"],
+        others: &["lesson", "hint", "record", "hooks", "hook"],
     },
     Group {
         name: "Review",

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::context::Context;
 use crate::error::UserError;
-use crate::platform::named;
+use crate::platform::{decoded, named};
 use crate::workspace::Error;
 
 /// Maximum size of a text from standard input or a file: 16 MiB.
@@ -26,8 +26,7 @@ impl Context {
     /// Reads a JSON document from a file, or from standard input for `-`.
     pub(super) fn json(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
         let text = self.read(path)?;
-        let text = text.trim_start_matches('\u{feff}').trim();
-        serde_json::from_str(text).map_err(|source| {
+        serde_json::from_str(text.trim()).map_err(|source| {
             let path = path.to_owned();
             Error::NotJson { path, source }.into()
         })
@@ -56,7 +55,7 @@ impl Context {
         if bytes.len() as u64 > MAX_GIVEN {
             return Err(unreadable(invalid("larger than 16 MiB")).into());
         }
-        String::from_utf8(bytes).map_err(|error| {
+        decoded::text(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
         })

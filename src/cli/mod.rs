@@ -23,6 +23,7 @@ mod input;
 mod insight;
 mod interrupt;
 mod learning;
+mod lesson_author;
 mod live;
 mod memory;
 mod names;
@@ -101,6 +102,8 @@ enum Command {
     #[command(subcommand)]
     Hooks(learning::hooks::HooksCommand),
     Learn(learning::learn::LearnArgs),
+    #[command(subcommand)]
+    Lesson(learning::lesson::LessonCommand),
     Stats(insight::stats::StatsArgs),
     Statusline(insight::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
@@ -300,6 +303,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Record(command) => learning::hint::record(context, command)?,
         Command::Hook(args) => return Ok(answer_host(context, &args, global.root.as_deref())),
         Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
+        Command::Lesson(command) => learning::lesson::lesson(context, command)?,
         Command::Learn(args) => learning::learn::learn(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
         Command::Stats(args) => insight::stats::stats(context, &args)?,

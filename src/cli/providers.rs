@@ -86,7 +86,7 @@ impl Context {
     /// from the user's configuration.
     pub(super) fn prompt(&self, name: &str) -> Option<String> {
         let prompts = Directory::at(&self.places.memory).below("prompts");
-        let of_workspace = prompts.read_text(name, LONGEST).ok().flatten();
+        let of_workspace = prompts.read_decoded(name, LONGEST).ok().flatten();
         if of_workspace.is_some() {
             if self.environment.trusts_settings(&self.places.memory) {
                 return of_workspace;
@@ -97,7 +97,7 @@ impl Context {
             ));
         }
         let of_user = self.environment.config_dir.as_deref()?;
-        named::read_text(&of_user.join("prompts").join(name), LONGEST).ok()
+        named::read_decoded(&of_user.join("prompts").join(name), LONGEST).ok()
     }
 
     /// Lists the names of the prompts in the workspace, sorted.

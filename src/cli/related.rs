@@ -33,6 +33,9 @@ const RELATED: &[(&str, &[&str])] = &[
     ("index", &["memory search", "config show"]),
     ("init", &["setup", "run", "doctor"]),
     ("learn", &["review", "memory list", "memory undo"]),
+    ("lesson", &["learn", "review", "hooks install"]),
+    ("lesson add", &["lesson list", "memory undo", "review"]),
+    ("lesson list", &["review", "memory show", "memory forget"]),
     ("man", &["help", "completions"]),
     ("mcp", &["mcp install", "serve", "hooks"]),
     ("mcp install", &["mcp status", "mcp uninstall", "setup"]),
@@ -43,16 +46,12 @@ const RELATED: &[(&str, &[&str])] = &[
         "memory add",
         &["memory list", "memory edit", "memory prune"],
     ),
-    (
-        "memory approve",
-        &["review", "reject", "memory check", "memory undo"],
-    ),
+    ("memory approve", &["review", "reject", "memory undo"]),
     (
         "memory audit",
         &["memory audit verify", "memory why", "memory undo"],
     ),
     ("memory audit verify", &["memory audit", "doctor"]),
-    ("memory check", &["memory approve", "hooks status", "stats"]),
     (
         "memory conflicts",
         &["correct", "memory pin", "memory undo"],

@@ -215,6 +215,11 @@ pub(super) const KEYS: &[Key] = &[
         "ask the agent to record what people's messages state for good; none acts before approval",
     ),
     Key::open(
+        "learning.ask",
+        "stop",
+        "when an agent is asked what its session found out: `stop`, `recovery` or `off`",
+    ),
+    Key::open(
         "tests.export",
         "false",
         "also write the tests of corrections for DeepEval and Promptfoo",

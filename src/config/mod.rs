@@ -110,10 +110,10 @@ impl Config {
         };
         if let Some(directory) = &environment.config_dir {
             let path = directory.join(FILE);
-            let text = absent(named::read_text(&path, LONGEST));
+            let text = absent(named::read_decoded(&path, LONGEST));
             config.file(&path, text, FileTrust::Settings)?;
         }
-        let text = Directory::at(workspace).read_text(FILE, LONGEST);
+        let text = Directory::at(workspace).read_decoded(FILE, LONGEST);
         // Most workspaces have no settings, and a hook does not read the user's decisions for them.
         if !matches!(text, Ok(None)) {
             let trust = match environment.trusts_settings(workspace) {

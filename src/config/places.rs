@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::USER_STORE;
 use crate::platform::named;
-use crate::store::{self, DIRECTORY};
+use crate::store::{self, DIRECTORY, Project};
 
 use super::Environment;
 
@@ -18,8 +18,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, the next `.agentura`
-    /// upwards, but not above the user's home. If there is none, returns the place for a new one:
+    /// Finds the workspace. Order: the given root, `AGENTURA_KNOWLEDGE_DIR`, in a linked work tree of
+    /// git the memory of its main checkout, the next `.agentura` upwards, but not above the user's home. If there is none, returns the place for a new one:
     /// beside the next `skills/` upwards, or here.
     pub fn find(environment: &Environment, root: Option<&Path>) -> Self {
         let here = &environment.current_dir;
@@ -38,7 +38,7 @@ impl Places {
             .var("AGENTURA_KNOWLEDGE_DIR")
             .map(|dir| reached(environment.absolute(dir)));
         let memory = given
-            .or_else(|| store::find(here, environment.home.as_deref()))
+            .or_else(|| found(here, environment.home.as_deref()))
             .unwrap_or_else(|| {
                 skills_above()
                     .unwrap_or_else(|| here.clone())
@@ -77,6 +77,14 @@ impl Places {
             here.clone()
         }
     }
+}
+
+/// Finds the memory of a directory. Work trees of a repository share that of the main checkout.
+fn found(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let project = Project::of(here, home).filter(Project::is_linked);
+    let shared = project.map(|project| project.main.join(DIRECTORY));
+    let shared = shared.filter(|memory| named::is_dir(memory));
+    shared.or_else(|| store::find(here, home))
 }
 
 /// Returns the real path of a directory that the user has named, if it is a link. Below it no link

@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{
-    Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Reflexion, SkillPath,
-    Trust, utc,
+    Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
+    SkillPath, Trust, utc,
 };
 use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 
@@ -68,6 +68,9 @@ pub struct Listed {
     /// Messages that a rule was heard in; `None` for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<ListedSaid>,
+    /// What agents did after they were told a rule at calls; `None` if it was never told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<Receipts>,
     /// Retrievals of a procedure; `None` if there were none, and for other kinds.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub retrieved: Option<Retrieved>,
@@ -160,6 +163,11 @@ impl Listed {
             said: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
                 .then(|| ListedSaid::of(&entry))
                 .flatten(),
+            receipts: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
+                .then(|| entry.parse::<Reflexion>().ok())
+                .flatten()
+                .map(|rule| rule.receipts())
+                .filter(|receipts| receipts.told > 0),
             retrieved: None,
             id: entry.id,
         }

@@ -220,6 +220,7 @@ fn search(
         vector: query.map(|query| query.vector.as_slice()),
         fusion: options.fusion,
         floor: options.floor,
+        weak: options.weak,
         limit: options.limit,
         weight,
     };
@@ -234,6 +235,9 @@ fn search(
         if let Some((origin, document)) = index.record(part, place)? {
             // The index holds the trust that a file claims; only this user's approvals count.
             if filter.trust.is_some_and(|least| document.trust < least) {
+                continue;
+            }
+            if options.min_score.is_some_and(|least| ranked.score < least) {
                 continue;
             }
             let found_one = result(document, &ranked, &asked, options.explain);
@@ -283,6 +287,7 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
             keyword: ranked.keyword,
             semantic: ranked.semantic,
         },
+        weak: ranked.weak,
         origin: None,
         pulled: false,
         trust: document.trust,

@@ -4,19 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::{Directory, ProjectPath};
-use crate::store::{Error as StoreError, Scoped};
+use crate::platform::ProjectPath;
+use crate::store::{Error as StoreError, Scoped, ignore_local_files};
 
 use crate::workspace::Error;
 use crate::workspace::redacting_writer;
 
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;
-const IGNORE: &str = ".gitignore";
-/// Patterns for git to ignore: derived files, copies of damaged files, personal files, and the local
-/// state of a checkout. Personal files are unapproved records, sessions and their log, and the undo
-/// journal. A file that git tracks already stays tracked.
-const IGNORED: &str = ".index/\n.lock\n.*.tmp\nrecovered/\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\nprimary.json\nreplica\nremote/\n";
 
 /// Result of an initialisation.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -39,7 +34,7 @@ pub struct InitReport {
     pub warnings: Vec<String>,
 }
 
-/// Creates the memory directory and the skills directory if they are missing.
+/// Creates the memory directory if it is missing. A skills directory is made by whoever adds a skill.
 pub fn initialise(
     store: &Scoped,
     skills: &Path,
@@ -47,23 +42,21 @@ pub fn initialise(
 ) -> Result<InitReport, Error> {
     let directory = store.directory();
     let mut created = Vec::new();
-    for path in [directory, &Directory::at(skills)] {
-        if path.create().map_err(StoreError::io("create", path))? {
-            created.push(path.display().to_string());
-        }
+    if directory
+        .create()
+        .map_err(StoreError::io("create", directory))?
+    {
+        created.push(directory.display().to_string());
     }
+    let is_new = store.identity().is_none();
     let identity = {
         let _writer = store.write(random)?;
         store.identity()
     };
-    let ignore = directory.join(IGNORE);
-    // Lines from a person stay; a workspace of an older version gets the missing lines. An
-    // unreadable file is left to a person.
-    let text = directory.read_text(IGNORE, LONGEST).ok();
-    let text = text.and_then(|text| completed(&text.unwrap_or_default(), IGNORED));
-    if let Some(text) = text {
-        redacting_writer::replace(directory, &ignore, &text)?;
-        created.push(ignore.display().to_string());
+    // The writer has made the file of a new memory; a person may have removed lines.
+    ignore_local_files(directory)?;
+    if is_new {
+        created.push(directory.join(".gitignore").display().to_string());
     }
     Ok(InitReport {
         directory: directory.display().to_string(),
@@ -103,27 +96,4 @@ fn completed(text: &str, wanted: &str) -> Option<String> {
         "\n"
     };
     Some(format!("{text}{gap}{}\n", lacking.join("\n")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ignore_file_keeps_its_lines_and_gets_what_it_lacks() {
-        let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(completed(text, IGNORED).as_deref(), expected, "{text:?}");
-        };
-        check("", Some(IGNORED));
-        check(IGNORED, None);
-        check(&format!("mine\n{IGNORED}"), None);
-        let old = ".index/\n.lock\n.*.tmp\nrecovered/";
-        check(
-            old,
-            Some(&format!(
-                "{old}\n.trust\nchanges.jsonl\n*.local.json\nsessions.json\nexecution_logs.jsonl\n\
-                 primary.json\nreplica\nremote/\n"
-            )),
-        );
-    }
 }

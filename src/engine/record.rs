@@ -108,11 +108,7 @@ impl HintService<'_> {
         drop(notes);
         self.store_outcomes(
             &success.session,
-            owed.and(PendingOutcomes {
-                credits,
-                trials,
-                ..PendingOutcomes::default()
-            }),
+            owed.and(PendingOutcomes { credits, trials }),
         )?;
         report.helped = helped;
         if !report.learned.is_empty() || !report.merged.is_empty() {

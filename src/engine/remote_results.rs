@@ -69,6 +69,7 @@ pub fn remote_results(
                 .map(|procedure| steps::of(&procedure.fields()))
                 .unwrap_or_default(),
             ranks: found.ranks,
+            weak: false,
             explain: None,
             pulled: found.origin.is_some() && found.origin != own,
             trust: trust.flatten().unwrap_or(Trust::Observed),

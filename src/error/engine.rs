@@ -63,8 +63,7 @@ impl Explain for Error {
             | Self::NotRejectable { .. }
             | Self::NotMergeable { .. }
             | Self::NotARule { .. }
-            | Self::NotCheckable { .. }
-            | Self::BadPattern { .. }
+            | Self::NoPatterns { .. }
             | Self::NotHeard { .. }
             | Self::NotEditable { .. } => input(&of_review(self)),
             Self::NotInjected {
@@ -198,12 +197,7 @@ fn of_review(error: &Error) -> String {
         Error::NotApprovable { .. } => "memctl memory list procedures".to_owned(),
         Error::NotRejectable { id, .. } => format!("memctl memory forget {id}"),
         Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
-        Error::NotCheckable {
-            id,
-            approvable: true,
-            ..
-        } => format!("memctl memory approve {id}"),
-        Error::NotCheckable { .. } => "memctl memory list rules --status active".to_owned(),
+        Error::NoPatterns { id } => format!("memctl memory approve {id}"),
         Error::NotEditable { id, allowed, .. } => match allowed.first() {
             Some(first) => format!(
                 "memctl memory edit {id} --set {first}=…; these can be edited: {}",
@@ -211,7 +205,7 @@ fn of_review(error: &Error) -> String {
             ),
             None => format!("memctl memory show {id}"),
         },
-        _ => "memctl memory check --help".to_owned(),
+        _ => "memctl review".to_owned(),
     }
 }
 

@@ -1,6 +1,10 @@
 //! Explanations of errors of the store.
 
+use std::io;
+use std::path::Path;
+
 use super::{Explain, Explanation, Kind};
+use crate::platform::{Owned, owned};
 use crate::{remote, store};
 
 impl Explain for store::Error {
@@ -47,13 +51,7 @@ impl Explain for store::Error {
                 Kind::Store,
                 Some("run the command again once the other program has saved the file".to_owned()),
             ),
-            Self::Io { path, .. } => (
-                Kind::Store,
-                Some(format!(
-                    "check the permissions and the free space of `{}`",
-                    path.display()
-                )),
-            ),
+            Self::Io { path, source, .. } => (Kind::Store, Some(advice(path, source))),
             Self::Disabled { .. } => (Kind::Usage, Some("memctl memory enable".to_owned())),
             Self::DisabledForUser { user } => (
                 Kind::Permission,
@@ -70,5 +68,29 @@ impl Explain for store::Error {
             Self::Serialize(_) | Self::Abandoned => (Kind::Internal, None),
             Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Kind::Store, None),
         }
+    }
+}
+
+/// Returns what helps against an error of the system at a path.
+fn advice(path: &Path, error: &io::Error) -> String {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let owned = is_denied.then(|| owned(path)).flatten();
+    match owned {
+        Some(Owned {
+            path,
+            owner,
+            is_foreign: true,
+        }) => format!(
+            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
+            path.display()
+        ),
+        Some(Owned { path, owner, .. }) => format!(
+            "`{}` belongs to {owner}; run the command as {owner}",
+            path.display()
+        ),
+        None => format!(
+            "check the permissions and the free space of `{}`",
+            path.display()
+        ),
     }
 }

@@ -1,25 +1,17 @@
 //! mem0's exports: the JSON of `get_all()` and `search()` (a list, `{"results": […]}` or the pages
-//! of its platform), JSON Lines of such objects, and the local `history.db`.
+//! of its platform), and JSON Lines of such objects, which other programs write too. A line may name
+//! its `memory_type`.
 //!
-//! Only the last event of each memory in the history counts. mem0's vector stores are not read,
-//! since their formats differ (a local Qdrant uses Python's pickle).
+//! mem0's vector stores are not read, since their formats differ (a local Qdrant uses Python's pickle).
 
-use std::collections::BTreeMap;
-
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::model::MemoryType;
 
-use super::sqlite::{Broken, Database, Row};
 use super::{Foreign, Found, Skipped, metadata};
 
 /// Names of the text field, in the versions of the API.
 const TEXT: [&str; 4] = ["memory", "data", "text", "content"];
-
-/// Returns `true` for a history database of mem0.
-pub fn is_history(database: &Database) -> bool {
-    database.has("history", &["memory_id", "new_memory", "event"])
-}
 
 /// Returns `true` for a JSON document in mem0's answer format.
 pub fn is_answer(document: &Value) -> bool {
@@ -90,8 +82,14 @@ fn answer(item: Value, found: &mut Found) {
     };
     let user = text(&fields, "user_id");
     let created = text(&fields, "created_at");
+    let named = text(&fields, "memory_type");
+    let types = MemoryType::ALL.into_iter();
+    let memory_type = types
+        .clone()
+        .find(|kind| named.as_deref() == Some(kind.name()));
     // These fields are stored elsewhere; a score belongs to a query.
-    for name in TEXT.iter().chain(&["id", "user_id", "created_at", "score"]) {
+    let stored = ["id", "user_id", "created_at", "memory_type", "score"];
+    for name in TEXT.iter().chain(&stored) {
         fields.remove(*name);
     }
     let given = match fields.remove("metadata") {
@@ -109,84 +107,17 @@ fn answer(item: Value, found: &mut Found) {
         id: id.unwrap_or_else(|| said.clone()),
         what,
         created,
-        memory_type: MemoryType::UserPreferences,
+        memory_type: memory_type.unwrap_or(MemoryType::UserPreferences),
         text: said,
         user,
         metadata: kept,
     });
 }
 
-/// Reads the last state of each memory in a history.
-pub fn history(database: &Database) -> Result<Found, Broken> {
-    let (rows, broken) = database.rows("history")?;
-    let mut found = Found::default();
-    let mut last: BTreeMap<String, (usize, &Row)> = BTreeMap::new();
-    let mut superseded = 0;
-    for (i, row) in rows.iter().enumerate() {
-        let Some(id) = row.text("memory_id") else {
-            let what = format!("event {}", row.text("id").unwrap_or("without an id"));
-            found.skipped.push(Skipped::one(what, "it names no memory"));
-            continue;
-        };
-        superseded += u64::from(last.insert(id.to_owned(), (i, row)).is_some());
-    }
-    if superseded > 0 {
-        let reason = "a later event of the same memory counts";
-        found
-            .skipped
-            .push(Skipped::some(superseded, "earlier events", reason));
-    }
-    let mut events: Vec<(usize, String, &Row)> = last
-        .into_iter()
-        .map(|(id, (i, row))| (i, id, row))
-        .collect();
-    events.sort_by_key(|(i, _, _)| *i);
-    for (_, id, row) in events {
-        let what = format!("memory {id}");
-        let deleted = row.integer("is_deleted") == Some(1) || row.text("event") == Some("DELETE");
-        let text = row
-            .text("new_memory")
-            .map(str::trim)
-            .filter(|text| !text.is_empty());
-        match text {
-            _ if deleted => found
-                .skipped
-                .push(Skipped::one(what, "it was deleted in mem0")),
-            None => found.skipped.push(Skipped::one(what, "it says nothing")),
-            Some(text) => found.records.push(Foreign {
-                what,
-                id,
-                created: row.text("created_at").map(str::to_owned),
-                memory_type: MemoryType::UserPreferences,
-                text: text.to_owned(),
-                // The history has no user ids.
-                user: None,
-                metadata: metadata(vec![
-                    ("updated_at", json!(row.text("updated_at"))),
-                    ("actor_id", json!(row.text("actor_id"))),
-                    ("role", json!(row.text("role"))),
-                ]),
-            }),
-        }
-    }
-    let unread = broken
-        .iter()
-        .map(|broken| Skipped::one("a part of `history`", broken.to_string()));
-    found.skipped.extend(unread);
-    if database.has("messages", &["id", "content"]) {
-        let count = database
-            .rows("messages")
-            .map_or(0, |(rows, _)| rows.len() as u64);
-        if count > 0 {
-            let reason = "a message is what memories were made of, not one of them";
-            found.skipped.push(Skipped::some(count, "messages", reason));
-        }
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -221,6 +152,9 @@ mod tests {
         );
         check(memory.clone(), 1, 0);
         check(json!({"count": 1, "next": null, "results": [memory]}), 1, 0);
+        let typed = json!({"id": "c", "memory": "built", "memory_type": "task_memory"});
+        let found = check(typed, 1, 0);
+        assert_eq!(found.records[0].memory_type, MemoryType::TaskMemory);
         check(json!({"results": []}), 0, 0);
         check(json!("x"), 0, 1);
         assert!(is_answer(&json!({"results": [memory]})));

@@ -4,14 +4,14 @@
 //! - `lines`: native export as JSON Lines, restored byte for byte.
 //! - `markdown`, `skill_md`: export for readers, and for agents that load skills.
 //! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
-//! - `claude_mem`, `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
-//! - `sqlite`: reader for databases of these tools.
+//! - `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.
+//!
+//! Deliberately absent: databases of other tools. `tools/notes_of_sqlite.py` turns them into lines.
 
 pub(crate) mod agents_md;
-pub mod claude_mem;
 pub(crate) mod export;
 pub(crate) mod import;
 pub mod lines;
@@ -19,7 +19,6 @@ pub mod markdown;
 pub mod mem0;
 pub mod notes;
 pub mod skill_md;
-pub mod sqlite;
 
 pub use agents_md::export as export_agents_md;
 pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};

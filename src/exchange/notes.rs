@@ -17,7 +17,6 @@ const LONGEST: usize = 4_000;
 
 /// Reads the notes of a file. `name` is its display name.
 pub fn read(name: &str, text: &str) -> Found {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut reader = Reader {
         name,
         found: Found::default(),
@@ -139,6 +138,14 @@ struct Item {
     paused: bool,
 }
 
+impl Item {
+    /// Returns `true` if the last line says that something follows, also in bold.
+    fn introduces(&self) -> bool {
+        let last = self.lines.last().map_or("", |line| line.trim_end());
+        last.trim_end_matches(['*', '_']).ends_with(':')
+    }
+}
+
 struct Reader<'a> {
     name: &'a str,
     found: Found,
@@ -189,26 +196,37 @@ impl Reader<'_> {
         });
     }
 
-    /// A code block belongs to the bullet that it is indented under, or to preceding text that ends
-    /// with a colon.
+    /// A code block belongs to the bullet that it is indented under, to the text before it in the
+    /// same section, or to the heading above it.
     fn code(&mut self, fence: Fence) {
         let indent = fence
             .lines
             .first()
             .map_or(0, |line| line.len() - line.trim_start().len());
-        let belongs = self.item.as_ref().is_some_and(|item| {
-            let introduces = item
-                .lines
-                .last()
-                .is_some_and(|line| line.trim_end().ends_with(':'));
-            introduces || item.bullet.is_some_and(|column| indent > column)
+        let belongs = self.item.as_ref().is_some_and(|item| match item.bullet {
+            // A list has ended where a block stands at its own column after a blank line.
+            Some(column) => indent > column || !item.paused || item.introduces(),
+            None => true,
         });
-        match &mut self.item {
-            Some(item) if belongs => {
+        match (&mut self.item, self.headings.last()) {
+            (Some(item), _) if belongs => {
+                item.lines.extend(item.paused.then(String::new));
                 item.lines.extend(fence.lines);
                 item.paused = false;
             }
-            _ => {
+            (_, Some((_, heading))) => {
+                let heading = heading.clone();
+                self.end();
+                let mut lines = vec![heading];
+                lines.extend(fence.lines);
+                self.item = Some(Item {
+                    number: fence.number,
+                    bullet: None,
+                    lines,
+                    paused: false,
+                });
+            }
+            (_, None) => {
                 self.end();
                 self.skip(fence.number, "a code block that no words introduce");
             }
@@ -328,7 +346,21 @@ mod tests {
             &["Run:\n```sh\n# no heading\n- no bullet\n```\nDone."],
             0,
         );
-        check("Some words.\n\n```\nx\n```\n", &["Some words."], 1);
+        check(
+            "Some words.\n\n```\nx\n```\n",
+            &["Some words.\n\n```\nx\n```"],
+            0,
+        );
+        check(
+            "## Deploy\n\n```\n./up\n```\n\n**By hand:**\n```\n./hand\n```\n",
+            &["Deploy\n```\n./up\n```", "**By hand:**\n```\n./hand\n```"],
+            0,
+        );
+        check(
+            "# Use\n- one\n- two\n\n```\nx\n```\n",
+            &["one", "two", "Use\n```\nx\n```"],
+            0,
+        );
         check(
             "- a\n  ```\n  x\n  ```\n- b",
             &["a\n  ```\n  x\n  ```", "b"],

@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use super::composed::composed;
+
 /// Returns true if a character is invisible, regardless of context.
 pub fn is_hidden(c: char) -> bool {
     let ordinary_control = matches!(c, '\t' | '\n' | '\r');
@@ -31,11 +33,18 @@ pub(super) fn is_visible_ascii(text: &str) -> bool {
     text.as_bytes().iter().all(is_visible)
 }
 
-/// Removes invisible characters, except in their legitimate contexts.
+/// Removes invisible characters, except in their legitimate contexts, and composes the others.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if is_visible_ascii(text) {
         return Cow::Borrowed(text);
     }
+    match composed(text) {
+        Cow::Borrowed(text) => without_hidden(text),
+        Cow::Owned(text) => Cow::Owned(without_hidden(&text).into_owned()),
+    }
+}
+
+fn without_hidden(text: &str) -> Cow<'_, str> {
     let chars: Vec<char> = text.chars().collect();
     let kept = |i: &usize| !is_hidden(chars[*i]) || is_at_home(&chars, *i);
     if (0..chars.len()).all(|i| kept(&i)) {

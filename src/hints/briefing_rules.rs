@@ -209,6 +209,7 @@ mod tests {
             directory: Some(&root),
             root: Some(&root),
             skills: Some(Path::new(&skills)),
+            ..Here::default()
         };
         let rules = adviser.rules(&here).unwrap();
         rules.own.into_iter().map(|rule| rule.rule).collect()

@@ -69,6 +69,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Component, Path};
 
 use crate::model::Reflexion;
 use crate::platform::named;
+use crate::store::Project;
 
 /// Working directory of a session, and the workspace of its memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -14,12 +15,32 @@ pub struct Here<'a> {
     pub root: Option<&'a Path>,
     /// Directory of the skills; `None` if unknown.
     pub skills: Option<&'a Path>,
+    /// Project of the directory, as git says; `None` without a repository.
+    pub project: Option<&'a Project>,
+    /// `true` if the memory is the user store: nothing of a session is learned into it.
+    pub is_of_user: bool,
 }
 
 impl Here<'_> {
-    /// Returns `true` if a project of this name is here: the working directory, a directory between
-    /// it and the workspace, or a directory of the workspace that is no repository of its own.
+    /// Returns the name that records of this place get: that of the project, else of the workspace,
+    /// else of the working directory. An agent changes directories, and its project stays.
+    pub(crate) fn project_name(&self) -> Option<String> {
+        if let Some(name) = self.project.and_then(Project::name) {
+            return Some(name.to_owned());
+        }
+        let is_below = |root: &&Path| self.directory.is_none_or(|at| at.starts_with(root));
+        let root = self.root.filter(|_| !self.is_of_user).filter(is_below);
+        let name = root.or(self.directory)?.file_name()?;
+        Some(name.to_string_lossy().into_owned())
+    }
+
+    /// Returns `true` if a project of this name is here: as git says, or without a repository the
+    /// working directory, a directory between it and the workspace, or a directory of the workspace
+    /// that is no repository of its own.
     pub(crate) fn has_project(&self, name: &str) -> bool {
+        if let Some(project) = self.project {
+            return project.has_name(name) || self.is_part(name);
+        }
         let is_named = |path: &Path| path.file_name().is_some_and(|last| last == name);
         let is_between = |at: &Path, root: &Path| {
             let mut above = at.ancestors().take_while(|path| path.starts_with(root));
@@ -78,7 +99,7 @@ mod tests {
             let here = Here {
                 directory: Some(&at),
                 root: Some(root),
-                skills: None,
+                ..Here::default()
             };
             assert_eq!(
                 here.has_project(name),

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::guard;
+use crate::lessons::evidence;
 use crate::model::{Evidence, Kind, Procedure, Record as _, Trust};
 
 /// Default number of hints.
@@ -38,12 +39,15 @@ pub struct Hint {
     pub trust: Trust,
     /// Reason for the match.
     pub why: String,
+    /// Commands that the lesson advises, to recognise a call that follows it.
+    #[serde(skip)]
+    pub(crate) advice: Vec<String>,
 }
 
 impl Hint {
     /// Hint of a procedure for a failure with this error key, redacted and cut.
     pub(crate) fn of(procedure: &Procedure, error_key: &str, score: f64, why: String) -> Self {
-        let evidence = procedure.evidence();
+        let uses = procedure.evidence();
         let pattern = procedure.pattern.clone().unwrap_or_default();
         let (key, working) = if procedure.pattern.is_some() {
             (pattern.error_key.as_str(), pattern.working_code.clone())
@@ -60,10 +64,11 @@ impl Hint {
             working_code: clean(&working),
             success_output: clean(&pattern.success_output),
             score: rounded(score),
-            confidence: rounded(evidence.posterior()),
-            evidence,
+            confidence: rounded(uses.posterior()),
+            evidence: uses,
             trust: procedure.trust(),
             why,
+            advice: evidence::advice(procedure),
         }
     }
 }

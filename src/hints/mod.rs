@@ -1,7 +1,7 @@
 //! What an agent is told at its calls, and what became of it.
 //!
 //! - `service`: answers a failing call and a successful one. `settlement`: writes the outcomes.
-//! - `before`: answer before a call. `checks`: rules that act on calls. `fired`: their firings.
+//! - `before`: lessons before a call.
 //! - `failure`: the failing call. `likeness`: similarity of errors and commands.
 //! - `hint`, `rendering`, `budget`: the answer, its text and its length.
 //! - `session_state`, `shown`, `trial`, `pitfall`: what was shown and tried in a session.
@@ -17,9 +17,7 @@ pub(crate) mod briefing;
 mod briefing_lines;
 pub(crate) mod briefing_rules;
 pub(crate) mod budget;
-pub(crate) mod checks;
 pub(crate) mod failure;
-mod fired;
 pub(crate) mod here;
 pub(crate) mod hint;
 pub(crate) mod likeness;
@@ -32,7 +30,6 @@ mod settlement;
 pub(crate) mod shown;
 pub(crate) mod trial;
 
-pub use before::{BeforeCall, RuleFilter, Warning};
 pub use briefing::Briefing;
 pub use here::Here;
 pub use service::{HintOptions, HintReport, HintService};

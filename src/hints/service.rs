@@ -120,7 +120,6 @@ impl HintService<'_> {
         let notes = self.notes(session)?;
         let mut known = SessionNotes::read(&self.store.read_notes(session));
         let mut owed = std::mem::take(&mut known.owed);
-        owed.checks.extend(known.ran(tool, &code, false));
         if let Some(failure) = failure {
             let key = failure.key().to_owned();
             let times = known.times(&key, &code);
@@ -146,11 +145,7 @@ impl HintService<'_> {
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
-            owed = owed.and(PendingOutcomes {
-                credits,
-                trials,
-                ..PendingOutcomes::default()
-            });
+            owed = owed.and(PendingOutcomes { credits, trials });
             if withheld {
                 report.withheld = ids;
             } else {
@@ -202,7 +197,6 @@ impl HintService<'_> {
             PendingOutcomes {
                 trials: known.trials.succeeded(tool, &code, &helped),
                 credits,
-                checks: known.ran(tool, &code, true),
             }
         })?;
         Ok(Succeeded { credits, patterns })
@@ -211,26 +205,14 @@ impl HintService<'_> {
     /// Records the end of a session.
     pub fn ended(&self, session: &str) -> Result<(), Error> {
         let known = SessionNotes::read(&self.store.read_notes(session));
-        let is_idle = known.shown.is_empty()
-            && !known.trials.are_open()
-            && known.owed.is_empty()
-            && known.fired.is_empty();
+        let is_idle = known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty();
         if is_idle || self.store.directory().is_read_only() {
             return Ok(());
         }
-        let mut fired = Vec::new();
-        self.note(session, |known| {
-            fired = known.unlogged();
-            PendingOutcomes {
-                credits: known.ended(),
-                trials: known.trials.ended(),
-                ..PendingOutcomes::default()
-            }
+        self.note(session, |known| PendingOutcomes {
+            credits: known.ended(),
+            trials: known.trials.ended(),
         })?;
-        if !fired.is_empty() {
-            // A failed log write is no reason not to learn from the session.
-            drop(self.note_fired(session, &fired));
-        }
         Ok(())
     }
 
@@ -278,13 +260,17 @@ impl HintService<'_> {
         Ok(())
     }
 
-    /// Opens the session scratch for changes; `None` if another process holds the lock, or the store
-    /// is read-only.
+    /// Opens the session scratch for changes; `None` if another process holds the lock, or nothing can
+    /// be written.
     pub(super) fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
         if self.store.directory().is_read_only() {
             return Ok(None);
         }
-        unless_locked(self.store.notes(session))
+        match unless_locked(self.store.notes(session)) {
+            // Without notes a hint may be shown twice, and nothing else is lost.
+            Err(Error::Store(store::Error::Io { .. })) => Ok(None),
+            notes => notes,
+        }
     }
 }
 

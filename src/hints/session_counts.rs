@@ -4,6 +4,7 @@
 //! rules alone. Nothing is written.
 
 use crate::model::{Kind, Reflexion};
+use crate::rules::session_receipts;
 use crate::store::Selection;
 use crate::workspace::Error;
 
@@ -17,6 +18,10 @@ use super::session_state::SessionNotes;
 pub struct SessionCounts {
     /// Rules that the agent got at the start.
     pub told: usize,
+    /// Rules that it was told at calls.
+    pub told_at_calls: usize,
+    /// Of these, rules that no later call has broken.
+    pub heeded: usize,
     /// Hints that helped: lessons with a success after they were shown.
     pub helped: usize,
     /// Candidate rules among the newest rules that wait for a decision.
@@ -41,8 +46,12 @@ impl HintService<'_> {
                     waiting += 1;
                 }
             })?;
+        let at_calls = session.map(|session| session_receipts(self.store, session));
+        let (told_at_calls, heeded) = at_calls.unwrap_or_default();
         Ok(SessionCounts {
             told: notes.told,
+            told_at_calls,
+            heeded,
             helped: notes.witnessed.iter().filter(|one| one.helped).count(),
             waiting,
         })

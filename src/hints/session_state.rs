@@ -12,7 +12,6 @@ use crate::lessons::evidence::adopts;
 use crate::lessons::trace::Trace;
 use crate::model::Trial;
 
-use super::fired::{CheckCredit, Fired};
 use super::hint::Hint;
 use super::pitfall::{self, Pitfall};
 use super::shown::{Outcome, Shown};
@@ -45,9 +44,6 @@ pub(crate) struct SessionNotes {
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub witnessed: Vec<FixEvidence>,
-    /// Rules that acted on calls.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fired: Vec<Fired>,
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
     #[serde(skip_serializing_if = "PendingOutcomes::is_empty")]
     pub owed: PendingOutcomes,
@@ -90,15 +86,12 @@ pub(crate) struct PendingOutcomes {
     pub credits: Vec<Credit>,
     /// Entries for the hint log.
     pub trials: Vec<Trial>,
-    /// Counts of checks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<CheckCredit>,
 }
 
 impl PendingOutcomes {
     /// Returns true if there is nothing to store.
     pub(crate) fn is_empty(&self) -> bool {
-        self.credits.is_empty() && self.trials.is_empty() && self.checks.is_empty()
+        self.credits.is_empty() && self.trials.is_empty()
     }
 
     /// Appends other outcomes and keeps only the newest.
@@ -109,8 +102,6 @@ impl PendingOutcomes {
         self.credits
             .drain(..self.credits.len().saturating_sub(KEPT));
         self.trials.drain(..self.trials.len().saturating_sub(KEPT));
-        self.checks.extend(other.checks);
-        self.checks.drain(..self.checks.len().saturating_sub(KEPT));
         self
     }
 }
@@ -224,7 +215,8 @@ impl SessionNotes {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
                 id: hint.id.clone(),
-                lesson: hint.lesson.clone(),
+                is_lesson: !hint.lesson.is_empty(),
+                advice: hint.advice.clone(),
                 error_key: error_key.to_owned(),
                 failing_code: cut(&hint.failing_code),
                 working_code: cut(&hint.working_code),
@@ -249,7 +241,6 @@ impl SessionNotes {
     pub(crate) fn is_watching(&self) -> bool {
         self.trials.are_open()
             || self.trace.is_open()
-            || self.watches_checks()
             || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
@@ -341,6 +332,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         }
     }
 

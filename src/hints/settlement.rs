@@ -1,4 +1,4 @@
-//! Writes of the outcomes of hints: evidence of lessons, use of checks, trials, the action log.
+//! Writes of the outcomes of hints: evidence of lessons, trials, the action log.
 //!
 //! They wait for the lock only for a moment. If another process holds it, what is owed stays in the session scratch, and a
 //! later event of the session writes it.
@@ -11,13 +11,11 @@ use crate::hints::session_state::{PendingOutcomes, SessionNotes};
 use crate::hints::shown::Outcome;
 use crate::lessons::evidence::is_demoted;
 use crate::lessons::table::prepare;
-use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Reflexion, Trust};
-use crate::store::{self, Scoped, Writer};
+use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
+use crate::store::{self, Scoped};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
 
-use super::checks;
-use super::fired::CheckCredit;
 use super::service::{HintReport, HintService};
 
 /// Maximum wait for the lock while an agent waits for an answer.
@@ -43,42 +41,6 @@ impl HintService<'_> {
         Ok(writer.note_execution_logs(vec![line])?)
     }
 
-    /// Adds the rules that acted in a session to the action log, at its end: only then the hook
-    /// knows the user.
-    pub(super) fn note_fired(&self, session: &str, rules: &[String]) -> Result<(), Error> {
-        let scribe = Scribe::new(self.now, self.random, Some(session));
-        let line = ExecutionLog {
-            output_data: data(&json!({ "rules": rules })),
-            ..scribe.line("check", ActionType::MemoryRead)
-        };
-        let mut writer = self.impatient().write_logs(&mut || (self.random)())?;
-        Ok(writer.note_execution_logs(vec![line])?)
-    }
-
-    /// Adds firings and overrides to the counts of rules.
-    fn count_checks(writer: &mut Writer, checks: &[CheckCredit]) -> Result<(), Error> {
-        for credit in checks {
-            let Some(entry) = writer.store().find(Kind::Reflexion, &credit.id)? else {
-                continue;
-            };
-            let rule = entry.parse::<Reflexion>();
-            let Some(rule) = rule.ok().filter(|rule| rule.check.is_some()) else {
-                // The check was removed in the meantime.
-                continue;
-            };
-            let used = rule.check_use();
-            let counts = [
-                ("check_fired", used.fired, credit.fired),
-                ("check_overridden", used.overridden, credit.overridden),
-                ("check_needless", used.needless, credit.needless),
-            ];
-            let moved = counts.into_iter().filter(|(.., counts)| *counts);
-            let changes: Vec<_> = moved.map(|(name, n, _)| (name, json!(n + 1))).collect();
-            writer.update(Kind::Reflexion, &credit.id, &changes)?;
-        }
-        checks::prepare(writer.store())
-    }
-
     /// Store with a short lock timeout, for writes that an agent waits for.
     fn impatient(&self) -> Scoped {
         let limit = self.store.lock_limit().min(PATIENCE);
@@ -94,17 +56,13 @@ impl HintService<'_> {
         session: &str,
         owed: PendingOutcomes,
     ) -> Result<bool, Error> {
-        let PendingOutcomes {
-            credits,
-            trials,
-            checks,
-        } = &owed;
+        let PendingOutcomes { credits, trials } = &owed;
         if owed.is_empty() {
             return Ok(true);
         }
         let mut random = || (self.random)();
         // If the lessons are in a database without a connection here, write only the log of hints.
-        let only_logs = credits.is_empty() && checks.is_empty() || self.store.is_apart()?;
+        let only_logs = credits.is_empty() || self.store.is_apart()?;
         let store = self.impatient();
         let opened = if only_logs {
             store.write_logs(&mut random)
@@ -152,9 +110,6 @@ impl HintService<'_> {
                 changes.push(("state", json!("retired")));
             }
             writer.update(Kind::Procedure, &credit.id, &changes)?;
-        }
-        if !checks.is_empty() {
-            Self::count_checks(&mut writer, checks)?;
         }
         // The table is rebuilt here, so that no later lookup has to.
         prepare(writer.store()).map(|()| true)

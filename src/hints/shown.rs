@@ -8,9 +8,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Shown {
     /// Id of the procedure.
     pub id: String,
-    /// Its lesson; empty if nobody has worded it.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub lesson: String,
+    /// True if its lesson was told, and not its pattern.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_lesson: bool,
+    /// Commands that the lesson advises.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
     /// Error key of the failure.
     pub error_key: String,
     /// Failing code, to recognise the next step.

@@ -26,6 +26,11 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook {
+        event: "SubagentStart",
+        of_tools: false,
+        seconds: 5,
+    },
+    Hook {
         event: "UserPromptSubmit",
         of_tools: false,
         seconds: 5,
@@ -40,6 +45,7 @@ pub(super) const HOOKS: &[Hook] = &[
         of_tools: true,
         seconds: 5,
     },
+    Hook::of_session("Stop"),
     Hook {
         event: "SessionEnd",
         of_tools: false,
@@ -69,8 +75,10 @@ const FAILURES: &[&str] = &[
 pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
+        "SubagentStart" => fields.event(EventKind::SubagentStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "PreToolUse" => fields.before_tool(),
+        "Stop" => fields.stop("last_assistant_message"),
         "UserPromptSubmit" => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

@@ -39,10 +39,16 @@ pub struct Event {
     pub command: String,
     /// Arguments of the tool as they are, before a call; `null` for other events.
     pub arguments: Value,
-    /// Output of the tool, or the prompt.
+    /// Output of the tool, the prompt, or the last message of the agent.
     pub output: String,
     /// Exit code of a command; `None` if the agent host does not report it.
     pub exit_code: Option<i64>,
+    /// The agent host runs every call without asking the person.
+    pub runs_unasked: bool,
+    /// Subagent that the event is about; empty for the main agent.
+    pub agent: String,
+    /// `true` if the session starts with a new context: after compaction, or cleared.
+    pub is_renewed: bool,
 }
 
 impl Event {
@@ -70,10 +76,14 @@ pub enum EventKind {
     ToolSucceeded,
     /// A session starts, resumes, or has just been compacted.
     SessionStart,
+    /// A subagent starts within a session.
+    SubagentStart,
     /// A session ends.
     SessionEnd,
     /// The user entered a prompt.
     Prompt,
+    /// The agent is about to stop; its last message is the output.
+    Stop,
 }
 
 /// Raw fields of an event.
@@ -150,6 +160,14 @@ impl<'a> Fields<'a> {
             .find(|text| !text.is_empty())
     }
 
+    /// Returns the event of an agent that is about to stop, with its last message.
+    pub(super) fn stop(&self, message: &str) -> Option<Event> {
+        Some(Event {
+            output: clip(&Clean::of_owned(self.texts(message))),
+            ..self.event(EventKind::Stop)?
+        })
+    }
+
     /// Returns an event with the fields that all agent hosts report; `None` without a session id.
     pub(super) fn event(&self, kind: EventKind) -> Option<Event> {
         self.with_input(kind, self.input())
@@ -169,6 +187,11 @@ impl<'a> Fields<'a> {
             arguments: Value::Null,
             output: String::new(),
             exit_code: None,
+            runs_unasked: self.text("permission_mode").as_deref() == Some("bypassPermissions"),
+            agent: self.text("agent_id").unwrap_or_default(),
+            is_renewed: self
+                .text("source")
+                .is_some_and(|of| of == "compact" || of == "clear"),
         })
     }
     /// Returns the event of a call that is about to run.

@@ -33,6 +33,7 @@ pub(super) const HOOKS: &[Hook] = &[
         of_tools: true,
         seconds: 5,
     },
+    Hook::of_session("AfterAgent"),
     Hook {
         event: "SessionEnd",
         of_tools: false,
@@ -45,6 +46,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
         "BeforeTool" => fields.before_tool(),
+        "AfterAgent" => fields.stop("prompt_response"),
         "BeforeAgent" => Some(Event {
             output: clip(&Clean::of_owned(fields.texts("prompt"))),
             ..fields.event(EventKind::Prompt)?

@@ -4,7 +4,8 @@
 //! - `claude_code`, `codex`, `gemini`, `copilot`, `opencode`, `cline`, `cursor`: one agent host each.
 //! - `respond`: answer to an event.
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
-//! - `status_line`: the status line of Claude Code in its settings.
+//! - `status_line`: the status line of Claude Code in its settings. `permission`: that for the tool `lesson`.
+//!   `settings_piece`: what both keep to restore a file.
 //! - `servers`: this program as an MCP server in a settings file, and its removal.
 //!
 //! An error must never disturb an agent: an unreadable event is ignored, and the caller of
@@ -22,14 +23,16 @@ mod gemini;
 mod install;
 mod jsonc;
 mod opencode;
+mod permission;
 mod respond;
 mod servers;
+mod settings_piece;
 mod status_line;
 
 use serde_json::json;
 
 use crate::guard::shorten;
-use crate::model::CheckAction;
+use crate::model::CallAction;
 use crate::rules::hearing::{Message, QUESTION, retain};
 use crate::store::Scoped;
 
@@ -39,6 +42,7 @@ pub(crate) use install::quoted;
 pub use install::{
     Error, InstallReport, InstallationStatus, Place, StatusReport, install, status, uninstall,
 };
+pub use permission::{LESSON_TOOL, allow_lessons, allows_lessons, disallow_lessons};
 pub use respond::respond;
 pub use servers::{
     RegisterReport, ServerHost, ServerReport, Start, register, registered, unregister,
@@ -177,6 +181,23 @@ impl Host {
         .to_string()
     }
 
+    /// Returns `true` if the agent host has an event before an agent stops, carries its last message,
+    /// and takes an answer that lets it go on.
+    pub const fn asks_at_stop(self) -> bool {
+        matches!(self, Self::ClaudeCode | Self::Codex | Self::Gemini)
+    }
+
+    /// Returns the answer to an agent that is about to stop: it goes on with this text.
+    pub fn answer_stop(self, text: &str) -> String {
+        let decision = if self == Self::Gemini {
+            "deny"
+        } else {
+            "block"
+        };
+        let reason = shorten(text, LONGEST_ANSWER);
+        json!({"decision": decision, "reason": reason}).to_string()
+    }
+
     /// Returns `true` if the model gets context from an answer before a call. To the others, a note is
     /// told with the output.
     const fn takes_notes_before(self) -> bool {
@@ -185,7 +206,7 @@ impl Host {
 
     /// Returns the answer to a call that rules act on. No answer permits a call, and a call that the
     /// agent host would ask about is still asked about.
-    fn answer_before(self, event: &Event, action: CheckAction, rules: &str) -> String {
+    fn answer_before(self, event: &Event, action: CallAction, rules: &str) -> String {
         let rules = shorten(rules, LONGEST_ANSWER - 200);
         let asked =
             || format!("The user wants to be asked about this call, by their rule: {rules}");
@@ -196,37 +217,37 @@ impl Host {
             json!({"hookSpecificOutput": output}).to_string()
         };
         match (self, action) {
-            (_, CheckAction::Note) => self.answer(event, &respond::note(&rules)),
-            (Self::ClaudeCode, CheckAction::Ask) => decision("ask", &asked()),
-            (Self::Codex | Self::OpenCode | Self::Cline, CheckAction::Ask) => {
+            (_, CallAction::Off | CallAction::Note) => self.answer(event, &respond::note(&rules)),
+            (Self::ClaudeCode, CallAction::Ask) => decision("ask", &asked()),
+            (Self::Codex | Self::OpenCode | Self::Cline, CallAction::Ask) => {
                 self.answer(event, &asked())
             }
-            (Self::Copilot, CheckAction::Ask) => {
+            (Self::Copilot, CallAction::Ask) => {
                 json!({"permissionDecision": "ask", "permissionDecisionReason": asked()})
                     .to_string()
             }
-            (Self::Cursor, CheckAction::Ask) => {
+            (Self::Cursor, CallAction::Ask) => {
                 json!({"permission": "ask", "user_message": asked(), "agent_message": asked()})
                     .to_string()
             }
-            (Self::Gemini, CheckAction::Ask) => {
+            (Self::Gemini, CallAction::Ask) => {
                 json!({"decision": "ask", "systemMessage": asked()}).to_string()
             }
-            (Self::ClaudeCode | Self::Codex | Self::OpenCode, CheckAction::Deny) => {
+            (Self::ClaudeCode | Self::Codex | Self::OpenCode, CallAction::Deny) => {
                 decision("deny", &refused())
             }
-            (Self::Copilot, CheckAction::Deny) => {
+            (Self::Copilot, CallAction::Deny) => {
                 json!({"permissionDecision": "deny", "permissionDecisionReason": refused()})
                     .to_string()
             }
-            (Self::Cline, CheckAction::Deny) => {
+            (Self::Cline, CallAction::Deny) => {
                 json!({"cancel": true, "errorMessage": refused()}).to_string()
             }
-            (Self::Cursor, CheckAction::Deny) => {
+            (Self::Cursor, CallAction::Deny) => {
                 json!({"permission": "deny", "user_message": refused(), "agent_message": refused()})
                     .to_string()
             }
-            (Self::Gemini, CheckAction::Deny) => {
+            (Self::Gemini, CallAction::Deny) => {
                 json!({"decision": "deny", "reason": refused()}).to_string()
             }
         }

@@ -1,44 +1,50 @@
 //! Answer to a hook event.
 
-use std::path::Path;
+use serde_json::{Value, json};
 
 use crate::guard::{self, length};
 use crate::hints::budget::within;
-use crate::hints::failure::project_of;
 use crate::hints::hint::{Hint, MAX_HINTS};
-use crate::hints::{BeforeCall, Here, HintOptions, HintService, RuleFilter, Warning};
+use crate::hints::{Here, HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
 use crate::lessons::telling;
-use crate::model::{CheckAction, Step, Trust};
+use crate::model::{CallAction, Step, Trust};
+use crate::rules::{self, AgentCall, RuleFilter, Warning};
 use crate::workspace::Error;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 
-/// Processes an event. Returns the text for the agent host to print; `None` for nothing. `skills` is
-/// the directory of the skills, if it is known.
+/// Processes an event. Returns the text for the agent host to print; `None` for nothing.
 pub fn respond(
     host: Host,
     event: &Event,
     adviser: &HintService<'_>,
-    skills: Option<&Path>,
+    here: &Here<'_>,
 ) -> Result<Option<String>, Error> {
     let session = host.session(event);
     if event.kind == EventKind::BeforeTool {
-        return before_tool(host, event, &session, adviser);
+        return before_tool(host, event, &session, adviser, here);
     }
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
     let noted = if !host.takes_notes_before() && is_after {
-        note(&warning(&session, event, adviser, RuleFilter::Notes)?.rules)
+        note(&warning(&session, event, adviser, here, RuleFilter::Notes)?.rules)
     } else {
         String::new()
     };
+    if is_after {
+        let succeeded = event.kind == EventKind::ToolSucceeded;
+        // What rules count is no reason to keep a hint back.
+        drop(with_call(&session, event, here, RuleFilter::All, |call| {
+            rules::after(adviser.store, call, succeeded, adviser.random)
+        }));
+    }
     let text = match event.kind {
         EventKind::ToolFailed => {
             let options = HintOptions {
                 error: event.output.clone(),
                 tool: event.tool.clone(),
                 command: Some(event.input.clone()),
-                project: event.cwd.as_deref().and_then(project_of),
+                project: here.project_name(),
                 session: Some(session),
                 max_hints: MAX_HINTS,
             };
@@ -51,30 +57,26 @@ pub fn respond(
         EventKind::ToolSucceeded => {
             let tool = event.tool.as_deref();
             let done = adviser.succeeded(&session, tool, &event.input, &event.output)?;
-            let project = event
-                .cwd
-                .as_deref()
-                .and_then(project_of)
-                .unwrap_or_default();
+            let project = here.project_name().unwrap_or_default();
             let origin = (event.session_id.as_str(), project.as_str());
-            for pattern in &done.patterns {
+            for pattern in done.patterns.iter().filter(|_| !here.is_of_user) {
                 learn_at_once(adviser.store, pattern, origin, adviser.now, adviser.random)?;
             }
             noted
         }
         EventKind::SessionStart => {
-            let here = Here {
-                directory: event.cwd.as_deref(),
-                root: adviser.store.directory().parent(),
-                skills,
-            };
-            adviser.session_text(&session, &here)?
+            if event.is_renewed {
+                rules::compacted(adviser.store, &session)?;
+            }
+            adviser.session_text(&session, here)?
         }
+        EventKind::SubagentStart => adviser.session_text(&session, here)?,
         EventKind::SessionEnd => {
+            rules::ended(adviser.store, &session, adviser.now, adviser.random)?;
             adviser.ended(&session)?;
             String::new()
         }
-        EventKind::Prompt | EventKind::BeforeTool => String::new(),
+        EventKind::Prompt | EventKind::BeforeTool | EventKind::Stop => String::new(),
     };
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }
@@ -86,18 +88,19 @@ fn before_tool(
     event: &Event,
     session: &str,
     adviser: &HintService<'_>,
+    here: &Here<'_>,
 ) -> Result<Option<String>, Error> {
     let filter = if host.takes_notes_before() {
         RuleFilter::All
     } else {
         RuleFilter::Decisions
     };
-    let Warning { action, rules } = warning(session, event, adviser, filter)?;
-    let is_decided = !rules.is_empty() && action != CheckAction::Note;
+    let Warning { action, rules } = warning(session, event, adviser, here, filter)?;
+    let is_decided = !rules.is_empty() && action != CallAction::Note;
     if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
-    let project = event.cwd.as_deref().and_then(project_of);
+    let project = here.project_name();
     let lessons = adviser.lessons_before(&event.command, session, project.as_deref())?;
     let text = note(&rules) + &lessons;
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
@@ -108,18 +111,47 @@ fn warning(
     session: &str,
     event: &Event,
     adviser: &HintService<'_>,
+    here: &Here<'_>,
     filter: RuleFilter,
 ) -> Result<Warning, Error> {
+    with_call(session, event, here, filter, |call| {
+        rules::before(adviser.store, call, &|rule| here.covers(rule))
+    })
+}
+
+/// Calls a function with the call of an event. After a call, its text is redacted.
+fn with_call<T>(
+    session: &str,
+    event: &Event,
+    here: &Here<'_>,
+    filter: RuleFilter,
+    with: impl FnOnce(&AgentCall<'_>) -> T,
+) -> T {
+    let input = match &event.arguments {
+        Value::Null => json!({ "command": event.input }),
+        arguments => arguments.clone(),
+    };
     let step = Step {
         tool: event.tool.clone().unwrap_or_default(),
-        input: event.arguments.clone(),
+        input,
         cwd: event.cwd.as_ref().map(|cwd| cwd.display().to_string()),
         ..Step::default()
     };
-    adviser.before(&BeforeCall {
+    let tree = here
+        .project
+        .map(|project| project.root.display().to_string());
+    let root = here.root.filter(|_| !here.is_of_user);
+    let root = root.map(|root| root.display().to_string());
+    let roots: Vec<&str> = [&tree, &root]
+        .into_iter()
+        .filter_map(Option::as_deref)
+        .collect();
+    with(&AgentCall {
         step: &step,
+        roots: &roots,
         code: &|| event.clean_input(),
         session,
+        agent: &event.agent,
         filter,
     })
 }
@@ -203,6 +235,7 @@ mod tests {
                     Trust::Observed
                 },
                 why: String::new(),
+                advice: Vec::new(),
             });
         proptest::collection::vec(hint, 0..4)
     }
@@ -244,6 +277,7 @@ mod tests {
             evidence: Evidence::default(),
             trust: Trust::Observed,
             why: String::new(),
+            advice: Vec::new(),
         };
         let text = rendered_within(vec![hint("a"), hint("b"), hint("c")], NONCE, LONGEST_ANSWER);
         assert_eq!(text.matches("  CORRECT:").count(), 1, "{text}");

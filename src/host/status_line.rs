@@ -3,17 +3,19 @@
 //! Claude Code has one status line. One of the user is never replaced, so there is nothing to restore: the
 //! removal takes out the inserted piece and keeps every other byte.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::platform::{SharedFile, named};
 use crate::store;
 
-use super::install::{Error, LONGEST, digest, read, replace, store_state};
+use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};
+use super::settings_piece::{is_blank, keep, kept, parse, state_of, without};
 
+/// Name of the directory with the stored pieces.
+const STATE: &str = "statusline";
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.
 const CALL: &str = " statusline";
@@ -27,13 +29,6 @@ pub enum StatusLine {
     Other,
     /// None.
     Absent,
-}
-
-/// Stored state of an installation.
-#[derive(Debug, Serialize, Deserialize)]
-struct Added {
-    path: PathBuf,
-    piece: String,
 }
 
 /// Returns the status line that is set.
@@ -69,14 +64,11 @@ pub fn set_status_line(
         let what = "a form that cannot be extended".to_owned();
         return Err(Error::Shape { path, what });
     }
-    let added = Added {
-        path: path.clone(),
-        piece: insertion.text,
-    };
-    if let Some(state) = state_of(state_dir, &path) {
-        let json = serde_json::to_string_pretty(&added).map_err(store::Error::from)?;
-        store_state(&state, &json)?;
-    }
+    keep(
+        state_of(state_dir, STATE, &path).as_deref(),
+        &path,
+        insertion.text,
+    )?;
     replace(settings, &text)?;
     Ok(StatusLine::Absent)
 }
@@ -84,12 +76,12 @@ pub fn set_status_line(
 /// Removes the status line of this program. Returns `true` if there was one.
 pub fn remove_status_line(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
     let path = settings.path().to_owned();
-    let state = state_of(state_dir, &path);
+    let state = state_of(state_dir, STATE, &path);
     let text = read(settings)?.unwrap_or_default();
     let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
     if is_own {
-        let known = state.as_deref().and_then(|state| known(state, &path));
-        let by_piece = known.and_then(|added| without_piece(&path, &text, &added.piece));
+        let known = state.as_deref().and_then(|state| kept(state, &path));
+        let by_piece = known.and_then(|piece| without_piece(&path, &text, &piece));
         let text = match by_piece {
             Some(text) => text,
             None => without_member(&path, text)?,
@@ -104,10 +96,7 @@ pub fn remove_status_line(settings: &SharedFile, state_dir: Option<&Path>) -> Re
 
 /// Returns the text without the inserted piece, if it is there once and the rest is valid.
 fn without_piece(path: &Path, text: &str, piece: &str) -> Option<String> {
-    let mut places = text.match_indices(piece);
-    let (at, _) = places.next().filter(|_| places.next().is_none())?;
-    let mut text = text.to_owned();
-    text.replace_range(at..at + piece.len(), "");
+    let text = without(text, piece)?;
     let root = parse(path, &text).ok()?;
     (find(&root) == StatusLine::Absent).then_some(text)
 }
@@ -137,38 +126,6 @@ fn find(root: &Node) -> StatusLine {
         }
         _ => StatusLine::Other,
     }
-}
-
-fn parse(path: &Path, text: &str) -> Result<Node, Error> {
-    let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
-        path: path.to_owned(),
-        line: fault.line,
-        reason: fault.reason,
-    })?;
-    if root.members().is_none() {
-        return Err(Error::Shape {
-            path: path.to_owned(),
-            what: "a value that is not an object".to_owned(),
-        });
-    }
-    Ok(root)
-}
-
-fn is_blank(text: &str) -> bool {
-    text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-        .is_empty()
-}
-
-fn state_of(state_dir: Option<&Path>, path: &Path) -> Option<PathBuf> {
-    let name = digest(&path.to_string_lossy());
-    let directory = state_dir?.join("statusline");
-    Some(directory.join(format!("{}.json", &name[..24])))
-}
-
-fn known(state: &Path, path: &Path) -> Option<Added> {
-    let text = named::read(state, LONGEST).ok()?;
-    let added: Added = serde_json::from_slice(&text).ok()?;
-    (added.path == path).then_some(added)
 }
 
 #[cfg(test)]

@@ -132,6 +132,7 @@ mod tests {
             vector: Some(&asked),
             fusion: Fusion::Semantic,
             floor: None,
+            weak: false,
             limit: 1,
             weight: |_| 1.0,
         };

@@ -140,6 +140,7 @@ pub fn evaluate(
             vector: vector.as_deref(),
             fusion,
             floor: None,
+            weak: true,
             limit: DEPTH,
             weight: |_| 1.0,
         };

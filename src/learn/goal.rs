@@ -146,6 +146,12 @@ impl Goal {
         }
     }
 
+    /// Returns true if the step asks a program for its help or its version.
+    pub(crate) fn asks_only(&self) -> bool {
+        let asks = |word: &str| ["--help", "-help", "--version"].contains(&word);
+        matches!(self.kind, Kind::Shell(_)) && self.whole.split_whitespace().any(asks)
+    }
+
     /// Returns true if the step reads a single named file.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, Kind::Read(_))

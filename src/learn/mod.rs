@@ -6,7 +6,6 @@
 
 pub mod assertion;
 pub mod case;
-pub mod check;
 pub mod credit;
 pub mod error_key;
 pub mod error_line;

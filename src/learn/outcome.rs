@@ -8,7 +8,7 @@ use crate::model::Step;
 
 use super::goal::{Goal, Kind};
 use super::plain_output::plain;
-use super::shell::basename;
+use super::shell::{basename, commands};
 use super::shell_command::Run;
 
 /// Outcome of a step.
@@ -27,6 +27,14 @@ pub(super) enum Outcome {
 /// Classifies a step.
 pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     if !step.answered || step.running || is_void(step) {
+        return Outcome::Void;
+    }
+    // The host refused the call, whatever its flag says.
+    if step.output.trim_start().starts_with("<tool_use_error>") {
+        return Outcome::Failed;
+    }
+    // The agent reads the code itself: neither a failure nor a success is certain.
+    if step.is_error != Some(true) && echoes_a_failure(step) {
         return Outcome::Void;
     }
     // If the host sets a flag, the command itself printed this text.
@@ -70,9 +78,28 @@ const VOID: &[&str] = &[
     "tool call was cancelled",
     "user rejected",
     "user cancelled",
+    "user canceled",
     "user declined",
+    "user denied",
+    "user refused",
+    "user aborted",
+    "user skipped",
+    "user chose to skip",
+    "user chose not to",
     "rejected by user",
+    "rejected by the user",
+    "denied by user",
+    "denied by the user",
+    "declined by user",
+    "declined by the user",
+    "cancelled by user",
+    "cancelled by the user",
+    "canceled by user",
+    "canceled by the user",
     "aborted by user",
+    "aborted by the user",
+    "interrupted by user",
+    "refused by the user",
     "execution was interrupted by the user",
     "permission to use",
     "has been denied",
@@ -85,14 +112,12 @@ const VOID: &[&str] = &[
 ];
 
 fn is_void(step: &Step) -> bool {
-    if step.is_error == Some(false) {
-        return false;
-    }
     let start: String = step.output.chars().take(300).collect();
     let start = start.trim_start().to_ascii_lowercase();
-    // Later in the text, the words can be content.
+    // Later in the text, the words can be content; of a success, all but the first.
+    let within = if step.is_error == Some(false) { 8 } else { 120 };
     VOID.iter()
-        .any(|words| start.find(words).is_some_and(|at| at < 120))
+        .any(|words| start.find(words).is_some_and(|at| at < within))
 }
 
 /// Programs whose exit code 1 means "no", not a failure.
@@ -123,6 +148,28 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
     probes
         && (said.is_empty()
             || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
+}
+
+/// Returns true if a command prints its exit code last, as in `make; echo "exit: $?"`, and it is not 0.
+fn echoes_a_failure(step: &Step) -> bool {
+    let prints_code = step.command().is_some_and(|line| {
+        let last = commands(&line).pop();
+        last.is_some_and(|last| {
+            let is_echo = last.words.first().is_some_and(|word| word == "echo");
+            is_echo && last.words.iter().any(|word| word.contains("$?"))
+        })
+    });
+    let last = step
+        .output
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty());
+    let digits = last.map_or("", |line| {
+        let line = line.trim_end();
+        let start = line.rfind(|c: char| !c.is_ascii_digit());
+        start.map_or(line, |at| line.get(at + 1..).unwrap_or_default())
+    });
+    prints_code && digits.parse::<u32>().is_ok_and(|code| code != 0)
 }
 
 /// Exit code that some hosts append to an output.

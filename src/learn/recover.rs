@@ -77,7 +77,7 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
             continue;
         }
         analysis.failures.push(known[at].step.index);
-        if used[at] || is_expected(&known[at], remarks) {
+        if used[at] || !known[at].step.has_input() || is_expected(&known[at], remarks) {
             continue;
         }
         if let Some(found) = overcome(&known, at) {
@@ -111,12 +111,20 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         if unsure.is_some_and(|(_, _, until)| later > until) {
             break;
         }
-        if now.step.side != failed.step.side {
+        // A call whose input the file does not hold may have done anything.
+        if now.step.side != failed.step.side || !now.step.has_input() {
             continue;
         }
         // A missing thing that is created later does not count as recovered.
         if missing && now.outcome == Outcome::Done && makes(now, failed) {
             return None;
+        }
+        // A page of help and a look around reach no goal.
+        if now.outcome == Outcome::Done
+            && (now.goal.is_search() && !search || now.goal.asks_only() && !failed.goal.asks_only())
+        {
+            searched |= now.goal.is_search();
+            continue;
         }
         let found = matched(known, &attempts, later);
         let since = later - tried.last().copied().unwrap_or(at);

@@ -208,14 +208,6 @@ pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     Some(inner)
 }
 
-/// Returns `true` for programs that are known by name: those with subcommands, interpreters and
-/// runners.
-pub(crate) fn is_known(program: &str) -> bool {
-    [LAYERED, INTERPRETERS, RUNNERS]
-        .iter()
-        .any(|names| names.contains(&program))
-}
-
 /// Returns `true` for known programs with subcommands.
 pub(crate) fn has_subcommands(program: &str) -> bool {
     LAYERED.contains(&program)

@@ -30,6 +30,7 @@ pub(crate) fn learn_at_once(
         workspace: project.to_owned(),
         step: 0,
         live: true,
+        call: String::new(),
     };
     let mut stored = Stored::default();
     episodes::store(&mut writer, &mut known, pattern, origin, now, &mut stored)?;

@@ -38,6 +38,9 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
+    /// Name of the project of the sessions; `None` takes that of the directory of each call. An agent
+    /// changes directories, and its project stays.
+    pub project_name: Option<String>,
 }
 
 /// Progress callback: bytes read so far, and the total.
@@ -83,6 +86,12 @@ pub fn learn(
         } else if let Some(session) = read_of_project(file, options, &mut report, &mut |at| {
             progress((done + at).min(total), total);
         }) {
+            let mut session = session;
+            for found in &mut session.found {
+                if let Some(name) = &options.project_name {
+                    found.workspace.clone_from(name);
+                }
+            }
             let steps = session.steps as u64;
             let ended = options.host_session.as_deref().map(|name| HostSession {
                 name,
@@ -161,6 +170,7 @@ fn take(
                 workspace: workspace.to_owned(),
                 step: found.episode.fail_step as u64,
                 live: false,
+                call: found.call.clone(),
             };
             if let Ok(pattern) = &found.pattern {
                 episodes::store(
@@ -236,6 +246,7 @@ fn read_of_project(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     let mut is_here = options.project.is_none();
+    let warned = report.warnings.len();
     let session = read(
         file,
         options.format,
@@ -250,6 +261,7 @@ fn read_of_project(
         },
         on_bytes,
     );
+    report.unread += usize::from(file.named && report.warnings.len() > warned);
     session.filter(|_| is_here)
 }
 
@@ -263,6 +275,13 @@ pub(crate) fn read(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
+        // A named format is no proof.
+        Ok(session) if session.is_empty() && format.is_some() => warnings.push(format!(
+            "`{}` holds no call and no message in the format {}",
+            file.path.display(),
+            format.map_or("", Format::name)
+        )),
+        Ok(session) if session.is_empty() && !file.named => *skipped += 1,
         Ok(session) if session.format.is_some() => return Some(session),
         // A folder may hold files of any kind.
         Ok(_) if !file.named => *skipped += 1,

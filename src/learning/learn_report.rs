@@ -25,6 +25,8 @@ pub struct LearnReport {
     pub unchanged: usize,
     /// Number of files in the folders that are not session files.
     pub skipped: usize,
+    /// Number of files that the caller named and that are no session files.
+    pub unread: usize,
     /// `true` if nothing was written.
     pub dry_run: bool,
     /// Non-fatal problems.

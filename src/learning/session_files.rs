@@ -1,11 +1,12 @@
-//! Finds session files below given paths, and reads them.
+//! Reads session files.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufReader};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use chrono::DateTime;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
@@ -14,96 +15,16 @@ use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
 use crate::platform::named;
 use crate::transcript::{self, Format};
 
-use crate::workspace::Error;
+use crate::lessons::session_files::by_name;
+pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
 
-/// Maximum depth of folders to walk.
-const MAX_DEPTH: usize = 32;
-/// Size of each read from a file, in bytes.
-const BUFFER: usize = 1 << 18;
 /// Number of steps analysed together. A longer session is analysed in windows that overlap by half,
 /// so that memory does not grow with it.
 const WINDOW: usize = 2_000;
+/// Minimum length of a call's id that no other session has, in bytes.
+const LEAST_ID: usize = 20;
 /// Maximum number of broken lines reported per file.
 const MAX_BROKEN: usize = 100;
-
-/// A session file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct SessionFile {
-    pub(crate) path: PathBuf,
-    /// `true` if the caller named the file itself, not only a folder above it.
-    pub(crate) named: bool,
-    pub(crate) size: u64,
-    /// Modification time in nanoseconds since 1970.
-    pub(crate) mtime: i64,
-}
-
-/// Returns the sorted files that may hold sessions: the named files, and below named folders the
-/// files with a session extension. Links below folders are not followed.
-pub(crate) fn files(paths: &[PathBuf]) -> Result<Vec<SessionFile>, Error> {
-    let mut found = Vec::new();
-    for path in paths {
-        let unreadable = |source| Error::Unreadable {
-            path: path.clone(),
-            source,
-        };
-        if named::metadata(path).map_err(unreadable)?.is_dir() {
-            walk(path, MAX_DEPTH, &mut found).map_err(unreadable)?;
-        } else {
-            found.push(SessionFile::of(path, true).map_err(unreadable)?);
-        }
-    }
-    found.sort_by(|a, b| (&a.path, !a.named).cmp(&(&b.path, !b.named)));
-    found.dedup_by(|a, b| a.path == b.path);
-    Ok(found)
-}
-
-fn walk(directory: &Path, depth: usize, found: &mut Vec<SessionFile>) -> io::Result<()> {
-    for entry in named::list(directory)? {
-        let kind = entry.file_type()?;
-        let path = entry.path();
-        if kind.is_dir() {
-            // A folder that cannot be read holds nothing to learn from.
-            if depth > 0 && entry.file_name() != ".git" && entry.file_name() != "node_modules" {
-                drop(walk(&path, depth - 1, found));
-            }
-            continue;
-        }
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        // Other Markdown is text of people.
-        let is_history = || {
-            let name = entry.file_name();
-            name == ".aider.chat.history.md" || directory.ends_with(".specstory/history")
-        };
-        let is_session = match ending {
-            Some("jsonl" | "json" | "traj") => true,
-            Some("md") => is_history(),
-            _ => false,
-        };
-        if is_session {
-            found.extend(
-                SessionFile::of(&path, false)
-                    .ok()
-                    .filter(|_| !kind.is_symlink()),
-            );
-        }
-    }
-    Ok(())
-}
-
-impl SessionFile {
-    fn of(path: &Path, named: bool) -> io::Result<Self> {
-        let state = named::state(path)?;
-        let [seconds, nanoseconds] = state.modified;
-        Ok(Self {
-            path: path.to_owned(),
-            named,
-            size: state.size,
-            mtime: seconds
-                .saturating_mul(1_000_000_000)
-                .saturating_add(nanoseconds),
-        })
-    }
-}
 
 /// Content of a session file.
 #[derive(Debug, Default)]
@@ -112,11 +33,20 @@ pub(crate) struct SessionTrace {
     pub(crate) id: Option<String>,
     pub(crate) steps: usize,
     pub(crate) failures: usize,
+    /// Number of messages.
+    pub(crate) remarks: usize,
     /// Times of the first and the last step, in microseconds since 1970.
     pub(crate) began: Option<i64>,
     pub(crate) ended: Option<i64>,
     pub(crate) broken: Vec<BrokenLine>,
     pub(crate) found: Vec<Found>,
+}
+
+impl SessionTrace {
+    /// Returns `true` if the file holds no call, no message, and nothing that may have been one.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps + self.remarks + self.broken.len() == 0
+    }
 }
 
 /// Failure with its recovery, and the pattern of both.
@@ -127,6 +57,8 @@ pub(crate) struct Found {
     pub(crate) fail_native_id: Option<String>,
     pub(crate) success_native_id: Option<String>,
     pub(crate) workspace: String,
+    /// Hash of the failing call with its time; see [`Origin`](crate::model::Origin).
+    pub(crate) call: String,
     pub(crate) pattern: Result<Pattern, NoPattern>,
 }
 
@@ -146,39 +78,38 @@ pub(crate) fn read(
         read: 0,
         on_bytes,
     };
-    let mut input = BufReader::with_capacity(BUFFER, counted);
+    let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
-    session.format = transcript::read(format, &mut input, &mut |event| match event {
-        Event::Step(step) => {
-            session.steps += 1;
-            if let Some(time) = step.time.as_deref().and_then(microseconds) {
-                session.began.get_or_insert(time);
-                session.ended = session.ended.max(Some(time));
+    session.format = transcript::read(
+        format.or_else(|| by_name(path)),
+        &mut counted,
+        &mut |event| match event {
+            Event::Step(step) => {
+                session.steps += 1;
+                if let Some(time) = step.time.as_deref().and_then(microseconds) {
+                    session.began.get_or_insert(time);
+                    session.ended = session.ended.max(Some(time));
+                }
+                window.steps.push(*step);
+                if window.steps.len() >= WINDOW {
+                    window.look(&mut session, keep, on_step, false);
+                }
             }
-            window.steps.push(*step);
-            if window.steps.len() >= WINDOW {
-                window.look(&mut session, keep, on_step, false);
+            Event::Remark(remark) => {
+                session.remarks += 1;
+                window.remarks.push_back(remark);
             }
-        }
-        Event::Remark(remark) => {
-            window.remarks.push_back(remark);
-        }
-        Event::Broken(line) => {
-            if session.broken.len() < MAX_BROKEN {
-                session.broken.push(line);
+            Event::Broken(line) => {
+                if session.broken.len() < MAX_BROKEN {
+                    session.broken.push(line);
+                }
             }
-        }
-        Event::Session(id) => session.id = Some(id),
-    })?;
+            Event::Session(id) => session.id = Some(id),
+        },
+    )?;
     window.look(&mut session, keep, on_step, true);
     Ok(session)
-}
-
-/// Returns true if a working directory is a project's or below it.
-pub(crate) fn is_below(cwd: &str, project: &str) -> bool {
-    let rest = cwd.strip_prefix(project.trim_end_matches(['/', '\\']));
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '\\']))
 }
 
 /// Parses a time of an agent host: RFC 3339, or seconds or milliseconds since 1970. Returns
@@ -268,10 +199,23 @@ impl Window {
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
             workspace: keep(workspace).into_string(),
+            call: failed.map(call_hash).unwrap_or_default(),
             pattern: pattern::of_episode(&episode, &self.steps, keep),
             episode,
         }
     }
+}
+
+/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
+/// id that is long enough to be the only one.
+fn call_hash(step: &Step) -> String {
+    let id = step.native_id.as_deref().unwrap_or_default();
+    let time = step.time.as_deref().unwrap_or_default();
+    if time.is_empty() && id.len() < LEAST_ID {
+        return String::new();
+    }
+    let text = format!("{id}\n{time}\n{}\n{}", step.call_text(), step.output);
+    format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
 /// Reader that reports the number of bytes read.

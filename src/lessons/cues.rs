@@ -4,13 +4,13 @@
 //! but for the names in it, or if the line holds a whole cue.
 
 use crate::hints::failure::ErrorLine;
-use crate::hints::likeness::{key_words, telling_words};
+use crate::hints::likeness::telling_words;
 use crate::model::Procedure;
 
 /// Placeholders of an error key.
 const PLACEHOLDERS: [&str; 5] = ["<path>", "<name>", "<n>", "<id>", "<url>"];
 /// Minimum number of words of an error whose names differ.
-const WORDS: usize = 4;
+const WORDS: usize = 3;
 /// Minimum number of specific words of a cue that a line holds.
 const TELLING_CUE: usize = 3;
 
@@ -32,7 +32,7 @@ pub(super) fn texts(procedure: &Procedure) -> Vec<String> {
 /// Returns `true` if a procedure tells of an error.
 pub(super) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
     let whole = plain(&line.text);
-    let is_telling = telling_words(&line.key) > 0 && key_words(&line.key).len() >= WORDS;
+    let is_telling = telling_words(&line.key) > 0 && plain_words(&line.key) >= WORDS;
     texts(procedure).iter().any(|text| {
         let quoted = text.split(['"', '\'', '`', '“', '”', '\n']);
         let mut cues = quoted.chain([text.as_str()]);
@@ -41,6 +41,12 @@ pub(super) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
             || is_telling && has_in_order(&text, &line.key)
             || cues.any(|cue| telling_words(cue) >= TELLING_CUE && whole.contains(&plain(cue)))
     })
+}
+
+/// Number of words of an error key that are no placeholders.
+fn plain_words(key: &str) -> usize {
+    let is_plain = |word: &&str| !word.contains('<') && word.chars().any(char::is_alphabetic);
+    key.split_whitespace().filter(is_plain).count()
 }
 
 /// Text in lower case, without quotes, with single spaces.

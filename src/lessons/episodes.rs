@@ -193,11 +193,7 @@ fn state(pattern: &Pattern) -> &'static str {
 
 /// Counts up a procedure seen again; returns `false` if this occurrence is already counted.
 pub(crate) fn count_up(procedure: &mut Procedure, origin: Origin) -> bool {
-    // The session file repeats what was learned while the session ran.
-    let again = |o: &Origin| {
-        o.session == origin.session && (o.step == origin.step || o.live || origin.live)
-    };
-    if procedure.origins.iter().any(again) {
+    if procedure.origins.iter().any(|known| known.is_same(&origin)) {
         return false;
     }
     procedure.origins.push(origin);

@@ -19,11 +19,11 @@ const SHARE: f64 = 0.5;
 
 /// Returns `true` if a call does what was told, and the call that failed did not.
 pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
-    if !shown.lesson.is_empty() {
-        return is_followed(code, &shown.lesson) && !is_followed(&shown.call, &shown.lesson);
+    if shown.is_lesson {
+        return is_followed(code, &shown.advice) && !is_followed(&shown.call, &shown.advice);
     }
     if shown.failing_code.is_empty() {
-        return is_followed(code, &shown.working_code);
+        return is_followed(code, &quoted(&shown.working_code));
     }
     let pattern = Pattern {
         failing_code: shown.failing_code.clone(),
@@ -61,21 +61,46 @@ fn words(code: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns `true` if a call runs a command that a text has in backticks.
-pub(crate) fn is_followed(code: &str, text: &str) -> bool {
+/// Returns the commands that a lesson advises: those in its backticks, without the ones that it is
+/// told at.
+pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
+    let mut found = quoted(&procedure.lesson);
+    if let Some(applies) = &procedure.applies {
+        let is_trigger = |command: &String| {
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            let own = words(command);
+            applies.commands.iter().any(|trigger| words(trigger) == own)
+        };
+        found.retain(|command| !is_trigger(command));
+    }
+    found
+}
+
+/// Texts in the backticks of a text.
+fn quoted(text: &str) -> Vec<String> {
+    let texts = text.split('`').skip(1).step_by(2);
+    texts.map(str::to_owned).collect()
+}
+
+/// Returns `true` if a call runs one of these commands.
+pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
     let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
-    let said = text.split('`').skip(1).step_by(2);
-    let mut said = said.flat_map(commands).map(|one| one.words);
-    said.any(|said| {
-        !said.is_empty()
+    let mut advised = advice.iter().flat_map(|text| commands(text));
+    advised.any(|advised| {
+        let advised = advised.words;
+        !advised.is_empty()
             && run.iter().any(|own| {
                 let same_program = own.first().map(|word| basename(word))
-                    == said.first().map(|word| basename(word));
-                let names_more = said.len() > 1 || said.iter().any(|word| word.contains('/'));
+                    == advised.first().map(|word| basename(word));
+                let names_more = advised.len() > 1 || advised.iter().any(|word| word.contains('/'));
                 let mut rest = own.iter().skip(1);
                 same_program
                     && names_more
-                    && said[1..]
+                    && advised[1..]
                         .iter()
                         .all(|word| is_place(word) || rest.any(|own| own == word))
             })
@@ -124,9 +149,18 @@ mod tests {
     #[test]
     fn command_in_backticks_is_followed() {
         let check = |code: &str, lesson: &str, expected: bool| {
-            assert_eq!(is_followed(code, lesson), expected, "{code} | {lesson}");
+            let procedure = Procedure {
+                lesson: lesson.to_owned(),
+                applies: serde_json::from_str(r#"{"commands": ["cargo test"]}"#).ok(),
+                ..Procedure::default()
+            };
+            assert_eq!(
+                is_followed(code, &advice(&procedure)),
+                expected,
+                "{code} | {lesson}"
+            );
         };
-        let lesson = "Run tests with `make unit`, never `cargo`.";
+        let lesson = "Run tests with `make unit`, never with `cargo test`.";
         check("cd a && make unit 2>&1 | tail -3", lesson, true);
         check("make -j4 unit", lesson, true);
         check("make all", lesson, false);

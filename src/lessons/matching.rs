@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use crate::guard;
 use crate::hints::failure::{ErrorLine, Failure};
 use crate::hints::hint::Hint;
-use crate::hints::likeness::{key_words, similarity, weight};
+use crate::hints::likeness::{key_words, same_program, similarity, telling_words, weight};
 use crate::learn::error_key::{normalised, quoted_names};
 use crate::learn::people::without_people;
 use crate::learn::shell::commands;
@@ -31,13 +31,15 @@ const LESSONS: usize = 2;
 /// Maximum number of entries that one term names: the newest.
 const NEWEST: usize = 32;
 /// Maximum number of entries that are read.
-const READ: usize = 256;
+const READ: usize = 128;
 /// Maximum number of words of an output that are looked up.
 const WORDS: usize = 4_000;
 /// Maximum number of lines of a failure that are compared: the most specific.
 const LINES: usize = 3;
 /// Minimum similarity of an error that an agent recorded.
 const SIMILAR: f64 = 0.55;
+/// Minimum number of specific words of an error that a call of another program may have.
+const TELLING: usize = 3;
 /// Minimum length of a phrase that decides alone, in characters.
 const PHRASE: usize = 12;
 
@@ -130,22 +132,38 @@ fn of_store(store: &Scoped, failure: &Failure<'_>) -> Result<Vec<Found>, Error> 
     Ok(found)
 }
 
-/// Numbers of the entries that may be for a failure, newest first.
+/// Numbers of the entries that may be for a failure: those with its line or a phrase first, then
+/// those that share words, each newest first.
 fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
-    let mut wanted: Vec<u64> = Vec::new();
+    let mut exact: Vec<u64> = Vec::new();
     for line in &failure.lines {
-        wanted.extend([table::line_term(&line.text), table::line_term(&line.key)]);
+        exact.extend([
+            table::line_term(&line.text),
+            table::line_term(&line.key),
+            table::approved_term(&line.key),
+        ]);
     }
     let words: BTreeSet<String> = table::words(&failure.output).take(WORDS).collect();
-    wanted.extend(words.iter().map(|word| table::phrase_term(word)));
+    exact.extend(words.iter().map(|word| table::phrase_term(word)));
     let lines = failure.lines.iter().take(LINES);
     let words: BTreeSet<String> = lines.flat_map(|line| key_words(&line.key)).collect();
-    wanted.extend(words.iter().map(|word| table::word_term(word)));
-    let mut numbers = BTreeSet::new();
-    for term in wanted {
-        numbers.extend(terms.holding(term, NEWEST).0);
+    let similar: Vec<u64> = words.iter().map(|word| table::word_term(word)).collect();
+    let mut numbers: Vec<u32> = Vec::new();
+    let mut seen = HashSet::new();
+    for wanted in [exact, similar] {
+        let found = wanted
+            .into_iter()
+            .flat_map(|term| terms.holding(term, NEWEST).0);
+        let found: BTreeSet<u32> = found.collect();
+        numbers.extend(
+            found
+                .into_iter()
+                .rev()
+                .filter(|number| seen.insert(*number)),
+        );
     }
-    numbers.into_iter().rev().take(READ).collect()
+    numbers.truncate(READ);
+    numbers
 }
 
 /// Failure as procedures are compared with it.
@@ -208,6 +226,13 @@ impl View<'_> {
         let is_same = line.key == normalised(&pattern.error_key);
         // What a person approved holds for its error, and not for similar ones of other calls.
         if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
+            return None;
+        }
+        // Few words are an error of many programs.
+        let is_other = !self.code.is_empty()
+            && !pattern.failing_code.is_empty()
+            && !same_program(&pattern.failing_code, &self.code);
+        if is_other && telling_words(&line.key) < TELLING {
             return None;
         }
         let why = if is_same {
@@ -291,7 +316,8 @@ fn silence_conflicts(found: &mut Vec<Found>) {
     }
 }
 
-/// Returns `true` if what nobody approved passes the screening.
+/// Returns `true` if a hint may be told: what nobody approved passes the screening. This is the one
+/// place that refuses a hint.
 fn is_admitted(found: &Found) -> bool {
     let hint = &found.hint;
     let texts = [
@@ -366,7 +392,7 @@ pub(crate) fn before_call(
                 && runs(code, &applies.commands)
                 && procedure.is_of(&|name| project == Some(name))
                 && !told.contains(&procedure.procedure_id)
-                && !evidence::is_followed(code, &procedure.lesson);
+                && !evidence::is_followed(code, &evidence::advice(&procedure));
             if !is_meant {
                 return None;
             }

@@ -129,6 +129,7 @@ pub fn of_episode(
         return Err(NoPattern::StillFails);
     }
     let is_goal = |step: &Step| match Goal::of(step).kind {
+        _ if of_files(&step.tool) => false,
         Kind::Edit(..) | Kind::Read(_) => false,
         Kind::Tool(_) => !Goal::of(step).is_search(),
         Kind::Shell(_) => true,
@@ -192,6 +193,16 @@ pub fn of_episode(
         success_output: keep(printed).cut(MAX_OUTPUT),
         tool: keep(&episode.goal).into_string(),
     })
+}
+
+/// Returns `true` for tools that read, search or change files.
+fn of_files(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    let names = [
+        "read", "edit", "write", "view", "glob", "grep", "patch", "replace", "search", "find",
+        "list",
+    ];
+    !call::is_shell(&tool) && names.iter().any(|name| tool.contains(name))
 }
 
 /// Returns `true` for a call that changes nothing: every command of it asks for information.

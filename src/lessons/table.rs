@@ -7,14 +7,14 @@ use std::collections::BTreeSet;
 
 use crate::hints::likeness::{is_generic, key_words};
 use crate::learn::shell::basename;
-use crate::model::{Kind, Procedure};
+use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::{Scoped, Terms};
 use crate::workspace::Error;
 
 use super::{cues, pattern};
 
 /// Version of the terms. A change invalidates saved tables.
-const SCHEME: u64 = 7;
+const SCHEME: u64 = 8;
 /// Maximum number of words of a command that are compared.
 pub(super) const COMMAND_WORDS: usize = 6;
 
@@ -54,6 +54,9 @@ fn terms(procedure: &Procedure) -> Vec<u64> {
         Some(own) => {
             terms.insert(line_term(&own.error_line));
             terms.insert(line_term(&own.error_key));
+            if procedure.trust() != Trust::Observed {
+                terms.insert(approved_term(&own.error_key));
+            }
             if !procedure.is_episode() {
                 let words = key_words(&own.error_key);
                 terms.extend(words.iter().map(|word| word_term(word)));
@@ -103,6 +106,12 @@ pub(super) fn beginning<'w>(words: impl Iterator<Item = &'w str>) -> String {
 /// Term of procedures with this error line or key.
 pub(super) fn line_term(line: &str) -> u64 {
     hash(b"=", &pattern::plain(line))
+}
+
+/// Term of approved procedures with this error key, so that they are found among any number of
+/// others.
+pub(super) fn approved_term(key: &str) -> u64 {
+    hash(b"!", &pattern::plain(key))
 }
 
 /// Term of procedures whose error has a word.

@@ -1,25 +1,27 @@
 //! Checks the store, and repairs damage.
 
 use std::collections::{BTreeSet, HashSet};
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::merge;
 use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
-use crate::platform::Directory;
+use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 
 use super::formats::Formats;
-use crate::hints::checks;
 use crate::lessons::evidence::doubts;
 use crate::merge::Conflict as MergeConflict;
+use crate::rules::acting;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use crate::workspace::error::chain;
 
 /// Result of the check and the repair.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct DoctorReport {
     /// `true` if nothing has to be repaired; the lists may still hold advice.
     pub healthy: bool,
@@ -37,11 +39,12 @@ pub struct DoctorReport {
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Guardrail files that are written now.
+    /// Guardrail files that are written now, and files that were given back to the owner of their directory.
     pub finished: Vec<String>,
-    /// Links, pipes and devices among the data and skill files; they are never opened.
+    /// Links, pipes and devices among the data and skill files, which are never opened, and what
+    /// keeps this user from reading or writing.
     pub irregular: Vec<String>,
-    /// Approved lessons with evidence against them, and checks that are overridden often, one sentence
+    /// Approved lessons with evidence against them, and rules that are told in vain, one sentence
     /// each; a person decides about them.
     pub doubtful: Vec<String>,
     /// Problems of the version control setup; filled in by the caller.
@@ -66,6 +69,20 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
+    let given = if repair {
+        workspace.store.directory().give_back()
+    } else {
+        Vec::new()
+    };
+    let mut closed = false;
+    let access = access(&workspace.store, &mut closed);
+    if closed {
+        // Nothing else can be said of files that cannot be read.
+        return Ok(DoctorReport {
+            irregular: access,
+            ..DoctorReport::default()
+        });
+    }
     let mut finished = Vec::new();
     if repair {
         for file in DataFile::ALL {
@@ -83,11 +100,13 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let conflicts = merge::open_conflicts(&workspace.store)?;
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
-    let irregular = irregular(workspace);
+    let mut irregular = irregular(workspace);
+    irregular.extend(access);
+    finished.extend(given.iter().map(|path| path.display().to_string()));
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let mut doubtful = doubts(&procedures.records);
-    doubtful.extend(checks::doubts(&rules.records));
+    doubtful.extend(acting::ignored(&rules.records));
     doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
@@ -110,6 +129,28 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         git: Vec::new(),
         git_offer: None,
     })
+}
+
+/// Returns what keeps this user from the files of the memory. Sets `closed` if one cannot be read.
+fn access(store: &Scoped, closed: &mut bool) -> Vec<String> {
+    let directory = store.directory();
+    let mut found = Vec::new();
+    if let Some(error) = store.unwritable() {
+        found.push(format!(
+            "nothing can be written: {}; agents are still answered, and nothing is learned",
+            chain(&error)
+        ));
+    }
+    for Foreign { path, owner } in directory.foreign() {
+        *closed |= directory
+            .open(&path)
+            .is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        found.push(format!(
+            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
+            path.display()
+        ));
+    }
+    found
 }
 
 fn irregular(workspace: &Workspace) -> Vec<String> {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::store::{self, FORMAT, FORMATS, Scoped};
 
 /// Formats of a store.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Formats {
     /// Version of this program.
     pub program: &'static str,

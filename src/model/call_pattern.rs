@@ -84,6 +84,8 @@ impl CallPattern {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum CallAction {
+    /// The rule acts on no call.
+    Off,
     /// The agent gets the rule as context, and the call runs.
     #[default]
     Note,
@@ -95,11 +97,12 @@ pub enum CallAction {
 
 impl CallAction {
     /// Every action, weakest first.
-    pub const ALL: [Self; 3] = [Self::Note, Self::Ask, Self::Deny];
+    pub const ALL: [Self; 4] = [Self::Off, Self::Note, Self::Ask, Self::Deny];
 
     /// Returns the word as written in the file.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Off => "off",
             Self::Note => "note",
             Self::Ask => "ask",
             Self::Deny => "deny",
@@ -107,6 +110,10 @@ impl CallAction {
     }
 
     /// Returns `true` for the action of a rule that says nothing else.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "serde passes a reference"
+    )]
     pub(super) fn is_note(&self) -> bool {
         *self == Self::Note
     }
@@ -163,6 +170,7 @@ mod tests {
         check("", CallAction::Note);
         check(r#", "action": "ask""#, CallAction::Ask);
         check(r#", "action": "deny""#, CallAction::Deny);
+        check(r#", "action": "off""#, CallAction::Off);
         check(r#", "action": "allow""#, CallAction::Note);
         check(r#", "action": {}"#, CallAction::Note);
     }

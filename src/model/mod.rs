@@ -8,7 +8,6 @@
 //! as one [`Document`].
 
 mod call_pattern;
-mod check;
 mod condition;
 mod counting;
 mod episode;
@@ -25,6 +24,7 @@ mod memory_schema;
 mod memory_type;
 mod procedure;
 mod procedure_fields;
+mod receipts;
 mod reflexion;
 mod relation;
 mod said;
@@ -38,7 +38,6 @@ mod trust;
 mod viewer;
 
 pub use call_pattern::{CallAction, CallPart, CallPattern};
-pub use check::{Check, CheckAction, CheckUse};
 pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
@@ -53,6 +52,7 @@ pub use memory_schema::{MetadataField, Misfit, Shape};
 pub use memory_type::MemoryType;
 pub use procedure::{EPISODE, Origin, Procedure, QUARANTINED};
 pub use procedure_fields::ProcedureFields;
+pub use receipts::Receipts;
 pub use reflexion::{Reflexion, UTILITY_FLOOR};
 pub use relation::{RelatedRule, RuleRelation};
 pub use said::Said;

@@ -30,6 +30,24 @@ pub struct Origin {
     /// Observed while the session ran, when the step had no ordinal yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
+    /// Hash of the failing call with its time. A copy of a session under another name has the same.
+    /// Empty if the host says neither a time nor an id of its own.
+    #[serde(
+        default,
+        deserialize_with = "lenient::text",
+        skip_serializing_if = "String::is_empty"
+    )]
+    pub call: String,
+}
+
+impl Origin {
+    /// Returns `true` if both are one observation: of one step, or of one call in two copies of a
+    /// session. A session file repeats what was observed while the session ran.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let is_step = self.step == other.step || self.live || other.live;
+        let is_call = !self.call.is_empty() && self.call == other.call;
+        is_call || self.session == other.session && is_step
+    }
 }
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
@@ -258,8 +276,8 @@ impl Record for Procedure {
         // A procedure without a lesson is approved by the words of its document alone.
         if !self.lesson.is_empty() || self.applies.is_some() || self.pattern.is_some() {
             claims.push(self.lesson.clone());
-            claims.push(one_layout_of(&self.applies));
-            claims.push(one_layout_of(&self.pattern));
+            claims.push(one_layout_of(self.applies.as_ref()));
+            claims.push(one_layout_of(self.pattern.as_ref()));
         }
         claims
     }
@@ -324,8 +342,8 @@ fn count(field: Option<f64>) -> u64 {
 }
 
 /// Returns a part as JSON text; empty if it is missing.
-fn one_layout_of<T: Serialize>(part: &Option<T>) -> String {
-    let text = part.as_ref().map(serde_json::to_string);
+fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
+    let text = part.map(serde_json::to_string);
     text.and_then(Result::ok).unwrap_or_default()
 }
 

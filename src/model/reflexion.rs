@@ -6,11 +6,11 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::call_pattern::{self, CallAction, CallPattern};
-use super::check::{self, Check, CheckAction, CheckUse};
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record, one_line};
 use super::lenient;
+use super::receipts::Receipts;
 use super::relation::RelatedRule;
 use super::said::Said;
 use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
@@ -206,34 +206,34 @@ pub struct Reflexion {
         skip_serializing_if = "CallAction::is_note"
     )]
     pub action: CallAction,
-    /// Calls of an agent that the rule is about; `None` if the rule only speaks in prompts.
-    #[serde(
-        default,
-        deserialize_with = "check::lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub check: Option<Check>,
-    /// Number of sessions in which the check fired.
+    /// Number of sessions in which an agent was told the rule at a call.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
-    pub check_fired: Option<f64>,
-    /// Number of sessions in which a matching call ran all the same.
+    pub times_told: Option<f64>,
+    /// Number of these in which no later call broke it.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
-    pub check_overridden: Option<f64>,
-    /// Number of sessions in which such a call then succeeded.
+    pub times_heeded: Option<f64>,
+    /// Number of these in which a later call broke it.
     #[serde(
         default,
         deserialize_with = "lenient::number",
         skip_serializing_if = "Option::is_none"
     )]
-    pub check_needless: Option<f64>,
+    pub times_recurred: Option<f64>,
+    /// Number of sessions in which the person was asked about a call, and it ran.
+    #[serde(
+        default,
+        deserialize_with = "lenient::number",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub times_overridden: Option<f64>,
     /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
     /// stored; set by the code that reads rules for an agent.
     #[serde(skip)]
@@ -270,10 +270,7 @@ impl Reflexion {
     /// Returns `true` if the person took the rule back in a message, and has not decided in a review.
     /// A rule that asks or refuses goes on: only the person takes it away.
     fn is_suspended(&self) -> bool {
-        let check = self.check.as_ref();
-        let only_tells = self.action == CallAction::Note
-            && check.is_none_or(|check| check.action == CheckAction::Note);
-        !self.suspended_by.is_empty() && only_tells
+        !self.suspended_by.is_empty() && self.action <= CallAction::Note
     }
 
     /// Returns `true` if the utility is below [`UTILITY_FLOOR`] after at least five outcomes. If the
@@ -332,12 +329,13 @@ impl Reflexion {
         }
     }
 
-    /// Returns the counts of the check.
-    pub fn check_use(&self) -> CheckUse {
-        CheckUse {
-            fired: count(self.check_fired),
-            overridden: count(self.check_overridden),
-            needless: count(self.check_needless),
+    /// Returns what agents did after they were told the rule at a call.
+    pub fn receipts(&self) -> Receipts {
+        Receipts {
+            told: count(self.times_told),
+            heeded: count(self.times_heeded),
+            recurred: count(self.times_recurred),
+            overridden: count(self.times_overridden),
         }
     }
 }

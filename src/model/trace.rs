@@ -35,6 +35,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Returns `true` if the arguments are known: some files hold only the name of a tool.
+    pub fn has_input(&self) -> bool {
+        !self.input.is_null()
+    }
+
     /// Returns the text of the call as a hook reports it: the command or code, else the whole
     /// input.
     pub fn call_text(&self) -> String {
@@ -82,6 +87,8 @@ pub enum Speaker {
     User,
     /// The model.
     Agent,
+    /// Somebody else: text that a host or the user put into a message, and did not type.
+    Other,
 }
 
 /// A message of the user or the model.

@@ -7,11 +7,11 @@ use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::file;
 use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
 use super::system::files::Handle;
 use super::system::{Access, files as sys};
+use super::{decoded, file};
 
 /// Maximum depth of a tree to remove or scan.
 const DEEPEST: usize = 64;
@@ -189,6 +189,12 @@ impl Directory {
         text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
+    /// Reads the text of a file of a person, which may be in UTF-16; see [`Directory::read`].
+    pub fn read_decoded(&self, name: impl AsRef<Path>, limit: u64) -> io::Result<Option<String>> {
+        let text = self.read(name, limit)?.map(decoded::text).transpose();
+        text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+    }
+
     /// Returns the kind of an entry without following links; `None` if it does not exist.
     pub fn kind(&self, name: impl AsRef<Path>) -> io::Result<Option<FoundKind>> {
         let Some(place) = absent(self.place(name.as_ref()))? else {
@@ -321,7 +327,7 @@ impl Directory {
     }
 
     /// Opens the directory itself.
-    fn open_self(&self) -> io::Result<Arc<Handle>> {
+    pub(super) fn open_self(&self) -> io::Result<Arc<Handle>> {
         self.walk(&self.parts(Path::new(""))?)
     }
 

@@ -35,12 +35,14 @@
 //! Deliberately absent: a defence against a process of the same user that swaps directories. Such a
 //! process could write to the files itself.
 
+pub(crate) mod decoded;
 mod directory;
 mod exchange;
 mod file;
 mod hex;
 mod kind;
 pub(crate) mod named;
+mod ownership;
 pub(crate) mod parallel;
 pub(crate) mod process;
 mod refused;
@@ -60,6 +62,8 @@ mod write;
 pub use directory::{Directory, Found};
 pub(crate) use hex::hex;
 pub use kind::FoundKind;
+pub use ownership::Foreign;
+pub(crate) use ownership::{Owned, owned};
 pub use refused::{Reason, Refused};
 pub use shared_file::{ProjectPath, SharedFile};
 pub use state::FileState;

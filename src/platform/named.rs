@@ -17,7 +17,7 @@ use super::directory::Directory;
 use super::refused::{Reason, Refused};
 use super::state::FileState;
 use super::system::files as sys;
-use super::{file, temporary};
+use super::{decoded, file, temporary};
 
 /// Opens a file of any kind for reading.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
@@ -44,6 +44,12 @@ pub(crate) fn open_plain(path: &Path) -> io::Result<File> {
 pub(crate) fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     let bytes = read(path, limit)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Reads the text of a file of a person, which may be in UTF-16.
+pub(crate) fn read_decoded(path: &Path, limit: u64) -> io::Result<String> {
+    let text = decoded::text(read(path, limit)?);
+    text.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 /// Reads UTF-8 text from a file of any kind.

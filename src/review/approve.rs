@@ -11,13 +11,14 @@ use serde_json::json;
 
 use crate::guard;
 use crate::model::{
-    CANDIDATE, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _, Reflexion,
-    Trust,
+    CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _,
+    Reflexion, Trust,
 };
 use crate::store::{Entry, Writer};
 
 use crate::lessons::table::prepare;
 use crate::rules::passed_on::{ActivationEffects, follow_up, lift};
+use crate::rules::{acting, checked};
 use crate::workspace::Error;
 use crate::workspace::document::level;
 use crate::workspace::locate::locate;
@@ -43,12 +44,21 @@ pub struct Approved {
     /// Files that hold the regression test; only for a former candidate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<String>,
+    /// Answer to a call that breaks the rule, which it now acts on; `None` for other records, and for a
+    /// rule that no call can be seen to break.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_calls: Option<CallAction>,
     /// Reasons to check the record again, and non-fatal problems.
     pub warnings: Vec<String>,
 }
 
-/// Approves records, named by id or id prefix.
-pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, Error> {
+/// Approves records, named by id or id prefix. A rule with patterns acts on calls from then on, with
+/// this action; `None` keeps its own.
+pub fn approve(
+    workspace: &Workspace,
+    ids: &[String],
+    action: Option<CallAction>,
+) -> Result<Vec<Approved>, Error> {
     let mut named: Vec<(Kind, String)> = Vec::new();
     for id in ids {
         let found = locate(&workspace.store, id)?;
@@ -84,6 +94,10 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
             _ => said(entry),
         };
         writer.vouch(record.kind, &record.id)?;
+        let record = match entry.kind {
+            Kind::Reflexion => let_act(&mut writer, record, action)?,
+            _ => record,
+        };
         approved.push(match record.before {
             // The data file claims this trust level; no user of this machine has granted it.
             "approved" | "user" if !counted => Approved {
@@ -111,6 +125,37 @@ pub fn approve(workspace: &Workspace, ids: &[String]) -> Result<Vec<Approved>, E
         }
     }
     Ok(approved)
+}
+
+/// Lets a rule act on the calls that its patterns match.
+fn let_act(
+    writer: &mut Writer,
+    mut record: Approved,
+    action: Option<CallAction>,
+) -> Result<Approved, Error> {
+    let rule: Reflexion = writer.store().get(&record.id)?;
+    if rule.seen_by.is_empty() {
+        return match action {
+            Some(_) => Err(Error::NoPatterns { id: record.id }),
+            None => Ok(record),
+        };
+    }
+    if let Err(reason) = checked(&rule.seen_by) {
+        record
+            .warnings
+            .push(format!("it acts on no call: {reason}"));
+        return Ok(record);
+    }
+    let action = action.unwrap_or(rule.action);
+    if action != rule.action {
+        writer.update(Kind::Reflexion, &record.id, &[("action", action)])?;
+    }
+    if rule.is_in_use() {
+        writer.let_act(&record.id)?;
+        acting::prepare(writer.store())?;
+        record.at_calls = Some(action);
+    }
+    Ok(record)
 }
 
 fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
@@ -256,6 +301,7 @@ fn looked_at(entry: &Entry, before: &'static str) -> Approved {
         trust: Trust::Approved,
         says: Vec::new(),
         guardrails: Vec::new(),
+        at_calls: None,
         tests: Vec::new(),
         warnings: Vec::new(),
     }

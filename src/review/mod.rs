@@ -2,17 +2,16 @@
 //!
 //! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
 //! - `blame`: the rule that a rejection counts against.
-//! - `check`: the calls that a rule acts on.
 //! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
 //! - `pin`: a rule that evidence does not retire.
 //! - `promote`: a record counts in every project of the user.
 //! - `queue`: everything that waits for a decision. `reject`: a proposal is of no use.
+//! - `replay`: what a rule would have done at past calls.
 //! - `separate_rules`: rules that a person keeps side by side.
 //! - `trust`: which records of others count in this workspace.
 
 pub(crate) mod approve;
 pub(crate) mod blame;
-pub(crate) mod check;
 pub(crate) mod conflicts;
 pub(crate) mod edit;
 pub(crate) mod merge_rules;
@@ -20,19 +19,20 @@ pub(crate) mod pin;
 pub(crate) mod promote;
 pub mod queue;
 pub(crate) mod reject;
+pub(crate) mod replay;
 pub(crate) mod separate_rules;
 pub(crate) mod trust;
 pub(crate) mod verdict;
 
 pub use approve::{Approved, approve};
 pub use blame::{Blame, BlamedRule, blame};
-pub use check::{CheckReport, CheckedRule, check, checked_rule, propose_check, remove_check};
 pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use merge_rules::{MergeReport, merge};
 pub use pin::{PinReport, pin};
 pub use promote::{Promoted, promote};
 pub use reject::{Rejected, reject};
+pub use replay::{PastSessions, Replay, replay};
 pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
 pub use verdict::{ReviewReport, give_verdict};

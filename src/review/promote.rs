@@ -141,6 +141,10 @@ fn rule_copy(rule: &Reflexion) -> Reflexion {
         said: Vec::new(),
         also_corrected_by: Vec::new(),
         guardrails_pending: Vec::new(),
+        times_told: None,
+        times_heeded: None,
+        times_recurred: None,
+        times_overridden: None,
         ..rule.clone()
     }
 }

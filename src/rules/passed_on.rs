@@ -10,6 +10,7 @@
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use crate::guard::composed;
 use crate::learn::reflect::Draft;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
@@ -134,9 +135,11 @@ pub(crate) fn count_again(
     Ok(())
 }
 
-/// Returns `true` if two texts have the same words, ignoring case and white space.
+/// Returns `true` if two texts have the same words, ignoring case, white space and the two forms of
+/// Unicode.
 pub(crate) fn same_words(a: &str, b: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
+        let text = composed(text);
         let words = text.split_whitespace();
         words.map(str::to_lowercase).collect()
     };

@@ -52,6 +52,7 @@ fn search(texts: &Builder, query: &str) -> Vec<Hit> {
         vector: None,
         fusion: Fusion::Keyword,
         floor: None,
+        weak: false,
         limit: texts.len(),
         weight: |_| 1.0,
     };

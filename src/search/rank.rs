@@ -70,6 +70,9 @@ pub struct Question<'a> {
     pub fusion: Fusion,
     /// Minimum cosine of a document without a query word; `None` for 0.3.
     pub floor: Option<f32>,
+    /// Whether weak matches fill the results up to `limit`, after all others. They are the nearest
+    /// documents below the usual floor; a caller's own `floor` excludes them.
+    pub weak: bool,
     /// Maximum number of results.
     pub limit: usize,
     /// Factor for the score, by kind of the document.
@@ -93,6 +96,8 @@ pub struct Ranked {
     pub cosine: Option<f32>,
     /// Nearest window of a long document, from 0, and the number of its windows.
     pub window: Option<(usize, usize)>,
+    /// `true` if the document has no query word and a cosine below the usual floor.
+    pub weak: bool,
 }
 
 /// Keyword scores of a query: the half that needs no vector.
@@ -154,12 +159,29 @@ impl<'a> Ranker<'a> {
         let asked = question.asked();
         let asked = asked.filter(|_| question.fusion != Fusion::Keyword);
         let query = asked.map(QueryVector::new);
-        let cosines = asked.zip(query.as_ref());
-        let cosines = cosines.map(|(vector, query)| self.cosines(vector, query, words, question));
+        let open = question.with_weak().filter(|_| query.is_some());
+        let cosines = asked.zip(query.as_ref()).map(|(vector, query)| {
+            self.cosines(vector, query, words, open.as_ref().unwrap_or(question))
+        });
         let cosines = cosines.unwrap_or_default();
         let views = self.views(&cosines, words, question);
         let fused = self.fused(&views, words, question, MinimumScores::RESULT);
-        self.with_ranks(&views, &fused, query.as_ref())
+        let mut ranked = self.with_ranks(&views, &fused, query.as_ref());
+        if let Some(open) = open.filter(|_| ranked.len() < question.limit) {
+            let views = self.views(&cosines, words, &open);
+            let mut weak = self.fused(&views, words, &open, MinimumScores::NOTHING);
+            weak.retain(|hit| ranked.iter().all(|found| found.document != hit.document));
+            weak.truncate(question.limit - ranked.len());
+            let weak = self.with_ranks(&views, &weak, query.as_ref());
+            // Their ranks would be those of another list.
+            ranked.extend(weak.into_iter().map(|found| Ranked {
+                keyword: None,
+                semantic: None,
+                weak: true,
+                ..found
+            }));
+        }
+        ranked
     }
 
     fn views<'v>(
@@ -222,6 +244,7 @@ impl<'a> Ranker<'a> {
                 let slots = self.parts[part].vectors?;
                 slots.nearest_window(place, query?)
             }),
+            weak: false,
         };
         fused.iter().map(ranked).collect()
     }
@@ -339,6 +362,15 @@ impl<'a> Ranker<'a> {
 }
 
 impl Question<'_> {
+    /// The question without a floor, for the weak matches; `None` if they are not wanted.
+    fn with_weak(&self) -> Option<Self> {
+        let is_open = self.weak && self.floor.is_none();
+        is_open.then(|| Self {
+            floor: Some(f32::MIN_POSITIVE),
+            ..*self
+        })
+    }
+
     /// Query vector to compare; `None` if the model does not know the script of the text. An empty
     /// text always passes.
     fn asked(&self) -> Option<&[f32]> {

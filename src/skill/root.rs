@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use crate::platform::{Directory, FoundKind, Reason, Refused, named};
+use crate::platform::{Directory, FoundKind, Reason, Refused, decoded, named};
 
 use super::Error;
 
@@ -160,9 +160,10 @@ fn is_absent(error: &std::io::Error) -> bool {
 
 impl Text {
     pub(super) fn from_bytes(bytes: &[u8]) -> Self {
-        let text = String::from_utf8_lossy(bytes);
-        let lossy = matches!(text, std::borrow::Cow::Owned(_));
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let (text, lossy) = match decoded::text(bytes.to_vec()) {
+            Ok(text) => (text, false),
+            Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
+        };
         Self {
             text: text.replace("\r\n", "\n").replace('\r', "\n"),
             lossy,
@@ -184,6 +185,7 @@ mod tests {
         };
         check(b"a\r\nb\rc\n", "a\nb\nc\n", false);
         check(b"\xef\xbb\xbf---\n", "---\n", false);
+        check(b"\xff\xfea\0\r\0\n\0", "a\n", false);
         check(b"caf\xe9", "caf\u{fffd}", true);
         check("日本\u{fffd}".as_bytes(), "日本\u{fffd}", false);
     }

@@ -109,7 +109,15 @@ pub(super) fn open_for_update(
 pub(super) fn open_or_create(directory: &Directory, name: impl AsRef<Path>) -> Result<File, Error> {
     let path = directory.join(name);
     let opened = directory.open_or_create(&path);
-    opened.map_err(Error::io("open", &path))
+    opened.map_err(|error| {
+        // A file that does not exist is not what a user can look at.
+        let is_missing = matches!(directory.kind(&path), Ok(None));
+        let denied = is_missing && error.kind() == io::ErrorKind::PermissionDenied;
+        match path.parent().filter(|_| denied) {
+            Some(above) => Error::io("write", above)(error),
+            None => Error::io("open", &path)(error),
+        }
+    })
 }
 
 /// Syncs a directory after removals.

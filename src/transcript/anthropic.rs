@@ -142,7 +142,7 @@ pub(super) fn words(raw: &RawValue) -> String {
 }
 
 /// Exit code from the first line `Exit code N`.
-fn exit_code(output: &str) -> Option<i32> {
+pub(super) fn exit_code(output: &str) -> Option<i32> {
     let digits = output.strip_prefix("Exit code ")?.lines().next()?;
     digits.trim().parse().ok()
 }

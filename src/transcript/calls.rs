@@ -2,10 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::guard::Clean;
+use crate::guard::{Clean, composed};
 use crate::model::{BrokenLine, Event, Remark, Speaker, Step};
 
+use super::own_words;
 use super::text;
+
+/// Begin of an answer that says that a tool refused its call, in hosts without an error flag too.
+const REFUSED: &str = "<tool_use_error>";
 
 /// Maximum number of queued calls, since a call without an answer would block all later ones.
 const MAX_WAITING: usize = 256;
@@ -28,6 +32,7 @@ impl<'a> Calls<'a> {
 
     /// Adds a call and sets its ordinal.
     pub(super) fn call(&mut self, mut step: Step) {
+        settle(&mut step);
         step.index = self.made;
         self.made += 1;
         text::cut_values(&mut step.input);
@@ -56,6 +61,7 @@ impl<'a> Calls<'a> {
     pub(super) fn answer(&mut self, id: &str, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.find(id) {
             change(step);
+            settle(step);
             step.answered = true;
             self.emit_answered();
         }
@@ -65,20 +71,33 @@ impl<'a> Calls<'a> {
     pub(super) fn answer_next(&mut self, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.waiting.iter_mut().find(|step| !step.answered) {
             change(step);
+            settle(step);
             step.answered = true;
             self.emit_answered();
         }
     }
 
-    /// Emits a remark, without text that hosts inject.
+    /// Emits a remark, without text that hosts inject. What a person did not type of a message is
+    /// said by somebody else.
     pub(super) fn said(&mut self, by: Speaker, words: &str) {
         let words = text::without_injected(words);
         let words = words.trim();
+        if by != Speaker::User {
+            return self.remark(by, words);
+        }
+        let own = own_words(words);
+        if own.len() < words.len() {
+            self.remark(Speaker::Other, words);
+        }
+        self.remark(by, &own);
+    }
+
+    fn remark(&mut self, by: Speaker, words: &str) {
         if !words.is_empty() {
             (self.sink)(Event::Remark(Remark {
                 before: self.made,
                 by,
-                text: text::cut(&Clean::of(words), text::MAX_REMARK),
+                text: text::cut(&Clean::of(&composed(words)), text::MAX_REMARK),
             }));
         }
     }
@@ -116,5 +135,12 @@ impl<'a> Calls<'a> {
         if let Some(step) = self.waiting.pop_front() {
             (self.sink)(Event::Step(Box::new(step)));
         }
+    }
+}
+
+/// Sets the error flag of an answer that states an error itself.
+fn settle(step: &mut Step) {
+    if step.output.trim_start().starts_with(REFUSED) {
+        step.is_error = Some(true);
     }
 }

@@ -17,6 +17,8 @@ use super::{Format, LineFormat, broken, cline, gemini, openai, opencode, swe};
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
 const LISTS: &[&str] = &["trajectory", "traj", "messages", "conversation"];
+/// Member name of the messages that a trajectory repeats. They count if there is no other list.
+const HISTORY: &str = "history";
 
 /// Reads a document and returns its detected format. A truncated document counts up to the error.
 pub(super) fn read(
@@ -146,18 +148,37 @@ impl<'de> de::Visitor<'de> for Top<'_, '_, '_> {
 
     fn visit_map<A: de::MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let mut found = false;
+        let mut history: Option<Box<RawValue>> = None;
         while let Some(key) = map.next_key::<String>()? {
-            if !found && LISTS.contains(&key.as_str()) {
+            if !found && key == HISTORY {
+                history = Some(map.next_value()?);
+            } else if !found && LISTS.contains(&key.as_str()) {
                 found = map.next_value_seed(&mut self)?;
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
+        }
+        if let Some(history) = history.filter(|_| !found) {
+            self.read_history(&history);
         }
         Ok(())
     }
 }
 
 impl Top<'_, '_, '_> {
+    /// Reads the messages of a trajectory that has nothing else.
+    fn read_history(&mut self, list: &RawValue) {
+        let list: Vec<&RawValue> = serde_json::from_str(list.get()).unwrap_or_default();
+        for (at, raw) in list.into_iter().enumerate() {
+            if let Err(message) = swe::history(raw.get(), at, self.calls) {
+                self.calls.broken(BrokenLine {
+                    line: self.line.get(),
+                    message: format!("element {}: {message}", at + 1),
+                });
+            }
+        }
+    }
+
     /// Reads a list. Returns `true` if it has elements.
     fn read_list<'de, A: de::SeqAccess<'de>>(&mut self, mut seq: A) -> Result<bool, A::Error> {
         let mut count = 0_usize;

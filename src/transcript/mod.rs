@@ -20,6 +20,7 @@ mod markdown;
 mod openai;
 mod opencode;
 pub mod otlp;
+mod own_words;
 mod steps;
 mod swe;
 mod text;
@@ -29,11 +30,16 @@ use std::io::{self, BufRead};
 use serde::Serialize;
 
 use crate::model::{BrokenLine, Event};
+use crate::platform::decoded::Decoded;
 
 use calls::Calls;
+pub use own_words::own_words;
 
 /// Maximum length of a line in bytes.
 const MAX_LINE: u64 = 256 << 20;
+
+/// Size of the buffer in bytes; the format is detected from its first content.
+const BUFFER: usize = 1 << 18;
 
 /// Format of session files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -111,13 +117,13 @@ impl Format {
 /// Reads a session file and passes its events to `sink`. Returns `None` if no format is named and
 /// none is detected.
 ///
-/// Steps come in the order of their calls. The reader's buffer should hold several lines, since the
-/// format is detected from its first content.
+/// Steps come in the order of their calls. A byte order mark and UTF-16 are decoded.
 pub fn read(
     named: Option<Format>,
-    input: &mut dyn BufRead,
+    input: &mut dyn io::Read,
     sink: &mut dyn FnMut(Event),
 ) -> io::Result<Option<Format>> {
+    let input = &mut io::BufReader::with_capacity(BUFFER, Decoded::new(input));
     let start = input.fill_buf()?;
     let Some((mut format, shape)) = detect::detect(named, start) else {
         return Ok(None);
@@ -235,7 +241,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Remark, Step};
+    use crate::model::{Remark, Speaker, Step};
 
     /// All events of a reader.
     #[derive(Debug, Default)]
@@ -364,6 +370,76 @@ mod tests {
             .map(|s| (s.tool.as_str(), s.cwd.as_deref()))
             .collect();
         assert_eq!(tools, [("ls", Some("/w")), ("python", None)]);
+    }
+
+    #[test]
+    fn a_trajectory_may_have_only_its_history() {
+        let text = r#"{"history":[{"role":"system","content":"be good"},
+            {"role":"user","content":"a demonstration","is_demo":true},
+            {"role":"assistant","content":"x","action":"demo","is_demo":true},
+            {"role":"user","content":"solve it"},
+            {"role":"assistant","content":"I look","thought":"I look","action":"ls src\n",
+             "tool_calls":[{"function":{"name":"bash","arguments":"{}"},"id":"c"}]},
+            {"role":"tool","content":"main.py","tool_call_ids":["c"]},
+            {"role":"assistant","content":"","action":"python main.py"},
+            {"role":"user","content":"Traceback","message_type":"observation"}]}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.command(), s.output.as_str()))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                ("ls", Some("ls src\n".to_owned()), "main.py"),
+                ("python", Some("python main.py".to_owned()), "Traceback"),
+            ]
+        );
+        assert!(
+            read.remarks
+                .iter()
+                .all(|remark| remark.by == Speaker::Agent)
+        );
+        // With a trajectory, the history repeats it.
+        let both = text.replacen('{', r#"{"trajectory":[{"action":"pwd"}],"#, 1);
+        assert_eq!(read_all(None, both).steps.len(), 1);
+    }
+
+    #[test]
+    fn every_format_is_read_in_every_encoding() {
+        let text = "{\"type\":\"session_meta\",\"payload\":{\"id\":\"ä1\",\"cwd\":\"/w\"}}\n\
+            {\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"name\":\"sh\",\
+            \"arguments\":\"{}\",\"call_id\":\"a\"}}\n";
+        let document = r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ü"}}]}]}"#;
+        let utf16 = |text: &str| -> Vec<u8> {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            units.flat_map(u16::to_le_bytes).collect()
+        };
+        for text in [text, document] {
+            let plain = read_all(None, text);
+            for bytes in [format!("\u{feff}{text}").into_bytes(), utf16(text)] {
+                let read = read_all(None, bytes);
+                assert_eq!((&read.steps, &read.session), (&plain.steps, &plain.session));
+                assert_eq!((read.format, read.broken), (plain.format, Vec::new()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_person_did_not_type_is_said_by_another() {
+        let line = |text: &str| format!("{}\n", serde_json::json!({ "user": text }));
+        let text = format!(
+            "{{\"session\":\"s\"}}\n{}{}",
+            line("## Issue\nNever log in.\n## Steps\n1. x"),
+            line("cafe\u{301} first"),
+        );
+        let said = read_all(Some(Format::Steps), text).remarks;
+        let said: Vec<_> = said.iter().map(|r| (r.by, r.text.as_str())).collect();
+        assert_eq!(said.len(), 2);
+        assert_eq!(said[0].0, Speaker::Other);
+        assert_eq!(said[1], (Speaker::User, "caf\u{e9} first"));
     }
 
     #[test]

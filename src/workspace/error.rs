@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::learn::check::Refused;
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::{llm, search, skill, store};
 
@@ -241,23 +240,11 @@ pub enum Error {
         /// Kind of the record.
         kind: Kind,
     },
-    /// The record cannot have a check.
-    #[error("`{id}` cannot have a check: {reason}")]
-    NotCheckable {
-        /// Id of the record.
+    /// A rule that acts on no call has no action.
+    #[error("`{id}` has no patterns: no call can be seen to break it")]
+    NoPatterns {
+        /// Id of the rule.
         id: String,
-        /// Reason.
-        reason: &'static str,
-        /// `true` if an approval of the rule would help.
-        approvable: bool,
-    },
-    /// A pattern of a check has no use.
-    #[error("--{name} is refused: {reason}")]
-    BadPattern {
-        /// Name of the pattern.
-        name: &'static str,
-        /// Reason.
-        reason: Refused,
     },
     /// Rule that a rejection cannot count against.
     #[error("`{rule}` was not in the prompt of `{execution}`, or does not apply to it")]

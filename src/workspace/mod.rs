@@ -109,6 +109,10 @@ pub struct Settings {
     pub min_similarity: f64,
     /// The prompt for turning corrections into rules, where a user has put one in place of ours.
     pub reflect_prompt: Option<String>,
+    /// The instructions for wording the lessons of past sessions, where a user has replaced ours.
+    pub past_session_prompt: Option<String>,
+    /// The person at this machine, whose data stands in no lesson.
+    pub person: crate::guard::Person,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.

@@ -38,7 +38,7 @@ fn an_approved_fix_is_hinted_and_found_as_such() {
     assert_eq!(
         report,
         json!({"id": "PROC-001", "kind": "procedure", "before": "episode", "trust": "approved",
-            "warnings": [], "records": [report["records"][0]], "checks": []})
+            "warnings": [], "records": [report["records"][0]]})
     );
     assert_eq!(report["records"][0]["id"], "PROC-001");
     assert_eq!(hints(&workspace)[0]["trust"], "approved");

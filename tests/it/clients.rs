@@ -208,14 +208,18 @@ fn claude_code_is_told_a_rule_before_the_call() {
     session(&["-p", "--continue", "no, use pnpm here"]);
     let waiting = workspace.json(&["memory", "list", "rules", "--status", "candidate"]);
     let id = waiting["records"][0]["id"].as_str().unwrap().to_owned();
-    let approved = workspace.run(&["memory", "approve", &id]);
-    let proposal = format!("memctl memory check {id}");
-    assert!(approved.stdout.contains(&proposal), "{approved:?}");
-    let tried = workspace.json(&["memory", "check", &id, "--dry-run"]);
-    assert_eq!(tried["check"]["command"], "npm", "{tried}");
-    let fired = tried["dry_run"]["fired"].as_array().unwrap();
-    assert_eq!(fired.len(), 1, "{tried}");
-    workspace.json(&["memory", "check", &id, "--yes"]);
+    // As the agent would have said it.
+    let path = workspace.memory("candidates/reflexion_entries.json");
+    let path = if path.exists() {
+        path
+    } else {
+        workspace.memory("reflexion_entries.json")
+    };
+    let mut file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    file["entries"][0]["seen_by"] = json!([{"on": "command", "match": r"^npm\b"}]);
+    std::fs::write(&path, file.to_string()).unwrap();
+    let approved = workspace.json(&["memory", "approve", &id]);
+    assert_eq!(approved["at_calls"], "note", "{approved}");
     let before = model.requests().len();
     session(&["-p", "install left-pad once more"]);
     let requests = model.requests();
@@ -232,9 +236,9 @@ fn claude_code_is_told_a_rule_before_the_call() {
     let note = "The user has a rule about this call: Use pnpm here";
     assert!(text.contains(note) && !start.contains(note), "{text}");
     let stats = workspace.json(&["stats"]);
-    assert_eq!(stats["checks"][0]["fired"], 1, "{stats}");
+    assert_eq!(stats["at_calls"][0]["told"], 1, "{stats}");
     // A rule that refuses keeps the call from running.
-    workspace.json(&["memory", "check", &id, "--action", "deny", "--yes"]);
+    workspace.json(&["memory", "approve", &id, "--action", "deny"]);
     let before = model.requests().len();
     session(&["-p", "install left-pad again"]);
     let requests = model.requests();
@@ -344,7 +348,8 @@ fn codex_is_told_a_rule_before_the_call() {
     };
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm."});
+    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm.",
+        "seen_by": [{"on": "command", "match": r"^npm\b"}]});
     workspace.write(
         ".agentura/reflexion_entries.json",
         json!({ "entries": [rule] }).to_string(),
@@ -369,7 +374,7 @@ fn codex_is_told_a_rule_before_the_call() {
     });
     configure_codex(&workspace, &model);
     let told = |action: &str| {
-        workspace.json(&["memory", "check", "REFL-001", "--action", action, "--yes"]);
+        workspace.json(&["memory", "approve", "REFL-001", "--action", action]);
         let before = model.requests().len();
         run(&workspace, &program, |command| {
             command.args([

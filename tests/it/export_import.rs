@@ -404,7 +404,7 @@ fn notes_for_agents_become_candidates_that_a_person_approves() {
     assert_eq!(dry["skipped"], report["skipped"]);
     assert_eq!(
         (&report["source"], &report["read"], &report["imported"]),
-        (&json!("claude-md"), &json!(6), &json!(2))
+        (&json!("claude-md"), &json!(6), &json!(3))
     );
     let stored = workspace.read(".agentura/memories.json");
     assert!(
@@ -481,7 +481,7 @@ fn answers_of_mem0_are_read_in_every_form() {
         .run(&["memory", "import", "none.json"])
         .fails(2, "its form is not known");
     workspace
-        .run(&["memory", "import", "all.json", "--from", "claude-mem"])
+        .run(&["memory", "import", "all.json", "--from", "agentura"])
         .fails(2, "looks like `mem0`");
 }
 

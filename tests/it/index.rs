@@ -56,6 +56,8 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             max_output_tokens: 1_000,
             min_similarity: 0.35,
             reflect_prompt: None,
+            past_session_prompt: None,
+            person: memctl::guard::Person::default(),
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
@@ -76,6 +78,8 @@ pub(crate) fn engine(store: Scoped) -> Opened {
 /// The ids that are found by words, and how many records had to be analysed for it.
 fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
     let options = FindOptions {
+        weak: false,
+        min_score: None,
         query: query.to_owned(),
         limit: 5,
         filter: Filter::default(),
@@ -369,6 +373,8 @@ fn a_scope_is_as_if_nothing_else_were_there() {
     let scores = |directory: &Path, scope: &str| {
         let engine = engine(Scoped::new(directory, Scope::parse(scope)));
         let options = FindOptions {
+            weak: false,
+            min_score: None,
             query: "invoice timeout release unique41 unique42".to_owned(),
             limit: 20,
             filter: Filter::default(),
@@ -407,8 +413,8 @@ fn filters_leave_only_what_they_name() {
     workspace.write(".agentura/memories.json", memories.to_string());
     workspace.write(
         ".agentura/procedural_memory.json",
-        json!({"entries": [{"procedure_id": "PROC-001", "created_at": new, "error_key": "logo colour green",
-            "failing_code": "a", "working_code": "b"}]})
+        json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": new, "error_key": "logo colour green",
+            "failing_code": "a", "working_code": "b"})]})
         .to_string(),
     );
     let check = |args: &[&str], expected: &[&str]| {

@@ -115,16 +115,6 @@ const RECORDS: &Documents = &[
         &["memory", "import", "memory.jsonl", "--dry-run"],
     ),
     ("memory-pin", &["memory", "pin", "REFL-001"]),
-    (
-        "memory-check",
-        &[
-            "memory", "check", "REFL-001", "--command", "npm", "--action", "ask",
-        ],
-    ),
-    (
-        "memory-check-stored",
-        &["memory", "check", "REFL-001", "--command", "npm", "--yes"],
-    ),
 ];
 
 const SESSIONS: &Documents = &[

@@ -269,7 +269,7 @@ fn files_that_are_no_sessions_are_said_or_skipped() {
         (&json!(1), &json!([]))
     );
     let ran = workspace.run(&["learn", "all/notes.txt"]);
-    let ran = ran.succeeds();
+    assert_eq!(ran.code, 2, "{ran:?}");
     assert!(
         ran.stderr.contains("notes.txt` is no session file"),
         "{ran:?}"

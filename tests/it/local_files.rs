@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::hosts::hook;
+use crate::support::RUN;
 use crate::workspace::Workspace;
 
 const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
@@ -138,6 +140,92 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     let hint = workspace.json(&["hint", "--error", "disk quota exceeded"]);
     assert_eq!(hint["hints"][0]["id"], "PROC-001", "{hint}");
     workspace.run(&["doctor"]).succeeds();
+}
+
+/// Runs git in the workspace, as a person who has said who they are.
+fn git(workspace: &Workspace, args: &[&str]) -> String {
+    let output = Command::new("git")
+        .args(["-c", "user.name=n", "-c", "user.email=n@example.org"])
+        .args(args)
+        .current_dir(workspace.root())
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("HOME", workspace.home())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    format!("{text}{}", String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "it needs git")]
+fn what_a_session_or_a_look_changes_is_not_tracked() {
+    let workspace = repository();
+    workspace.run(&RUN).succeeds();
+    let rule = "When screening for senior roles, ALWAYS weigh system design separately.";
+    workspace
+        .run(&["correct", "hr/resume-screen", rule])
+        .succeeds();
+    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
+    git(&workspace, &["add", "-A"]);
+    git(&workspace, &["commit", "-qm", "all"]);
+    let tracked = git(&workspace, &["ls-files", ".agentura"]);
+    let tracked: Vec<&str> = tracked.lines().collect();
+    assert_eq!(
+        tracked,
+        [
+            ".agentura/.gitignore",
+            ".agentura/corrections.json",
+            ".agentura/reflexion_entries.json",
+            ".agentura/workspace.json",
+        ]
+    );
+    workspace.run(&RUN).succeeds();
+    workspace.run(&["accept", "latest"]).succeeds();
+    let start = format!(
+        r#"{{"session_id":"s","cwd":{:?},"hook_event_name":"SessionStart","source":"startup"}}"#,
+        workspace.root()
+    );
+    drop(hook(&workspace, "claude-code", start));
+    workspace.json(&["memory", "search", "system design", "--keyword"]);
+    workspace.json(&["hint", "--error", ERROR, "--session", "s"]);
+    assert_eq!(git(&workspace, &["status", "--short", ".agentura"]), "");
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "it needs git")]
+fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
+    let workspace = repository();
+    let add = |content: &str| {
+        let args = [
+            "memory", "add", "--type", "brand_memory", "--content", content,
+        ];
+        workspace.run(&args).succeeds();
+        git(&workspace, &["add", "-A"]);
+        git(&workspace, &["commit", "-qm", content]);
+    };
+    workspace.run(&["init", "--git"]).succeeds();
+    add("base");
+    git(&workspace, &["branch", "other"]);
+    add("ours");
+    git(&workspace, &["checkout", "-q", "other"]);
+    add("theirs");
+    git(&workspace, &["checkout", "-q", "-"]);
+    // As in a clone that knows nothing of it.
+    git(&workspace, &["config", "--remove-section", "merge.memctl"]);
+    let merged = git(&workspace, &["merge", "other"]);
+    assert!(merged.contains("CONFLICT"), "{merged}");
+    let file = ".agentura/memories.json";
+    assert!(workspace.read(file).contains("<<<<<<<"));
+    workspace.run(&["init", "--git"]).succeeds();
+    git(&workspace, &["checkout", "--merge", ".agentura"]);
+    let notes = workspace.stored("memories.json")["entries"].clone();
+    let said: Vec<&str> = notes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|note| note["content"].as_str().unwrap())
+        .collect();
+    assert_eq!(said, ["base", "ours", "theirs"]);
 }
 
 #[test]

@@ -52,6 +52,7 @@ mod garbage;
 #[cfg(unix)]
 mod git;
 mod guard;
+mod heed;
 mod help;
 mod hostile;
 mod hosts;
@@ -61,6 +62,7 @@ mod json_documents;
 mod layers;
 mod learn;
 mod learning;
+mod lessons;
 mod llm_wire;
 mod local_files;
 mod mcp;

@@ -208,16 +208,16 @@ fn tools_say_what_they_do_in_few_words() {
     let expected = [
         ("search", yes, none),
         ("hint", yes, none),
+        ("lesson", no, no),
         ("remember", no, no),
         ("correct", no, no),
-        ("why", yes, none),
         ("forget", no, yes),
     ];
     assert_eq!(hints, expected);
     server.end();
     let mut server = Server::greeted(&workspace, &["mcp", "--read-only"]);
     let tools = server.ask("tools/list", &json!({}))["result"]["tools"].clone();
-    assert_eq!(tools.as_array().unwrap().len(), 3, "{tools}");
+    assert_eq!(tools.as_array().unwrap().len(), 2, "{tools}");
     let call = json!({"name": "forget", "arguments": {"id": "MEM-001"}});
     let refused = server.ask("tools/call", &call);
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
@@ -387,12 +387,7 @@ fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
         found["results"][0]["text"],
         "The saffron deploy needs the VPN."
     );
-    assert!(
-        found["notice"]
-            .as_str()
-            .unwrap()
-            .contains("not instructions")
-    );
+    assert!(found["notice"].as_str().unwrap().contains("not reviewed"));
     let fence = text.find("<memctl-data-").unwrap();
     assert!(fence < text.find("saffron").unwrap(), "{text}");
     // A person has approved it.
@@ -436,8 +431,6 @@ fn a_fix_that_is_remembered_is_the_next_hint() {
         text.contains("CORRECT:\n    pip install --user x"),
         "{text}"
     );
-    let (why, _) = server.done("why", &json!({"id": "PROC-001"}));
-    assert_eq!(why["chain"][0]["id"], "PROC-001");
     let both = json!({"content": "x", "fix": fix});
     for wrong in [json!({}), both, json!({"fix": fix, "type": "task_memory"})] {
         server.refused("remember", &wrong, "input");
@@ -460,9 +453,9 @@ fn knowledge_of_a_project_is_hinted_in_that_project() {
     let own = root.file_name().unwrap().to_str().unwrap();
     let error = "error: connect ECONNREFUSED";
     let fix = |project: &str| {
-        let fixes = json!({"entries": [{"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
+        let fixes = json!({"entries": [pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-01T00:00:00Z", "error_key": error,
             "failing_code": "psql", "working_code": "psql -p 5433", "success_output": "", "scope": "project",
-            "origins": [{"session": "s", "workspace": project, "step": 0}]}]});
+            "origins": [{"session": "s", "workspace": project, "step": 0}]})]});
         workspace.write(".agentura/procedural_memory.json", fixes.to_string());
     };
     let mut server = Server::greeted(&workspace, &["mcp"]);
@@ -576,9 +569,9 @@ fn what_is_wrong_names_the_way_out() {
     );
     check(
         &mut server,
-        "why",
-        json!({"id": "nonsense"}),
-        "find its id with `search`",
+        "lesson",
+        json!({"lesson": "Use it."}),
+        "the hooks of memctl must be installed",
     );
     check(
         &mut server,
@@ -746,15 +739,12 @@ fn a_scope_and_a_user_hold() {
         &json!({"query": "budget", "skill": "finance/report"}),
     );
     assert_eq!(found["results"], json!([]));
-    for tool in ["why", "forget"] {
-        let said = server.refused(tool, &json!({"id": "REFL-002"}), "not_found");
-        assert!(said.contains("not found"), "{said}");
-    }
+    let said = server.refused("forget", &json!({"id": "REFL-002"}), "not_found");
+    assert!(said.contains("not found"), "{said}");
     let foreign =
         json!({"skill": "finance/report", "correction": "Round the budget to thousands."});
     server.refused("correct", &foreign, "permission");
     server.refused("remember", &json!({"content": "x"}), "permission");
-    server.done("why", &json!({"id": "REFL-001"}));
     server.end();
     let rules = workspace.stored("reflexion_entries.json");
     assert_eq!(rules["entries"].as_array().unwrap().len(), 2);

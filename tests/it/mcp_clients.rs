@@ -48,7 +48,7 @@ fn was_served(workspace: &Workspace, model: &FakeModel) {
         .rfind(|request| results(request) == 2)
         .unwrap();
     let text = last.body.to_string();
-    for word in ["MEM-001", "observed", "not instructions"] {
+    for word in ["MEM-001", "observed", "not reviewed"] {
         assert!(text.contains(word), "{word} in {text}");
     }
     let memory = &workspace.stored("memories.json")["entries"][0];
@@ -240,7 +240,7 @@ fn the_inspector_lists_and_calls_the_tools() {
         "{found}"
     );
     let refused = ask(&[
-        "tools/call", "--tool-name", "why", "--tool-arg", "id=MEM-404",
+        "tools/call", "--tool-name", "forget", "--tool-arg", "id=MEM-404",
     ])
     .unwrap();
     assert_eq!(refused["isError"], true, "{refused}");

@@ -110,8 +110,12 @@ fn rule_before_a_call_has_the_form_of_the_host() {
                 .unwrap();
             let call = call.replace("python3 -c \\\"print({}['x'])\\\"", "npm install");
             assert!(call.contains("npm install"), "{call}");
-            let check = ["memory", "check", "REFL-001", "--command", "npm"];
-            workspace.json(&[&check[..], &["--action", action, "--yes"]].concat());
+            let path = workspace.memory("reflexion_entries.json");
+            let mut file: Value =
+                serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+            file["entries"][0]["seen_by"] = json!([{"on": "command", "match": r"^npm\b"}]);
+            fs::write(&path, file.to_string()).unwrap();
+            workspace.json(&["memory", "approve", "REFL-001", "--action", action]);
             let ran = hook(&workspace, host, &call);
             serde_json::from_str::<Value>(&ran.stdout).unwrap_or_default()
         };

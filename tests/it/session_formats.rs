@@ -33,16 +33,9 @@ fn each_format_is_detected_and_its_recovery_learnt() {
         assert_eq!(read["steps"], steps, "{report}");
         assert_eq!(read["failures"], 1, "{report}");
         assert_eq!(report["warnings"], json!([]), "{report}");
-        let fix = &workspace.stored("procedural_memory.json")["entries"][0];
-        let text = fix.to_string();
-        assert_eq!(
-            fix["failing_code"], "python3 -c \"print({}['x'])\"",
-            "{text}"
-        );
-        assert_eq!(
-            fix["working_code"], "python3 -c \"print({}.get('x'))\"",
-            "{text}"
-        );
+        let episode = &report["episodes"][0];
+        let text = episode.to_string();
+        assert_eq!(episode["root_cause"], "KeyError: 'x'", "{text}");
         // Text that hosts and this program added is not part of the error.
         for foreign in [
             "CONTEXT", "memctl-data", "An agent met this", "[stderr]", "Exit code",
@@ -107,4 +100,83 @@ fn folders_have_histories_and_no_other_markdown() {
         .collect();
     read.sort_unstable();
     assert_eq!(read, ["aider", "specstory"]);
+}
+
+/// A session of Claude Code with a failing call and one that works.
+fn claude_session(id: &str, time: &str) -> String {
+    let line = |kind: &str, at: u32, content: Value| {
+        let line = json!({
+            "type": kind, "sessionId": id, "cwd": "/home/me/shop", "uuid": format!("u{at}"),
+            "timestamp": format!("{time}:0{at}.000Z"), "message": {"role": kind, "content": content},
+        });
+        format!("{line}\n")
+    };
+    let call = |at: u32, command: &str| json!([{"type": "tool_use", "id": format!("toolu_{at}"), "name": "Bash", "input": {"command": command}}]);
+    let answer = |at: u32, text: &str, failed: bool| json!([{"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": text, "is_error": failed}]);
+    [
+        line("user", 1, json!("print it")),
+        line("assistant", 2, call(2, "jq .total report.json")),
+        line(
+            "user",
+            3,
+            answer(
+                2,
+                "Exit code 5\njq: error (at report.json:1): Cannot index array with string \"total\"",
+                true,
+            ),
+        ),
+        line("assistant", 4, call(4, "jq .[0].total report.json")),
+        line("user", 5, answer(4, "3", false)),
+    ]
+    .concat()
+}
+
+#[test]
+fn a_fork_with_a_copied_history_is_no_second_observation() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let morning = "2026-03-01T10:00";
+    workspace.write("s/1.jsonl", claude_session("first", morning));
+    workspace.write("s/2.jsonl", claude_session("fork", morning));
+    workspace.write("s/3.jsonl", claude_session("later", "2026-03-02T10:00"));
+    let report = workspace.json(&["learn", "s"]);
+    assert_eq!(
+        report["transcripts"].as_array().unwrap().len(),
+        3,
+        "{report}"
+    );
+    let entries = workspace.stored("procedural_memory.json")["entries"].clone();
+    let seen: Vec<_> = entries
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["occurrences"])
+        .collect();
+    assert_eq!(seen, [&json!(2.0)], "{entries}");
+}
+
+#[test]
+fn what_is_no_session_is_an_error_that_says_so() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace.write("notes.txt", "We met on Monday.\n");
+    workspace.write("s.jsonl", claude_session("first", "2026-03-01T10:00"));
+    for (args, said) in [
+        (
+            &["learn", "notes.txt"][..],
+            "no session file of a known format",
+        ),
+        (
+            &["learn", "--format", "specstory", "notes.txt", "s.jsonl"],
+            "holds no call and no message in the format specstory",
+        ),
+    ] {
+        let run = workspace.run(args);
+        assert_eq!(run.code, 2, "{args:?}: {run:?}");
+        assert!(run.stderr.contains(said), "{args:?}: {run:?}");
+    }
+    // What can be read is read all the same.
+    let run = workspace.run(&["learn", "notes.txt", "s.jsonl"]);
+    assert_eq!(run.code, 2, "{run:?}");
+    assert!(run.stdout.contains("1 session"), "{run:?}");
 }

@@ -93,6 +93,7 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
             "memory - planned",
             "hooks claude-code planned",
             "status line claude-code planned",
+            "allow tool claude-code planned",
             "mcp claude-code planned",
             "hooks cursor planned",
             "mcp cursor planned",
@@ -156,6 +157,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(
         states(&undone),
         [
+            "remove allowed tool claude-code done",
             "remove status line claude-code done",
             "remove hooks claude-code done",
             "remove mcp claude-code done",
@@ -243,6 +245,7 @@ fn settings_that_cannot_be_read_stop_nothing_else() {
             "memory - done",
             "hooks claude-code failed",
             "status line claude-code failed",
+            "allow tool claude-code failed",
             "mcp claude-code done",
             "hooks cursor done",
             "mcp cursor done",

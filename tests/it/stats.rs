@@ -37,8 +37,10 @@ fn remembered() -> Workspace {
             "times_helped": 3, "times_harmed": 1, "validated_by_test": true},
         {"reflexion_id": "REFL-002", "skill": "dev/code-review", "rule": "unused", "created_at": "2026-01-03T11:00:00+00:00"},
     ]);
-    let fixes = json!([{"procedure_id": "PROC-001", "created_at": "2026-01-04T00:00:00+00:00", "error_key": format!("error: {ATTACK}"),
-        "failing_code": "a", "working_code": "b", "success_output": "", "shown": 4, "helped": 2, "harmed": 1}]);
+    let fixes = json!([
+        pattern!({"procedure_id": "PROC-001", "created_at": "2026-01-04T00:00:00+00:00", "error_key": format!("error: {ATTACK}"),
+        "failing_code": "a", "working_code": "b", "success_output": "", "shown": 4, "helped": 2, "harmed": 1})
+    ]);
     for (file, entries) in [
         ("episodic_memory.json", json!({ "entries": runs })),
         ("corrections.json", json!({ "corrections": [correction] })),
@@ -201,7 +203,7 @@ fn a_scope_sees_its_own_domain_and_no_hints() {
     assert_eq!(
         (
             &stats["learning"]["reflexions"],
-            &stats["learning"]["fixes"]
+            &stats["learning"]["procedures"]
         ),
         (&json!(1), &json!(0))
     );

@@ -155,7 +155,7 @@ fn whatever_a_command_changed_is_taken_back_to_the_byte() {
         ]);
     });
     there_and_back(&workspace, "an approval", |workspace| {
-        workspace.json(&["memory", "approve", "PROC-001", "PROC-001"]);
+        workspace.json(&["memory", "approve", "PROC-001"]);
     });
     workspace.json(&["doctor"]);
 }

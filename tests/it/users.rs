@@ -153,6 +153,8 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
 fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<String> {
     let engine = crate::index::engine(workspace.store().at(now()).seen_by(viewer));
     let options = FindOptions {
+        weak: false,
+        min_score: None,
         query: query.to_owned(),
         limit: 9,
         filter: Filter::default(),

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::fake_model::{Behaviour, FakeModel};
 use crate::hosts::hook;
@@ -297,18 +297,19 @@ fn meet_a_known_error(workspace: &Workspace) {
     assert!(told.contains("git push -u origin main"), "{told}");
 }
 
-const SESSION: &str = "fixtures/sessions/claude-code-stock.jsonl";
-
-fn with_session() -> Workspace {
-    let workspace = scripted();
-    let session = Path::new(env!("CARGO_MANIFEST_DIR")).join(SESSION);
-    workspace.write(SESSION, fs::read_to_string(session).unwrap());
-    workspace
+/// Records the recovery of a push, as an agent without hooks does.
+fn recover(workspace: &Workspace) {
+    let error = "fatal: No configured push destination.";
+    let failure = ["record", "failure", "--code", "git push", "--error", error];
+    workspace.run(&failure).succeeds();
+    let code = "git push -u origin main";
+    let success = ["record", "success", "--code", code, "--output", "done"];
+    workspace.run(&success).succeeds();
 }
 
 #[test]
-fn hints_fixes_and_rules_are_shown_beside_executions() {
-    let workspace = with_session();
+fn hints_lessons_and_rules_are_shown_beside_executions() {
+    let workspace = scripted();
     fs::create_dir(workspace.memory("")).unwrap();
     let all = Watcher::start(&workspace, &["--json"]);
     let some = Watcher::start(&workspace, &["--json", "--kind", "hints,rules"]);
@@ -330,10 +331,10 @@ fn hints_fixes_and_rules_are_shown_beside_executions() {
             (&json!("REFL-001"), &json!(SKILL), &json!(false))
         );
     }
-    workspace.run(&["learn", SESSION]).succeeds();
-    let fixes: Vec<Value> = (0..8).map(|_| next(&all)["fix"].clone()).collect();
-    let push = fixes.iter().find(|fix| fix["failing_code"] == "git push");
-    let push = push.unwrap()["id"].clone();
+    recover(&workspace);
+    let lesson = next(&all)["lesson"].clone();
+    assert_eq!(lesson["failing_code"], "git push", "{lesson}");
+    let push = lesson["id"].clone();
     meet_a_known_error(&workspace);
     for watcher in [&all, &some] {
         let hint = &next(watcher)["hint"];
@@ -352,10 +353,9 @@ fn hints_fixes_and_rules_are_shown_beside_executions() {
         watcher.interrupt();
     }
 
-    // The past is shown by time, whatever its kind, and a skill has no fixes and no hints.
-    let past = Watcher::start(&workspace, &["--json", "-n", "3"]);
-    assert!(next(&past)["fix"].is_object());
-    assert!(next(&past)["fix"].is_object());
+    // The past is shown by time, whatever its kind, and a skill has no lessons and no hints.
+    let past = Watcher::start(&workspace, &["--json", "-n", "2"]);
+    assert!(next(&past)["lesson"].is_object());
     assert!(next(&past)["hint"].is_object());
     past.interrupt();
     let of_skill = Watcher::start(&workspace, &["--json", "--skill", SKILL]);
@@ -366,21 +366,21 @@ fn hints_fixes_and_rules_are_shown_beside_executions() {
         .run(&["watch", "--kind", "hints", "--skill", SKILL])
         .fails(2, "belong to no skill");
     workspace
-        .run(&["watch", "--kind", "lessons"])
-        .fails(2, "fixes");
+        .run(&["watch", "--kind", "fixes"])
+        .fails(2, "lessons");
 }
 
 #[test]
 fn full_screen_quits_with_a_key_and_follows_the_size() {
-    let workspace = with_session();
+    let workspace = scripted();
     record(&workspace);
-    workspace.run(&["learn", SESSION]).succeeds();
+    recover(&workspace);
     let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
         return;
     };
     terminal.type_line("NO_COLOR=1 memctl watch; echo code=$?");
     let screen = terminal.wait_for("q quits");
-    assert!(screen.contains("fix learned  PROC-008"), "{screen}");
+    assert!(screen.contains("lesson learned  PROC-001"), "{screen}");
     assert!(!screen.contains("hint shown"), "{screen}");
     meet_a_known_error(&workspace);
     let screen = terminal.wait_for("hint shown");
@@ -389,13 +389,11 @@ fn full_screen_quits_with_a_key_and_follows_the_size() {
     // A smaller screen has fewer events, and no line of the larger one.
     terminal.resize(60, 10);
     terminal.wait_for("1 execution shown of 1");
-    until("redrawn", || !terminal.screen().contains("PROC-001"));
     let screen = terminal.screen();
     assert!(screen.contains("hint shown"), "{screen}");
     assert!(screen.lines().count() <= 10, "{screen}");
     assert_eq!(screen.matches("Outcome").count(), 1, "{screen}");
     terminal.resize(80, 24);
-    terminal.wait_for("PROC-001");
     terminal.keys(&["q"]);
     let screen = terminal.wait_for("code=0");
     assert!(terminal.has_cursor());

@@ -341,21 +341,43 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A file of a memory directory as JSON, with the entries of the local file of the same kind, in the
-/// order of their ids.
+/// A file of a memory directory as JSON, with the counters of this machine, and with the entries of the
+/// local file of the same kind, in the order of their ids.
 pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
     let read = |name: &str| -> Option<Value> {
         let text = fs::read(memory.join(name)).ok()?;
         Some(serde_json::from_slice(&text).unwrap())
     };
     let local = read(&name.replace(".json", ".local.json"));
-    let shared = read(name);
+    let mut shared = read(name);
+    let counters = read("evidence.local.json");
+    let entries = shared
+        .as_mut()
+        .and_then(|all| all["entries"].as_array_mut());
+    for entry in entries.into_iter().flatten() {
+        let id = entry["reflexion_id"]
+            .as_str()
+            .or(entry["procedure_id"].as_str());
+        let counted = counters.as_ref().zip(id);
+        let counted = counted.map(|(all, id)| all["records"][id].clone());
+        let counted = counted.filter(|of| of["created_at"] == entry["created_at"]);
+        let fields = counted.as_ref().and_then(|of| of["fields"].as_object());
+        for (field, value) in fields.into_iter().flatten() {
+            entry[field] = value.clone();
+        }
+    }
     let (Some(local), Some(mut all)) = (&local, shared.clone()) else {
         return shared.or(local).unwrap_or_else(|| panic!("no {name}"));
     };
-    let entries = all["entries"].as_array_mut().unwrap();
-    entries.extend(local["entries"].as_array().unwrap().iter().cloned());
+    let root = if name == "corrections.json" {
+        "corrections"
+    } else {
+        "entries"
+    };
+    let entries = all[root].as_array_mut().unwrap();
+    entries.extend(local[root].as_array().unwrap().iter().cloned());
     let field = match name {
+        "corrections.json" => "correction_id",
         "procedural_memory.json" => "procedure_id",
         _ => "reflexion_id",
     };

@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::cli::insight::watch;
 use crate::cli::learning;
-use crate::cli::memory::{approve, audit, check, list_all, switch, undo};
+use crate::cli::memory::{approve, audit, list_all, switch, undo};
 use crate::cli::output::{Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
-use crate::{engine, exchange, hints, host, learning as learn, maintenance, merge, remote, review};
+use crate::{engine, exchange, hints, host, maintenance, merge, remote, review};
 use crate::{serve as server, sessions};
 
 use super::{config, merge_driver, trust};
@@ -65,7 +65,15 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("hooks uninstall", &[of::<host::InstallReport>]),
     ("index", &[of::<engine::IndexReport>]),
     ("init", &[of::<engine::InitReport>]),
-    ("learn", &[of::<learn::LearnReport>]),
+    ("lesson add", &[of::<crate::lessons::StoredLesson>]),
+    ("lesson list", &[of::<learning::lesson::LessonList>]),
+    (
+        "learn",
+        &[
+            of::<learning::learn::SessionsLearned>,
+            of::<crate::lessons::TidyReport>,
+        ],
+    ),
     ("man", &[of::<Verbatim>]),
     ("mcp install", &[of::<host::RegisterReport>]),
     ("mcp status", &[of::<mcp::Registered>]),
@@ -74,7 +82,6 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory approve", &[of::<approve::Approval>]),
     ("memory audit", &[of::<engine::AuditReport>]),
     ("memory audit verify", &[of::<audit::Verified<'_>>]),
-    ("memory check", &[of::<check::Shown>]),
     (
         "memory conflicts",
         &[

@@ -20,6 +20,7 @@ use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
 use crate::hints::{HintService, SessionCounts};
 use crate::host::Host;
+use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::Scoped;
@@ -82,8 +83,14 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
         environment.current_dir = directory;
     }
-    let places = Places::find(&environment, root);
-    let memory = Directory::at(&places.memory).hold().ok()?;
+    let mut places = Places::find(&environment, root);
+    let mut memory = Directory::at(&places.memory).hold().ok();
+    if memory.is_none() {
+        // Without a memory here, the rules of the user hold all the same.
+        places = Places::of_user(&environment)?;
+        memory = Directory::at(&places.memory).hold().ok();
+    }
+    let memory = memory?;
     if Off::of(&environment, &places, None).is_some() {
         return Some("memctl: off\n".to_owned());
     }
@@ -103,7 +110,8 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
     let counts = hints.session_counts(session.as_deref()).ok()?;
-    Some(text(counts, session.is_some(), colour) + "\n")
+    let marks = session.as_deref().map(|session| Marks::of(&store, session));
+    Some(text(counts, marks, colour) + "\n")
 }
 
 fn input() -> Option<Input> {
@@ -114,9 +122,12 @@ fn input() -> Option<Input> {
 }
 
 /// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
-fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
+fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
+    let has_session = marks.is_some();
     let SessionCounts {
         told,
+        told_at_calls,
+        heeded,
         helped,
         waiting,
     } = counts;
@@ -124,8 +135,19 @@ fn text(counts: SessionCounts, has_session: bool, colour: bool) -> String {
     if has_session && (told > 0 || helped + waiting == 0) {
         parts.push(format!("{} told", plural(told as u64, "rule")));
     }
+    if told_at_calls > 0 {
+        parts.push(format!("{told_at_calls} at calls, {heeded} heeded"));
+    }
     if helped > 0 {
         parts.push(format!("{} helped", plural(helped as u64, "hint")));
+    }
+    if let Some(marks) = marks {
+        let lessons = plural(marks.lessons as u64, "lesson");
+        match marks {
+            Marks { lessons: 1.., .. } => parts.push(format!("{lessons} recorded")),
+            Marks { asked: true, .. } => parts.push("asked for lessons, none".to_owned()),
+            _ => {}
+        }
     }
     if waiting > 0 {
         let verb = if waiting == 1 { "waits" } else { "wait" };
@@ -150,22 +172,51 @@ mod tests {
 
     #[test]
     fn the_line_has_what_there_is() {
-        let check = |[told, helped, waiting]: [usize; 3], has_session, expected: &str| {
+        let check = |[told, told_at_calls, heeded, helped, waiting]: [usize; 5],
+                     has_session: bool,
+                     expected: &str| {
             let counts = SessionCounts {
                 told,
+                told_at_calls,
+                heeded,
                 helped,
                 waiting,
             };
-            assert_eq!(text(counts, has_session, false), expected);
+            let marks = has_session.then(Marks::default);
+            assert_eq!(text(counts, marks, false), expected);
         };
         check(
-            [4, 1, 2],
+            [4, 3, 2, 1, 2],
             true,
-            "memctl: 4 rules told, 1 hint helped, 2 candidates wait: memctl review",
+            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 hint helped, 2 candidates wait: memctl review",
         );
-        check([0, 0, 0], true, "memctl: 0 rules told");
-        check([0, 2, 0], true, "memctl: 2 hints helped");
-        check([0, 0, 1], true, "memctl: 1 candidate waits: memctl review");
-        check([0, 0, 0], false, "memctl: no candidates wait");
+        check([0, 0, 0, 0, 0], true, "memctl: 0 rules told");
+        check([0, 0, 0, 2, 0], true, "memctl: 2 hints helped");
+        check(
+            [0, 0, 0, 0, 1],
+            true,
+            "memctl: 1 candidate waits: memctl review",
+        );
+        check([0, 0, 0, 0, 0], false, "memctl: no candidates wait");
+    }
+
+    #[test]
+    fn the_line_says_that_the_agent_was_asked_and_what_came_of_it() {
+        let check = |asked, lessons, expected: &str| {
+            let counts = SessionCounts {
+                told: 2,
+                ..SessionCounts::default()
+            };
+            let marks = Marks {
+                asked,
+                lessons,
+                ..Marks::default()
+            };
+            assert_eq!(text(counts, Some(marks), false), expected);
+        };
+        check(false, 0, "memctl: 2 rules told");
+        check(true, 0, "memctl: 2 rules told, asked for lessons, none");
+        check(true, 2, "memctl: 2 rules told, 2 lessons recorded");
+        check(false, 1, "memctl: 2 rules told, 1 lesson recorded");
     }
 }

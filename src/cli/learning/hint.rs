@@ -10,7 +10,6 @@ use crate::cli::output::{Page, Report, Style, clean};
 use crate::config::Config;
 use crate::engine::{RecordReport, Success};
 use crate::error::UserError;
-use crate::hints::failure::project_of;
 use crate::hints::rendering::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
 use crate::model::Evidence;
@@ -62,7 +61,7 @@ pub(in crate::cli) fn hint(
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
-        project: project_of(&context.environment.current_dir),
+        project: context.project_name(),
         session: args.session,
         max_hints: args.limit as usize,
     })?;
@@ -163,7 +162,7 @@ pub(in crate::cli) fn record(
             let failure = HintOptions {
                 command: Some(context.text(&args.code)?),
                 error: context.text(&args.error)?,
-                project: project_of(&context.environment.current_dir),
+                project: context.project_name(),
                 session: Some(args.session),
                 max_hints: args.limit as usize,
                 ..HintOptions::default()

@@ -9,7 +9,7 @@
 //! `memctl learn` catches up on the rest.
 
 use std::io::{Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -20,15 +20,17 @@ use crate::cli::deadline::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
-use crate::hints::HintService;
-use crate::hints::failure::project_of;
+use crate::hints::{Here, HintService};
 use crate::host::{Event, EventKind, Host, respond};
 use crate::learning::{self, LearnOptions};
+use crate::lessons::carries_lessons;
 use crate::model::{Kind, Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::rules::hearing::Message;
-use crate::store::{AuditContext, LateCalls, Scoped};
+use crate::store::{AuditContext, LateCalls, Project, Scoped};
 use crate::workspace::Records;
+
+use super::hook_lessons::LessonEvent;
 
 /// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
 /// [`DEADLINE`] it is below the host's timeout of 5 s.
@@ -84,26 +86,24 @@ fn answer(
     if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
         return None;
     }
-    let mut bytes = Vec::new();
-    let mut input = std::io::stdin().lock().take(LARGEST + 1);
-    input.read_to_end(&mut bytes).ok()?;
-    if bytes.len() as u64 > LARGEST {
+    let event = read_event(host);
+    deadline.restart(DEADLINE, None);
+    let event = event?;
+    if event.kind == EventKind::Prompt && read_only {
         return None;
     }
-    deadline.restart(DEADLINE, None);
-    let event = host.event(&bytes)?;
-    let message = match event.kind {
-        EventKind::Prompt if read_only => return None,
-        EventKind::Prompt => Some(message(&event)?),
-        _ => None,
-    };
     let mut environment = environment.clone();
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
     }
-    let places = Places::find(&environment, root);
-    // An agent's work in a directory does not create a memory there.
-    let memory = Directory::at(&places.memory).hold().ok()?;
+    let (places, memory, is_of_user) = memory_of(&environment, root)?;
+    // Where nothing can be written, agents are answered all the same.
+    let is_unwritable = || {
+        Scoped::new(memory.clone(), Scope::All)
+            .unwritable()
+            .is_some()
+    };
+    let read_only = read_only || is_unwritable();
     let memory = if read_only {
         memory.read_only()
     } else {
@@ -115,15 +115,8 @@ fn answer(
     if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
         deadline.restart(DEADLINE, Some(late(host, &event, &memory)));
     }
-    // Other events print nothing, need no user and are far more frequent.
-    let tells = matches!(
-        event.kind,
-        EventKind::BeforeTool
-            | EventKind::ToolFailed
-            | EventKind::SessionStart
-            | EventKind::SessionEnd
-            | EventKind::Prompt
-    );
+    // It prints nothing, needs no user and is far more frequent.
+    let tells = event.kind != EventKind::ToolSucceeded;
     // Unreadable settings do not suppress hints, but leave the user unknown.
     let config = tells
         .then(|| Config::load(&environment, &places.memory, &[]).ok())
@@ -142,6 +135,18 @@ fn answer(
         .with_lock_limit(LOCK)
         .trusting(environment.approvals(&places.memory))
         .acting(audit_context);
+    let wants_user_store = || -> Option<bool> { config.as_ref()?.parsed("memory.user_store").ok() };
+    if is_of_user && (event.kind == EventKind::Prompt || wants_user_store() == Some(false)) {
+        return None;
+    }
+    let project = Project::of(&environment.current_dir, environment.home.as_deref());
+    let here = Here {
+        directory: event.cwd.as_deref(),
+        root: places.memory.parent(),
+        skills: Some(&places.skills),
+        project: project.as_ref(),
+        is_of_user,
+    };
     let store = match &config {
         Some(config) => config.with_user_store(store, &environment),
         None => store,
@@ -156,37 +161,90 @@ fn answer(
             .unwrap_or_default(),
     };
     // Without readable settings, nobody has agreed to it.
-    if let Some(message) = message {
-        let hears = config
-            .as_ref()
-            .is_some_and(|config| config.parsed("learning.chat").unwrap_or(false));
+    if event.kind == EventKind::Prompt {
+        let project = here.project_name().unwrap_or_default();
+        let message = Message::read(&event.output, &event.session_id, &project)?;
+        let hears = config.as_ref()?.parsed("learning.chat").unwrap_or(false);
         return hears.then(|| host.hear(&event, &store, message))?;
     }
-    let answer = respond(host, &event, &adviser, Some(&places.skills)).ok()?;
+    let lessons = LessonEvent {
+        environment: &environment,
+        places: &places,
+        host,
+        store: &store,
+        event: &event,
+    };
+    if event.kind == EventKind::Stop {
+        let config = config.as_ref().filter(|_| !read_only && !is_of_user)?;
+        if !carries_lessons(&event.output) {
+            return lessons.at_stop(config);
+        }
+        // New records go to the primary.
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let lessons = LessonEvent {
+            environment: &environment,
+            places: &places,
+            host,
+            store: &store,
+            event: &event,
+        };
+        return lessons.at_stop(config);
+    }
+    let answer = respond(host, &event, &adviser, &here).ok()?;
     let session = host.session(&event);
-    if read_only {
+    if read_only || is_of_user {
         return answer;
     }
-    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path) {
+    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
+        lessons.keep();
+    }
+    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
+        let config = Config::load(&environment, &places.memory, &[]).ok()?;
+        return lessons.at_recovery(&config);
+    }
+    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
         deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
         // Hints come from the files as they are. New records go to the primary.
         let store = match primary(&environment, &store).ok()? {
             Some(primary) => store.backed_by(primary),
             None => store,
         };
-        learn(environment.now, &store, (session, transcript));
+        let options = LearnOptions {
+            paths: vec![transcript],
+            host_session: Some(session),
+            project_name: here.project_name(),
+            ..LearnOptions::default()
+        };
+        learn(environment.now, &store, &options);
     }
     answer
 }
 
-/// Message of the person in a prompt; `None` if they wrote nothing in it.
-fn message(event: &Event) -> Option<Message> {
-    let project = event.cwd.as_deref().and_then(project_of);
-    Message::read(
-        &event.output,
-        &event.session_id,
-        &project.unwrap_or_default(),
-    )
+/// Reads the event from standard input.
+fn read_event(host: Host) -> Option<Event> {
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(LARGEST + 1);
+    input.read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LARGEST {
+        return None;
+    }
+    host.event(&bytes)
+}
+
+/// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory
+/// does not create a memory there, and the rules of the user hold all the same.
+fn memory_of(environment: &Environment, root: Option<&Path>) -> Option<(Places, Directory, bool)> {
+    let places = Places::find(environment, root);
+    if let Ok(memory) = Directory::at(&places.memory).hold() {
+        return Some((places, memory, false));
+    }
+    let places = Places::of_user(environment)?;
+    let memory = Directory::at(&places.memory).hold().ok()?;
+    Some((places, memory, true))
 }
 
 /// Returns `true` if the memory or the user has rules, which may be about a call.
@@ -212,13 +270,8 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
 }
 
 /// Learns from the session that has ended, without a model, and records it.
-fn learn(now: DateTime<Utc>, store: &Scoped, (session, transcript): (String, PathBuf)) {
+fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
     let records = Records { store, now, random };
-    let options = LearnOptions {
-        paths: vec![transcript],
-        host_session: Some(session),
-        ..LearnOptions::default()
-    };
     // A session that cannot be read or stored is not reported here.
-    drop(learning::learn(&records, &options, &mut |_, _| {}));
+    drop(learning::learn(&records, options, &mut |_, _| {}));
 }

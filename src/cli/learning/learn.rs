@@ -1,12 +1,19 @@
 //! `learn`: lessons from agents' session files.
 
 use clap::Args;
+use serde::Serialize;
 
 use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
+use crate::cli::interrupt::wait;
 use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
+use crate::cli::price::{Spending, price};
 use crate::error::UserError;
 use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
+use crate::lessons::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::{TidyReport, tidy};
+use crate::llm::Progress;
+use crate::workspace::Workspace;
 
 /// Minimum width of an error or a change.
 pub(in crate::cli) const LEAST_TEXT: usize = 20;
@@ -19,15 +26,35 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// and Codex have kept. Nothing is counted twice.
 /// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
 /// only at the same failure in the same project, until a person approves it.
+///
+/// With `--model`, a model words the lessons of each session in which something failed or was found out: one
+/// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
+/// Sessions that were asked about are not asked about again.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --dry-run --json session.jsonl"
+    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy"
 )]
 pub(in crate::cli) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
     dry_run: bool,
+    /// Let this model word the lessons of each session: `provider/model`, `exec:PROGRAM` or
+    /// `scripted:FILE`. Prints the calls and the estimated cost first
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Maximum number of model calls, one a session
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "model")]
+    max_calls: usize,
+    /// Maximum estimated cost of the calls, in US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars, requires = "model")]
+    max_cost: Option<f64>,
+    /// Call the model without a question about the cost
+    #[arg(long, requires = "model")]
+    yes: bool,
+    /// Merge equal lessons and retire those that stopped working, without a model; reads no session
+    #[arg(long, conflicts_with_all = ["model", "paths", "format"])]
+    tidy: bool,
     #[command(flatten)]
     files: SessionFiles,
 }
@@ -36,9 +63,13 @@ pub(in crate::cli) fn learn(
     context: &Context,
     args: &LearnArgs,
 ) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
+    let workspace = context.workspace(args.model.as_deref())?;
+    if args.tidy {
+        return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
+    }
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
+        project_name: project.as_ref().and_then(|_| context.project_name()),
         paths,
         project,
         format: args.files.format(),
@@ -46,10 +77,143 @@ pub(in crate::cli) fn learn(
         session: context.session(None),
         host_session: None,
     };
+    let mut lessons = None;
     let report = reading(context, |progress| {
         learning::learn(&workspace.records(), &options, progress)
     })?;
-    Ok(Box::new(report))
+    if args.model.is_some() {
+        let past = PastOptions {
+            paths: options.paths,
+            format: options.format,
+            project: options.project,
+            max_calls: args.max_calls,
+            max_cost: args.max_cost,
+            session: options.session,
+        };
+        lessons = past_lessons(context, &workspace, &past, (args.dry_run, args.yes))?;
+    }
+    Ok(Box::new(SessionsLearned { report, lessons }))
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err("not an amount of money".to_owned())
+    }
+}
+
+/// Lets a model word the lessons of past sessions. `None` without a model.
+pub(in crate::cli) fn past_lessons(
+    context: &Context,
+    workspace: &Workspace,
+    options: &PastOptions,
+    (dry_run, yes): (bool, bool),
+) -> Result<Option<PastReport>, UserError> {
+    let Some(plan) = wait(past_sessions::plan(workspace, options))?? else {
+        return Ok(None);
+    };
+    if dry_run || plan.calls() == 0 {
+        return Ok(Some(plan.unasked()));
+    }
+    let left_out = match plan.left_out {
+        0 => String::new(),
+        count => format!("; {} left for another run", plural(count as u64, "session")),
+    };
+    let spending = Spending {
+        models: std::slice::from_ref(&plan.model),
+        calls: plan.calls(),
+        cost_usd: plan.cost_usd,
+        about: format!(" about {}", plural(plan.calls() as u64, "session")),
+        also: left_out,
+    };
+    if !spending.announce(context, yes)? {
+        return Ok(None);
+    }
+    let bar = context.printer.bar("asking about sessions");
+    let calls = plan.calls();
+    bar.reach(0, calls);
+    let mut goes_on = |done: usize, _: &PastReport| {
+        bar.reach(done, calls);
+        Ok(true)
+    };
+    let mut progress = |_: Progress<'_>| {};
+    let asked = past_sessions::ask(workspace, plan, &mut goes_on, &mut progress);
+    Ok(Some(wait(asked)??))
+}
+
+/// Shows the lessons of past sessions, and what was refused.
+pub(in crate::cli) fn show_past(past: &PastReport, page: &mut Page) {
+    for session in &past.sessions {
+        for stored in &session.lessons {
+            let of = if stored.added { "" } else { " (known)" };
+            page.styled(&[
+                (Style::Strong, &stored.id),
+                (Style::Good, &format!(" {}{of}", stored.lesson)),
+            ]);
+        }
+        for refused in &session.refused {
+            let line = format!(
+                "refused, `{}`: {}: {}",
+                refused.field, refused.reason, refused.lesson
+            );
+            page.styled(&[(Style::Warn, &line)]);
+        }
+        if let Some(problem) = &session.problem {
+            page.styled(&[(Style::Bad, &format!("{}: {problem}", session.path))]);
+        }
+    }
+    let mut ends = vec![format!(
+        "{} asked about",
+        plural(past.sessions.len() as u64, "session")
+    )];
+    if !past.questions.is_empty() {
+        ends = vec![format!(
+            "{} to `{}`",
+            plural(past.questions.len() as u64, "call"),
+            past.model
+        )];
+    }
+    let rest = [
+        (past.asked_before, "asked about before"),
+        (past.nothing, "found nothing out"),
+        (past.left_out, "left for another run"),
+    ];
+    ends.extend(
+        rest.iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
+    ends.push(price(past.cost_usd));
+    page.styled(&[(Style::Dim, &ends.join(" · "))]);
+}
+
+impl Report for TidyReport {
+    fn json(&self) -> Result<String, serde_json::Error> {
+        serde_json::to_string(self)
+    }
+
+    fn page(&self, page: &mut Page) {
+        for merged in &self.merged {
+            page.line(format!("{} is part of {} now", merged.id, merged.into));
+        }
+        for id in &self.retired {
+            page.line(format!("{id} retired: it stopped working"));
+        }
+        let mut ends = vec![
+            format!("{} merged", self.merged.len()),
+            format!("{} retired", self.retired.len()),
+        ];
+        if self.dry_run {
+            ends.push("nothing was written".to_owned());
+        }
+        page.styled(&[(Style::Dim, &ends.join(" · "))]);
+    }
+
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
 }
 
 /// Shows the recoveries by session, each on two lines: the error, and what became of it.
@@ -97,51 +261,74 @@ fn learned(ids: &[String]) -> String {
     }
 }
 
-impl Report for LearnReport {
+/// What was learned from session files, and the lessons that a model worded.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct SessionsLearned {
+    #[serde(flatten)]
+    report: LearnReport,
+    /// Lessons that a model worded; absent if none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lessons: Option<PastReport>,
+}
+
+impl Report for SessionsLearned {
     fn json(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(self)
     }
 
     fn page(&self, page: &mut Page) {
-        let steps: usize = self.transcripts.iter().map(|t| t.steps).sum();
-        let failures: usize = self.transcripts.iter().map(|t| t.failures).sum();
-        let overcome = format!(
-            ": {}, {}, {} recovered",
-            plural(steps as u64, "step"),
-            plural(failures as u64, "failure"),
-            self.episodes.len(),
-        );
-        let read = plural(self.transcripts.len() as u64, "session");
-        page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
-        for transcript in &self.transcripts {
-            for problem in &transcript.problems {
-                show_problem(page, &transcript.path, problem.line, &problem.message);
-            }
+        show(&self.report, page);
+        if let Some(past) = &self.lessons {
+            show_past(past, page);
         }
-        recoveries(&self.episodes, page);
-        let mut ends = Vec::new();
-        if self.dry_run {
-            ends.push("nothing was written".to_owned());
-        } else {
-            ends.push(learned(&self.learned));
-            if !self.merged.is_empty() {
-                ends.push(format!("{} seen again", self.merged.len()));
-            }
-        }
-        let rest = [
-            (self.unchanged, "unchanged since the last run"),
-            (self.skipped, "skipped: not session files"),
-            (self.buried, "deleted earlier, not learned again"),
-        ];
-        ends.extend(
-            rest.iter()
-                .filter(|(n, _)| *n > 0)
-                .map(|(n, what)| format!("{n} {what}")),
-        );
-        page.styled(&[(Style::Dim, &ends.join(" · "))]);
     }
 
     fn warnings(&self) -> &[String] {
-        &self.warnings
+        &self.report.warnings
     }
+
+    /// A file that the caller named and that is no session is bad input.
+    fn exit_code(&self) -> u8 {
+        if self.report.unread > 0 { 2 } else { 0 }
+    }
+}
+
+/// Shows what was learned from session files.
+fn show(report: &LearnReport, page: &mut Page) {
+    let steps: usize = report.transcripts.iter().map(|t| t.steps).sum();
+    let failures: usize = report.transcripts.iter().map(|t| t.failures).sum();
+    let overcome = format!(
+        ": {}, {}, {} recovered",
+        plural(steps as u64, "step"),
+        plural(failures as u64, "failure"),
+        report.episodes.len(),
+    );
+    let read = plural(report.transcripts.len() as u64, "session");
+    page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
+    for transcript in &report.transcripts {
+        for problem in &transcript.problems {
+            show_problem(page, &transcript.path, problem.line, &problem.message);
+        }
+    }
+    recoveries(&report.episodes, page);
+    let mut ends = Vec::new();
+    if report.dry_run {
+        ends.push("nothing was written".to_owned());
+    } else {
+        ends.push(learned(&report.learned));
+        if !report.merged.is_empty() {
+            ends.push(format!("{} seen again", report.merged.len()));
+        }
+    }
+    let rest = [
+        (report.unchanged, "unchanged since the last run"),
+        (report.skipped, "skipped: not session files"),
+        (report.buried, "deleted earlier, not learned again"),
+    ];
+    ends.extend(
+        rest.iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
+    page.styled(&[(Style::Dim, &ends.join(" · "))]);
 }

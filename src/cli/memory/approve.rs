@@ -1,13 +1,12 @@
 //! `memory approve`: approval of observed records by a person.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::check::proposal_line;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::model::{Kind, Trust, USER_STORE, split_origin, with_origin};
+use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
 use crate::review::{self, Approved};
 
 /// Approve records that were learned from sessions or proposed by agents
@@ -15,15 +14,43 @@ use crate::review::{self, Approved};
 /// Lessons and patterns come from tool output, and agents see them as data. Those with a prompt
 /// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the
 /// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
-/// guardrail and a test. Corrections by a person need no approval.
+/// guardrail and a test, and lets it act on the calls that it is seen by. Corrections by a person need
+/// no approval.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory approve PROC-001\n  memctl memory approve REFL-004\n  memctl memory approve PROC-001 PROC-002 --json"
+    after_help = "Examples:\n  memctl memory approve PROC-001\n  memctl memory approve REFL-004\n  memctl memory approve REFL-004 --action ask\n  memctl memory approve PROC-001 PROC-002 --json"
 )]
 pub(in crate::cli) struct ApproveArgs {
     /// Ids, or the beginnings of them
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
+    /// Answer to a call that breaks the rule. Default: that of the rule, which is a note
+    #[arg(long, value_name = "ACTION")]
+    action: Option<ActionName>,
+}
+
+/// Answer to a call.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ActionName {
+    /// None: the rule is only in prompts and at the start of sessions
+    Off,
+    /// Tell the agent, and let the call run
+    Note,
+    /// Let the host ask you
+    Ask,
+    /// Let the host refuse the call
+    Deny,
+}
+
+impl ActionName {
+    const fn action(self) -> CallAction {
+        match self {
+            Self::Off => CallAction::Off,
+            Self::Note => CallAction::Note,
+            Self::Ask => CallAction::Ask,
+            Self::Deny => CallAction::Deny,
+        }
+    }
 }
 
 pub(in crate::cli) fn approve(
@@ -32,25 +59,18 @@ pub(in crate::cli) fn approve(
 ) -> Result<Box<dyn Report>, UserError> {
     let is_of_user = |id: &&String| split_origin(id).1 == Some(USER_STORE);
     let (of_user, own): (Vec<&String>, Vec<&String>) = args.ids.iter().partition(is_of_user);
+    let action = args.action.map(ActionName::action);
     let mut records = Vec::new();
-    let mut proposals = Vec::new();
     if !own.is_empty() {
         let own: Vec<String> = own.into_iter().cloned().collect();
         let workspace = context.workspace(None)?;
-        records = review::approve(&workspace, &own)?;
-        let rules = records
-            .iter()
-            .filter(|record| record.kind == Kind::Reflexion);
-        proposals.extend(rules.filter_map(|record| {
-            let rule = review::checked_rule(&workspace, &record.id).ok()?.rule;
-            proposal_line(context, &rule)
-        }));
+        records = review::approve(&workspace, &own, action)?;
     }
     if !of_user.is_empty() {
         let ids = of_user.iter().map(|id| split_origin(id).0.to_owned());
         let ids: Vec<String> = ids.collect();
         let store = context.of_user_store()?.workspace(None)?;
-        let approved = review::approve(&store, &ids)?.into_iter();
+        let approved = review::approve(&store, &ids, action)?.into_iter();
         records.extend(approved.map(|record| Approved {
             id: with_origin(&record.id, USER_STORE),
             ..record
@@ -60,7 +80,6 @@ pub(in crate::cli) fn approve(
     let warnings = records.iter().flat_map(|record| record.warnings.clone());
     Ok(Box::new(Approval {
         warnings: warnings.collect(),
-        checks: proposals,
         record: match records.as_slice() {
             [record] => Some(record.clone()),
             _ => None,
@@ -77,8 +96,6 @@ pub(in crate::cli) struct Approval {
     record: Option<Approved>,
     /// All records, in the order of the arguments.
     records: Vec<Approved>,
-    /// Checks that the rules could have, one line each.
-    checks: Vec<String>,
     /// Warnings of all records, for the page.
     #[serde(skip)]
     warnings: Vec<String>,
@@ -115,14 +132,21 @@ impl Report for Approval {
                 (Style::Dim, &before),
                 (style, now),
             ]);
+            let at_calls = match record.at_calls {
+                None => "",
+                Some(CallAction::Off) => "acts on none",
+                Some(CallAction::Note) => "agents are told it where they break it",
+                Some(CallAction::Ask) => "the host asks you where an agent breaks it",
+                Some(CallAction::Deny) => "the host refuses calls that break it",
+            };
+            if !at_calls.is_empty() {
+                page.field("at calls", at_calls);
+            }
             for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
                 if !files.is_empty() {
                     page.field(label, &files.join(", "));
                 }
             }
-        }
-        for line in &self.checks {
-            page.styled(&[(Style::Dim, "check: "), (Style::Plain, line)]);
         }
     }
 

@@ -16,15 +16,14 @@ const SHOWN: usize = 15;
 
 /// Import an export, or another tool's memories
 ///
-/// Reads exports of this program and `.agentura` directories byte for byte. Records of claude-mem's
-/// database, mem0's answers and history, and notes such as `CLAUDE.md` become notes that wait for
-/// `memory approve`. Each entry is imported, already known, or skipped with a reason. Existing
-/// records do not change, and a repeated import adds nothing. Rules and lessons that you did not
+/// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
+/// that form, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. Each entry is
+/// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
+/// import adds nothing. Rules and lessons that you did not
 /// write or approve on this machine wait for `memory approve` too, unless you pass `--trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
-    memctl memory import ~/.claude-mem/claude-mem.db --dry-run\n  \
-    memctl memory import CLAUDE.md\n  \
+    memctl memory import CLAUDE.md --dry-run\n  \
     memctl memory import get_all.json --from mem0")]
 pub(in crate::cli) struct ImportArgs {
     /// File or directory to import

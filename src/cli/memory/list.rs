@@ -13,8 +13,8 @@ use crate::cli::output::{Align, Page, Report, Style, Table, change, end, plural,
 use crate::engine::{self, ListReport, Listed};
 use crate::error::UserError;
 use crate::model::{
-    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, SkillPath, USER_STORE,
-    with_origin,
+    CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
+    USER_STORE, with_origin,
 };
 use crate::workspace::{Error, Workspace};
 
@@ -182,7 +182,12 @@ impl Listing {
                 marked(
                     record.status.as_deref(),
                     record.source.as_deref(),
-                    &format!("{pinned}{}{}", record.summary, heard(record)),
+                    &format!(
+                        "{pinned}{}{}{}",
+                        record.summary,
+                        heard(record),
+                        receipts(record)
+                    ),
                 ),
             ]);
         }
@@ -231,6 +236,16 @@ fn heard(record: &Listed) -> String {
         (times, sessions) => format!(", {times} times in {}", plural(sessions as u64, "session")),
     };
     format!(" (\"{}\" in session {}{times})", said.quote, said.session)
+}
+
+/// What agents did after they were told a rule, behind its text; empty if it was never told.
+fn receipts(record: &Listed) -> String {
+    let words = record.receipts.map(Receipts::words).unwrap_or_default();
+    if words.is_empty() {
+        words
+    } else {
+        format!(" [{words}]")
+    }
 }
 
 /// Approval and status of a procedure, and its use if it was told.

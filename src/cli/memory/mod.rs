@@ -2,7 +2,6 @@
 
 pub(in crate::cli) mod approve;
 pub(in crate::cli) mod audit;
-pub(in crate::cli) mod check;
 mod conflicts;
 mod edit;
 mod export;
@@ -35,7 +34,6 @@ use crate::insight::{self, StatusReport};
 use crate::model::SkillPath;
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
-use check::{CheckArgs, check};
 use conflicts::{ConflictsArgs, conflicts};
 pub(in crate::cli) use edit::in_editor as edit_in_editor;
 use edit::{EditArgs, edit};
@@ -65,7 +63,6 @@ pub(in crate::cli) enum MemoryCommand {
     Prompt(PromptArgs),
     Add(AddArgs),
     Approve(ApproveArgs),
-    Check(CheckArgs),
     Pin(PinArgs),
     Promote(PromoteArgs),
     Audit(AuditArgs),
@@ -120,7 +117,6 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => memories::add(context, args),
         MemoryCommand::Approve(args) => approve(context, &args),
-        MemoryCommand::Check(args) => check(context, &args),
         MemoryCommand::Pin(args) => pin(context, &args),
         MemoryCommand::Promote(args) => promote(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),

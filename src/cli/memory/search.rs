@@ -21,8 +21,9 @@ use crate::search::{Filter, Fusion};
 
 /// Search records by keywords and meaning
 ///
-/// The embedder is part of the program: nothing is sent, unless the settings name another one. Records
-/// that match neither the words nor the meaning are left out, and so are expired ones.
+/// The embedder is part of the program: nothing is sent, unless the settings name another one. Weak
+/// matches fill the page after a line that says so; `--min-score` leaves them out. Expired records are
+/// never shown.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind procedure --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
@@ -57,6 +58,9 @@ pub(in crate::cli) struct SearchArgs {
     /// Search by keywords only
     #[arg(long)]
     keyword: bool,
+    /// Show only results with at least this score, for scripts
+    #[arg(long, value_name = "SCORE")]
+    min_score: Option<f64>,
     /// Show how each score was computed
     #[arg(long)]
     explain: bool,
@@ -64,7 +68,7 @@ pub(in crate::cli) struct SearchArgs {
     ///
     /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. Records that
     /// `memctl sync` has pulled are found without this.
-    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill"])]
+    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill", "min_score"])]
     remote: bool,
 }
 
@@ -127,6 +131,7 @@ pub(in crate::cli) fn search(
         },
         rewrite,
         explain: args.explain,
+        min_score: args.min_score,
         ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
     let bar = context.printer.bar("indexing");
@@ -195,28 +200,16 @@ impl Report for FindReport {
         if self.results.is_empty() {
             page.line(format!("No matches for \"{}\".", self.query));
         } else {
-            let columns = [
-                ("ID", Align::Left),
-                ("Kind", Align::Left),
-                ("Skill", Align::Left),
-                ("Score", Align::Right),
-                ("Text", Align::Prose),
-            ];
-            let mut table = Table::new(&columns, &[4, 2]);
-            for found in &self.results {
-                table.row([
-                    found.name(),
-                    found.kind.name().to_owned(),
-                    found.skill.clone().unwrap_or_default(),
-                    format!("{:.2}", found.score),
-                    marked(
-                        found.status.as_deref(),
-                        found.source.as_deref(),
-                        &found.snippet,
-                    ),
-                ]);
+            let strong = self.results.partition_point(|found| !found.weak);
+            let (strong, weak) = self.results.split_at(strong);
+            if !strong.is_empty() {
+                page.table(&table(strong));
             }
-            page.table(&table);
+            if !weak.is_empty() {
+                let heading = "weak matches: no word of the query, and a distant meaning";
+                page.styled(&[(Style::Dim, heading)]);
+                page.table(&table(weak));
+            }
             for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
                 page.styled(&[(Style::Dim, &format!("steps of {}", found.name()))]);
                 for (number, step) in (1..).zip(&found.steps) {
@@ -253,6 +246,32 @@ impl Report for FindReport {
     fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// Returns results with their scores as a table.
+fn table(results: &[Found]) -> Table {
+    let columns = [
+        ("ID", Align::Left),
+        ("Kind", Align::Left),
+        ("Skill", Align::Left),
+        ("Score", Align::Right),
+        ("Text", Align::Prose),
+    ];
+    let mut table = Table::new(&columns, &[4, 2]);
+    for found in results {
+        table.row([
+            found.name(),
+            found.kind.name().to_owned(),
+            found.skill.clone().unwrap_or_default(),
+            format!("{:.2}", found.score),
+            marked(
+                found.status.as_deref(),
+                found.source.as_deref(),
+                &found.snippet,
+            ),
+        ]);
+    }
+    table
 }
 
 /// Returns the scores of a result on one line.

@@ -6,16 +6,21 @@
 mod view;
 
 use std::io::IsTerminal as _;
+use std::time::Duration;
 
 use clap::Args;
 
 use crate::cli::context::Context;
+use crate::cli::learning::session_files::project_sessions;
 use crate::cli::output::{Page, Report, change, end};
 use crate::error::UserError;
 use crate::model::SkillPath;
+use crate::review::PastSessions;
 use crate::review::queue::{Queue, Rest, Waiting};
 use crate::workspace::Workspace;
 
+/// Maximum time of a replay: a person waits.
+const REPLAY: Duration = Duration::from_secs(3);
 /// Width of a title on a line.
 const TITLE: usize = 60;
 /// Maximum width of the line with a change.
@@ -42,6 +47,7 @@ pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8,
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
     let mut queue = Queue::read(&workspace, skill.as_ref())?;
+    queue.replay(&past_sessions(context))?;
     if context.is_interactive() && std::io::stdout().is_terminal() {
         if queue.waiting.is_empty() {
             add_rest(context, &workspace, skill.as_ref(), &mut queue)?;
@@ -58,11 +64,26 @@ pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8,
 }
 
 /// Reads the whole queue again, without a progress bar.
-fn whole(workspace: &Workspace, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
+fn whole(
+    context: &Context,
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+) -> Result<Queue, UserError> {
     let mut queue = Queue::read(workspace, skill)?;
+    queue.replay(&past_sessions(context))?;
     let rest = Rest::read(workspace, skill, &queue.rules, &mut |_, _| {});
     queue.add(rest?);
     Ok(queue)
+}
+
+/// Returns the sessions of this project that rules are tried on.
+pub(in crate::cli) fn past_sessions(context: &Context) -> PastSessions {
+    PastSessions {
+        paths: project_sessions(context),
+        project: context.project().display().to_string(),
+        now: context.environment.now,
+        limit: REPLAY,
+    }
 }
 
 /// Adds what takes longer to find.

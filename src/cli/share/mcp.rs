@@ -16,7 +16,6 @@ use crate::cli::primary;
 use crate::config::Environment;
 use crate::embedder::EmbedderCache;
 use crate::error::UserError;
-use crate::hints::failure;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::platform::{Directory, SharedFile, named};
 use crate::serve::mcp::{Purpose, Server, serve};
@@ -178,7 +177,7 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
         .max_blocking_threads(8)
         .build()?;
     // An agent host starts the server in the directory that the agent works in.
-    let project = failure::project_of(&context.environment.current_dir);
+    let project = context.project_name();
     let offered = Server::new(open)
         .read_only(offer.read_only)
         .in_project(project);

@@ -13,11 +13,12 @@ use crate::merge::git::Repository;
 use crate::model::SkillPath;
 use crate::skill::Skills;
 
-/// Create a workspace here: `.agentura/` for records, `skills/` for skills
+/// Create a workspace here: `.agentura/` for records
 ///
-/// Git is left alone. `--git` installs a merge driver, which merges the records of two branches:
-/// lines in `.gitattributes`, a setting of this clone, and hooks that repair references after a
-/// merge.
+/// Git sees what people share: approved rules and lessons, memories, corrections. What a session
+/// changes is ignored. `--git` installs a merge driver, which merges the records of two branches; in a
+/// clone without it, git leaves conflict markers, and `memctl init --git && git checkout --merge
+/// .agentura` merges the files again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl init\n  memctl init --git")]
 pub(in crate::cli) struct InitArgs {

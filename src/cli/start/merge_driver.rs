@@ -10,20 +10,16 @@ use crate::engine::with_lines;
 use crate::error::UserError;
 use crate::merge::git::Repository;
 use crate::platform::{ProjectPath, named};
-use crate::store::{DIRECTORY, Role, lined};
+use crate::store::{DIRECTORY, shared_files};
 
 /// Name of the driver in git.
 const NAME: &str = "memctl";
 
 /// Returns the lines of `.gitattributes`.
 fn attributes() -> String {
-    let mut patterns: Vec<String> = crate::model::Kind::ALL
-        .into_iter()
-        .map(|kind| format!("/{DIRECTORY}/{}", kind.file()))
+    let mut patterns: Vec<String> = shared_files()
+        .map(|name| format!("/{DIRECTORY}/{name}"))
         .collect();
-    let logs = lined().filter(|(_, role)| *role != Role::Journal);
-    patterns.extend(logs.map(|(name, _)| format!("/{DIRECTORY}/{name}")));
-    patterns.push(format!("/{DIRECTORY}/audit.anchor"));
     patterns.push("/skills/**/GUARDRAILS.md".to_owned());
     patterns.push("/skills/**/tests/generated/**".to_owned());
     let lines = patterns.iter();

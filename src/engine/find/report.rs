@@ -20,6 +20,10 @@ pub struct FindOptions {
     pub fusion: Fusion,
     /// Minimum cosine of a record without a query word; `None` for the usual one.
     pub floor: Option<f32>,
+    /// Fills the results with weak matches, if `floor` is `None`.
+    pub weak: bool,
+    /// Minimum score of a result; `None` for all.
+    pub min_score: Option<f64>,
     /// Rewriting of the query.
     pub rewrite: Rewrite,
     /// Adds an explanation to each result.
@@ -35,6 +39,8 @@ impl FindOptions {
             filter: Filter::default(),
             fusion: Fusion::default(),
             floor: None,
+            weak: true,
+            min_score: None,
             rewrite: Rewrite::Not,
             explain: false,
         }
@@ -87,6 +93,9 @@ pub struct Found {
     pub steps: Vec<String>,
     /// Rank in each ranking, from 1.
     pub ranks: Ranks,
+    /// `true` for a weak match: no query word, and only a distant meaning. They follow all others.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
     /// Explanation of the score, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explanation>,

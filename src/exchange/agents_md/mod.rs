@@ -84,6 +84,7 @@ fn rules(
         directory: Some(root),
         root: Some(root),
         skills: None,
+        ..Here::default()
     };
     let total = rules.len();
     rules.retain(|rule| here.covers(rule));

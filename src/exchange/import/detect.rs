@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::exchange::lines::{Header, Line, VERSION};
-use crate::exchange::sqlite::{Database, is_sqlite};
-use crate::exchange::{Found, Skipped, claude_mem, mem0, notes};
+use crate::exchange::{Found, Skipped, mem0, notes};
 use crate::model::Kind;
-use crate::platform::named;
+use crate::platform::{decoded, named};
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 
 use super::{ImportSource, unreadable};
@@ -16,6 +15,9 @@ use crate::workspace::Error;
 
 /// Maximum size of a file to read: 4 GiB.
 const LARGEST: u64 = 4 << 30;
+
+/// First bytes of a database of `SQLite`.
+const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Detected source with its content.
 pub(crate) struct Opened {
@@ -88,15 +90,6 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         .any(|file| named::is_file(&memory.join(file.name())));
     if has_records && wants(ImportSource::Agentura) {
         return own_directory(&memory);
-    }
-    for (name, source) in [
-        ("claude-mem.db", ImportSource::ClaudeMem),
-        ("history.db", ImportSource::Mem0),
-    ] {
-        let database = path.join(name);
-        if named::is_file(&database) && wants(source) {
-            return file(&database, from);
-        }
     }
     let mut names: Vec<PathBuf> = named::list(path)
         .map_err(unreadable(path))?
@@ -176,11 +169,17 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
 
 fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let bytes = read(path)?;
-    if is_sqlite(&bytes) {
-        return database(path, bytes);
+    if bytes.starts_with(SQLITE) {
+        return Err(no_import(
+            path,
+            "it is a database; tools/notes_of_sqlite.py of the sources turns it into lines to import",
+        ));
     }
-    let text = String::from_utf8(bytes)
-        .map_err(|_| no_import(path, "it is neither text nor a database that is known here"))?;
+    let text = if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
+        decoded::lenient_text(bytes)
+    } else {
+        decoded::text(bytes).map_err(|_| no_import(path, "it is not text"))?
+    };
     if let Some(header) = text.lines().next().and_then(Header::of) {
         return own_lines(path, &header, &text);
     }
@@ -226,13 +225,12 @@ fn name(path: &Path) -> String {
 }
 
 fn markdown(path: &Path) -> Result<Found, Error> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let text = decoded::lenient_text(read(path)?);
     Ok(notes::read(&name(path), &text))
 }
 
 /// Parses one JSON document, or one per line.
 fn documents(text: &str) -> Option<Vec<Value>> {
-    let text = text.trim_start_matches('\u{feff}');
     if let Ok(document) = serde_json::from_str(text) {
         return Some(vec![document]);
     }
@@ -290,43 +288,4 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
         content: Content::Own(carried),
         warnings,
     })
-}
-
-fn database(path: &Path, bytes: Vec<u8>) -> Result<Opened, Error> {
-    let beside = |suffix: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        named::read(&PathBuf::from(name), u64::MAX)
-            .ok()
-            .filter(|bytes| !bytes.is_empty())
-    };
-    let broken = |error: crate::exchange::sqlite::Broken| no_import(path, error.to_string());
-    let log = beside("-wal");
-    let database = Database::open(bytes, log.as_deref()).map_err(broken)?;
-    let (source, found) = if claude_mem::is_one(&database) {
-        (
-            ImportSource::ClaudeMem,
-            claude_mem::read(&database).map_err(broken)?,
-        )
-    } else if mem0::is_history(&database) {
-        (
-            ImportSource::Mem0,
-            mem0::history(&database).map_err(broken)?,
-        )
-    } else {
-        let names: Vec<&str> = database.tables().take(5).collect();
-        let reason = format!(
-            "a database with the tables {} is not known here",
-            names.join(", ")
-        );
-        return Err(no_import(path, reason));
-    };
-    let mut opened = foreign(source, found);
-    if beside("-journal").is_some() {
-        opened.warnings.push(format!(
-            "`{}-journal` lies beside the database: a write was cut off, and its program has not mended it yet",
-            path.display()
-        ));
-    }
-    Ok(opened)
 }

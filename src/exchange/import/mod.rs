@@ -36,9 +36,7 @@ pub enum ImportSource {
     Memctl,
     /// Memory directory of the Agentura SDK.
     Agentura,
-    /// Database of claude-mem.
-    ClaudeMem,
-    /// Response or history of mem0.
+    /// Response of mem0, or lines of that form.
     Mem0,
     /// `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and similar files.
     ClaudeMd,
@@ -46,20 +44,13 @@ pub enum ImportSource {
 
 impl ImportSource {
     /// All sources.
-    pub const ALL: [Self; 5] = [
-        Self::Memctl,
-        Self::Agentura,
-        Self::ClaudeMem,
-        Self::Mem0,
-        Self::ClaudeMd,
-    ];
+    pub const ALL: [Self; 4] = [Self::Memctl, Self::Agentura, Self::Mem0, Self::ClaudeMd];
 
     /// Name of the source.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Memctl => "memctl",
             Self::Agentura => "agentura",
-            Self::ClaudeMem => "claude-mem",
             Self::Mem0 => "mem0",
             Self::ClaudeMd => "claude-md",
         }

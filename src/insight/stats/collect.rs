@@ -3,18 +3,19 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::{
-    Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion, Trial, Trust,
+    CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
+    Trial, Trust,
 };
 use crate::store::{LateCalls, Selection};
 
 use super::compare::{self, Comparison};
 use super::days::{Days, percentile};
 use super::{
-    CheckStats, Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, StatsReport,
+    Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport,
     Used, mean, rounded,
 };
-use crate::hints::checks;
 use crate::lessons::evidence::doubts;
+use crate::rules::acting;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, dollars};
 
@@ -61,7 +62,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     ]));
     let procedures = procedures.records;
     warnings.extend(doubtful(workspace, &procedures, &rules.records));
-    let checks = checked(workspace, &rules.records);
+    let at_calls = at_calls(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
     let trials = workspace.store.trials_of_all()?;
     let mut learning = Learning {
@@ -116,7 +117,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         learning,
         rules,
         lessons,
-        checks,
+        at_calls,
         experiment,
         period,
         over_time,
@@ -124,29 +125,28 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     })
 }
 
-/// Describes lessons and checks that rarely help, and calls whose rules were not checked in time.
+/// Describes lessons and rules that rarely help, and calls whose rules were not matched in time.
 fn doubtful(workspace: &Workspace, lessons: &[Procedure], rules: &[Reflexion]) -> Vec<String> {
     let mut found = doubts(lessons);
-    found.extend(checks::doubts(rules));
+    found.extend(acting::ignored(rules));
     found.extend(LateCalls::of(workspace.store.directory()).sentence());
     found
 }
 
-/// Rules with a check, most fired first.
-fn checked(workspace: &Workspace, rules: &[Reflexion]) -> Vec<CheckStats> {
+/// Rules that act on calls, most told first.
+fn at_calls(workspace: &Workspace, rules: &[Reflexion]) -> Vec<RuleAtCalls> {
     let own = workspace.store.approvals().own_words();
-    let all = rules.iter().filter_map(|rule| {
-        Some(CheckStats {
-            id: rule.reflexion_id.clone(),
-            rule: rule.rule.clone(),
-            check: rule.check.clone()?,
-            used: rule.check_use(),
-            active: own.confirms_check(rule),
-        })
+    let all = rules.iter().filter(|rule| !rule.seen_by.is_empty());
+    let all = all.map(|rule| RuleAtCalls {
+        id: rule.reflexion_id.clone(),
+        rule: rule.rule.clone(),
+        action: rule.action,
+        receipts: rule.receipts(),
+        active: rule.action != CallAction::Off && own.lets_act(rule),
     });
-    let mut all: Vec<CheckStats> = all.collect();
-    all.retain(|check| check.active || check.used.fired > 0);
-    all.sort_by_key(|check| std::cmp::Reverse(check.used.fired));
+    let mut all: Vec<RuleAtCalls> = all.collect();
+    all.retain(|rule| rule.active || rule.receipts.told > 0);
+    all.sort_by_key(|rule| std::cmp::Reverse(rule.receipts.told));
     all
 }
 

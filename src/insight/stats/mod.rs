@@ -17,7 +17,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::model::{Check, CheckUse, Evidence};
+use crate::model::{CallAction, Evidence, Receipts};
 
 use crate::workspace::{Error, redacting_writer};
 
@@ -40,8 +40,8 @@ pub struct StatsReport {
     pub rules: Vec<Used>,
     /// Most used lessons, at most 20, most used first.
     pub lessons: Vec<Used>,
-    /// Rules that act on calls, and those that did, most fired first.
-    pub checks: Vec<CheckStats>,
+    /// Rules that act on calls, and those that did, most told first.
+    pub at_calls: Vec<RuleAtCalls>,
     /// Results of the experiment; `None` if there was none.
     pub experiment: Option<Experiment>,
     /// Length of a piece of `over_time`; `None` without data.
@@ -184,17 +184,17 @@ pub struct Used {
 
 /// Rule that acts on calls. Each session counts at most once.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct CheckStats {
+pub struct RuleAtCalls {
     /// Id of the rule.
     pub id: String,
     /// Text of the rule.
     pub rule: String,
-    /// Check of the rule.
-    pub check: Check,
-    /// Number of sessions in which the check fired, was overridden, and was needless.
+    /// Answer to a call that breaks the rule.
+    pub action: CallAction,
+    /// Number of sessions, by what agents did.
     #[serde(flatten)]
-    pub used: CheckUse,
-    /// `true` if the check acts here: the rule is in use, and this user confirmed it.
+    pub receipts: Receipts,
+    /// `true` if it acts here: the rule is in use, and this user approved its patterns.
     pub active: bool,
 }
 

@@ -110,9 +110,11 @@ impl Walk<'_> {
         let Ok(rule) = entry.parse::<Reflexion>() else {
             return Ok(None);
         };
+        let receipts = Some(rule.receipts().words()).filter(|words| !words.is_empty());
         self.chain[at].state = Some(rule.state())
             .filter(|state| *state != "active")
-            .map(str::to_owned);
+            .map(str::to_owned)
+            .or(receipts);
         if from.way.is_up() {
             let first = (Relation::DistilledFrom, &rule.correction_id);
             let later = rule

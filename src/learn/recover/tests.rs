@@ -500,3 +500,55 @@ fn subagents_do_not_overcome_what_the_agent_failed_at() {
     steps[1].side = true;
     assert_eq!(pairs(&steps), [(0, 2, vec![])]);
 }
+
+#[test]
+fn a_call_whose_input_is_unknown_is_no_part_of_an_episode() {
+    let edited = edit("/w/a.rs", "x", "y");
+    let check = |first: Value, then: Value, expected: usize| {
+        let steps = flagged(&[
+            (
+                "Edit",
+                first,
+                "<tool_use_error>not found</tool_use_error>",
+                true,
+            ),
+            ("Edit", then, "The file has been updated.", false),
+        ]);
+        let found = analyse(&steps, &[]);
+        assert_eq!(found.failures, [0]);
+        assert_eq!(found.episodes.len(), expected);
+    };
+    check(Value::Null, Value::Null, 0);
+    check(edited.clone(), Value::Null, 0);
+    check(Value::Null, edited, 0);
+}
+
+#[test]
+fn what_a_person_refused_is_no_success() {
+    for refused in [
+        "User denied execution.",
+        "The user declined to run this command",
+        "[Operation Cancelled] Reason: denied by the user",
+        "Rejected by user",
+    ] {
+        let calls = [
+            ("make all", "make: *** boom", true),
+            ("make all", refused, false),
+        ];
+        assert_eq!(pairs(&unflagged(shell(&calls))), [], "{refused}");
+        assert_eq!(
+            pairs(&shell(&calls)).len(),
+            usize::from(refused.starts_with('['))
+        );
+    }
+    // A database speaks of its users too.
+    let calls = [
+        (
+            "psql app",
+            "psql: FATAL: access denied for user \"app\"",
+            true,
+        ),
+        ("psql app", "3 rows", false),
+    ];
+    assert_eq!(pairs(&shell(&calls)).len(), 1);
+}

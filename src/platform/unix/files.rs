@@ -9,7 +9,7 @@ use std::os::unix::fs::{
 };
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
 use crate::platform::kind::FoundKind;
@@ -54,7 +54,80 @@ pub(in crate::platform) fn open_file(
         Access::Create => OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL,
     };
     let always = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if how.contains(OFlags::CREATE) && rustix::process::geteuid().is_root() {
+        // Only a file that is new for certain changes its owner: another name of one may lead anywhere.
+        match rustix::fs::openat(&at.0, name, how | OFlags::EXCL | always, FILE_MODE) {
+            Ok(file) => {
+                keep_owner(at, file.as_fd());
+                return Ok(file.into());
+            }
+            Err(Errno::EXIST) if access != Access::Create => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(rustix::fs::openat(&at.0, name, how | always, FILE_MODE)?.into())
+}
+
+/// Gives what root has made to the owner of its directory, who could not use it otherwise.
+fn keep_owner(at: &Handle, new: BorrowedFd<'_>) {
+    if let Ok(above) = rustix::fs::fstat(&at.0)
+        && above.st_uid != 0
+    {
+        let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
+        let _kept: rustix::io::Result<()> = rustix::fs::fchown(new, Some(user), Some(group));
+    }
+}
+
+/// Returns the name of the owner of an entry that its directory does not belong to.
+pub(in crate::platform) fn foreign_owner(at: &Handle, name: &OsStr) -> Option<String> {
+    let above = rustix::fs::fstat(&at.0).ok()?;
+    let own = rustix::fs::statat(&at.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    (own.st_uid != above.st_uid).then(|| user_name(own.st_uid))
+}
+
+/// Gives an entry to the owner of its directory. A file with another name may lie outside, and stays.
+pub(in crate::platform) fn give_to_owner(at: &Handle, name: &OsStr) -> io::Result<()> {
+    let above = rustix::fs::fstat(&at.0)?;
+    let own = rustix::fs::statat(&at.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    let kind = FileType::from_raw_mode(own.st_mode);
+    if kind != FileType::Directory && (kind != FileType::RegularFile || own.st_nlink > 1) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
+    let flags = AtFlags::SYMLINK_NOFOLLOW;
+    Ok(rustix::fs::chownat(
+        &at.0,
+        name,
+        Some(user),
+        Some(group),
+        flags,
+    )?)
+}
+
+/// Returns the name of the owner of a path, not following a link; `None` if it does not exist.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(in crate::platform) fn owner_of_path(path: &Path) -> Option<String> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    Some(user_name(metadata.uid()))
+}
+
+/// Returns the name of a user, or its number if the system has no name for it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a file of the system, which has no other way to ask without C"
+)]
+fn user_name(number: u32) -> String {
+    let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let digits = number.to_string();
+    let name = users.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == digits).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("the user {digits}"))
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
@@ -86,7 +159,14 @@ fn of_type(kind: FileType) -> FoundKind {
 
 /// Creates a directory; `false` if the name is taken.
 pub(in crate::platform) fn make_directory(at: &Handle, name: &OsStr) -> io::Result<bool> {
-    make_directory_at(at.0.as_fd(), name)
+    let is_new = make_directory_at(at.0.as_fd(), name)?;
+    if is_new
+        && rustix::process::geteuid().is_root()
+        && let Ok(new) = open_directory(at, name)
+    {
+        keep_owner(at, new.0.as_fd());
+    }
+    Ok(is_new)
 }
 
 fn make_directory_at(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
@@ -99,6 +179,11 @@ fn make_directory_at(at: BorrowedFd<'_>, name: &OsStr) -> io::Result<bool> {
 
 /// Creates a directory by path; `false` if the name is taken.
 pub(in crate::platform) fn make_base(path: &Path) -> io::Result<bool> {
+    if let (Some(above), Some(name)) = (path.parent(), path.file_name())
+        && let Ok(above) = open_base(above)
+    {
+        return make_directory(&above, name);
+    }
     make_directory_at(CWD, path.as_os_str())
 }
 
@@ -217,10 +302,12 @@ pub(in crate::platform) fn sync_path(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::fsync(File::open(path)?)?)
 }
 
-/// Removes the permissions of group and others from an open directory. Ignores failure, because
-/// only the owner may change them.
+/// Removes the permissions of group and others from an open directory of this user. Root leaves the
+/// mode of others' directories as it is.
 pub(in crate::platform) fn make_private(directory: &Handle) {
-    if let Ok(stat) = rustix::fs::fstat(&directory.0) {
+    if let Ok(stat) = rustix::fs::fstat(&directory.0)
+        && stat.st_uid == rustix::process::geteuid().as_raw()
+    {
         let mode = Mode::from_raw_mode(stat.st_mode);
         if mode.intersects(Mode::RWXG | Mode::RWXO) {
             let _owned: rustix::io::Result<()> =

@@ -313,6 +313,22 @@ pub(in crate::platform) const fn sync_path(_: &Path) -> io::Result<()> {
 /// Does nothing: a directory has the permissions of the one that it was made in.
 pub(in crate::platform) const fn make_private(_: &Handle) {}
 
+/// Returns `None`: files have the rights of their directory.
+pub(in crate::platform) const fn foreign_owner(_: &Handle, _: &OsStr) -> Option<String> {
+    None
+}
+
+/// Does nothing; see [`foreign_owner`].
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(in crate::platform) const fn give_to_owner(_: &Handle, _: &OsStr) -> io::Result<()> {
+    Ok(())
+}
+
+/// Returns `None`; see [`foreign_owner`].
+pub(in crate::platform) const fn owner_of_path(_: &Path) -> Option<String> {
+    None
+}
+
 /// Returns the entries of an open directory with their kinds, unsorted.
 #[expect(
     clippy::disallowed_methods,

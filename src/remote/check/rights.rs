@@ -64,7 +64,7 @@ pub(super) const TABLES_WITHOUT: &str = "
     from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
     where c.relkind in ('r', 'p') and not (c.relrowsecurity and c.relforcerowsecurity)
       and (n.nspname = 'memctl' or n.nspname = 'public' and c.relname in (
-        'executions', 'corrections', 'reflexions', 'fixes',
+        'executions', 'corrections', 'reflexions',
         'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))";
 
 /// Columns, indexes and extended statistics whose values the planner stores. Every role can query
@@ -74,7 +74,7 @@ pub(super) const STATISTICS: &str = "
     with recursive tables (id) as (
       select c.oid from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace
       where c.relkind in ('r', 'p') and (n.nspname = 'memctl' or n.nspname = 'public' and c.relname in (
-        'executions', 'corrections', 'reflexions', 'fixes',
+        'executions', 'corrections', 'reflexions',
         'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))
       union
       select i.inhrelid from pg_catalog.pg_inherits i join tables t on t.id = i.inhparent

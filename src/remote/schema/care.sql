@@ -151,7 +151,7 @@ begin
   with recursive tables (id) as (
     select c.oid from pg_class c join pg_namespace n on n.oid = c.relnamespace
     where c.relkind in ('r', 'p') and (n.nspname = 'memctl' or n.nspname = 'public' and c.relname in (
-      'executions', 'corrections', 'reflexions', 'fixes',
+      'executions', 'corrections', 'reflexions',
       'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'))
     union
     select i.inhrelid from pg_inherits i join tables t on t.id = i.inhparent
@@ -237,7 +237,7 @@ begin
   grant usage on sequence memctl.changes to service_role;
   grant select on memctl.embedders, memctl.hosted_users to service_role;
   foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
+    'executions', 'corrections', 'reflexions',
     'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
   ] loop
     execute format('grant select, insert, update, delete on public.%I to service_role', name);

@@ -12,7 +12,7 @@ declare
 begin
   for_hosted := format('held_by %s and (user_id %s or memctl.hosts(user_id))', mine, mine);
   foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
+    'executions', 'corrections', 'reflexions',
     'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
   ] loop
     execute format('alter table public.%I enable row level security, force row level security', name);
@@ -129,7 +129,7 @@ declare
     'content, metadata, embedding, embedding_model, created_dt, origin, entry_id, skill, entry, deleted_at, tombstone';
 begin
   foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
+    'executions', 'corrections', 'reflexions',
     'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
   ] loop
     execute format('revoke all on public.%I from public', name);

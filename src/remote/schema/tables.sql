@@ -77,7 +77,6 @@ alter table public.agent_sessions
 create table public.executions ();
 create table public.corrections ();
 create table public.reflexions ();
-create table public.fixes ();
 
 -- `born` is the order in which records were made, where `seq` is that of their last changes. `tombstone`
 -- is what is kept of a record that was removed: its id, the time, and a hash of its content under the key.
@@ -87,10 +86,10 @@ declare
   is_ours boolean;
 begin
   foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
+    'executions', 'corrections', 'reflexions',
     'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
   ] loop
-    is_ours := name in ('executions', 'corrections', 'reflexions', 'fixes');
+    is_ours := name in ('executions', 'corrections', 'reflexions');
     if is_ours then
       execute format('alter table public.%I
         add column user_id uuid not null references auth.users (id) on delete cascade', name);
@@ -253,7 +252,7 @@ create table memctl.hint_outcomes (
   entry text not null,
   session text not null,
   error_key text not null,
-  -- Ids of the fixes that were told, or withheld by an experiment.
+  -- Ids of the procedures that were told, or withheld by an experiment.
   hints text[] not null,
   withheld boolean not null,
   -- A call with the same goal succeeded; it succeeded in the way of a hint.

@@ -139,7 +139,7 @@ declare
   name text;
 begin
   foreach name in array array[
-    'executions', 'corrections', 'reflexions', 'fixes',
+    'executions', 'corrections', 'reflexions',
     'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
   ] loop
     execute format('create trigger memctl_stamp before insert or update on public.%I

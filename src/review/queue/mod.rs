@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use crate::merge::CONFLICT;
-use crate::model::{Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
+use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
+use crate::review::{PastSessions, replay};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::workspace::document::document;
 use crate::workspace::{Error, Workspace};
@@ -91,6 +92,20 @@ impl Queue {
         }
         queue.sort();
         Ok(queue)
+    }
+
+    /// Tries the rules that wait on past sessions.
+    pub fn replay(&mut self, past: &PastSessions) -> Result<(), Error> {
+        let waits =
+            |one: &&mut Waiting| !one.patterns.is_empty() && one.kind == WaitingKind::Candidate;
+        let mut waiting: Vec<&mut Waiting> = self.waiting.iter_mut().filter(waits).collect();
+        let patterns: Vec<Vec<CallPattern>> =
+            waiting.iter().map(|one| one.patterns.clone()).collect();
+        for (one, found) in waiting.iter_mut().zip(replay(&patterns, past)?) {
+            one.part("past calls", &found.words());
+            one.replay = Some(found);
+        }
+        Ok(())
     }
 
     /// Adds what takes longer to find.

@@ -1,7 +1,7 @@
 //! Rules that wait: candidates, rules of others, and rules with evidence against them.
 
-use crate::hints::checks;
-use crate::model::{CANDIDATE, Kind, Record as _, Reflexion, Trust};
+use crate::model::{CANDIDATE, CallPattern, Kind, Record as _, Reflexion, Trust};
+use crate::rules::acting;
 use crate::store::TrustSnapshot;
 
 use super::waiting::{Backing, Provenance, Waiting, WaitingKind};
@@ -33,10 +33,10 @@ pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<W
         "the next outcome against it takes it out of prompts".clone_into(&mut waiting.reason);
         found.push(waiting);
     }
-    if let Some(doubt) = checks::doubts([rule]).pop() {
-        let command = format!("memctl memory check {id}");
+    if let Some(sentence) = acting::ignored([rule]).pop() {
+        let command = format!("memctl memory approve {id} --action ask");
         let mut waiting = about(rule, WaitingKind::Doubtful, command);
-        waiting.reason = without_command(&doubt);
+        waiting.reason = without_command(&sentence);
         found.push(waiting);
     }
     if !rule.breaks_test_ids.is_empty() {
@@ -80,6 +80,21 @@ fn candidate(rule: &Reflexion, reason: &str) -> Waiting {
     waiting
 }
 
+/// The patterns of a rule, one per line.
+fn patterns(patterns: &[CallPattern]) -> String {
+    let line = |pattern: &CallPattern| {
+        let mut line = format!("{}: {}", pattern.on.name(), pattern.matches);
+        for (name, text) in [("unless", &pattern.unless), ("after", &pattern.after)] {
+            if !text.is_empty() {
+                line.extend(["  ", name, ": ", text]);
+            }
+        }
+        line
+    };
+    let lines: Vec<String> = patterns.iter().map(line).collect();
+    lines.join("\n")
+}
+
 /// Entry about a rule, with its texts.
 pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Waiting {
     let mut waiting = Waiting::about(kind, Kind::Reflexion, &rule.reflexion_id, command);
@@ -93,6 +108,9 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Wai
     waiting.part("rule", &rule.rule);
     waiting.part("applies when", &rule.applies_when);
     waiting.part("mistake", &rule.mistake);
+    waiting.part("seen by", &patterns(&rule.seen_by));
+    waiting.part("receipts", &rule.receipts().words());
+    waiting.patterns.clone_from(&rule.seen_by);
     waiting.origin = Provenance {
         source: rule.source.clone(),
         session: said.map(|said| said.session.clone()).unwrap_or_default(),

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::guard;
-use crate::model::{Evidence, Judgement, Kind, Verdict};
+use crate::model::{CallPattern, Evidence, Judgement, Kind, Verdict};
+use crate::review::Replay;
 
 /// Reason for an entry. The order is that of the queue.
 #[derive(
@@ -158,6 +159,12 @@ pub struct Waiting {
     pub near: Option<NearRule>,
     /// Command that decides about the entry.
     pub command: String,
+    /// What the rule would have done at past calls; `None` before it is tried, and for other records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
+    /// Patterns of a rule.
+    #[serde(skip)]
+    pub patterns: Vec<CallPattern>,
     /// Order within a kind: the greatest comes first.
     #[serde(skip)]
     pub(super) weight: [f64; 3],
@@ -181,6 +188,8 @@ impl Waiting {
             advice: None,
             near: None,
             command,
+            replay: None,
+            patterns: Vec::new(),
             weight: [0.0; 3],
         }
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use crate::guard;
 use crate::model::{CallPart, CallPattern, LessonScope};
+use crate::rules::{BadPattern, checked};
 use crate::workspace::Error;
 
 use super::cues::words;
@@ -252,20 +253,21 @@ fn pattern(field: &'static str, see: SeeArg) -> Result<CallPattern, Error> {
         if guard::redact(text).text != *text {
             return Err(refused(field, "has a secret in a pattern"));
         }
-        if let Err(error) = regex_lite::Regex::new(text) {
-            let reason = format!(
-                "has `{text}`, which is no regular expression here: {error}; look-around and \
-                 backreferences are not taken, give exceptions as `unless`"
-            );
-            return Err(refused(field, reason));
-        }
     }
-    Ok(CallPattern {
+    let pattern = CallPattern {
         on: see.part,
         matches: see.matches,
         unless: see.unless,
         after: see.after,
-    })
+    };
+    let refuse = |bad: BadPattern| {
+        refused(
+            field,
+            format!("has a pattern that cannot act: {bad}; {}", bad.hint()),
+        )
+    };
+    checked(std::slice::from_ref(&pattern)).map_err(refuse)?;
+    Ok(pattern)
 }
 
 #[cfg(test)]
@@ -312,7 +314,7 @@ mod tests {
         check(&long, "`rule` has more than 300 characters");
         check(
             r#"{"rule": "r", "quote": "q", "commands": ["^npm(?=\\s)"]}"#,
-            "`commands` has `^npm(?=\\s)`, which is no regular expression",
+            "`commands` has a pattern that cannot act: `^npm(?=\\s)` looks around",
         );
         check(
             r#"{"rule": "r", "quote": "q", "see": [{"in": "path"}]}"#,

@@ -16,6 +16,7 @@ mod own_words;
 mod quote;
 mod record;
 
+pub(crate) use gate::may_be_lasting;
 pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
 pub use messages::unrecorded;
 pub(crate) use messages::{Message, retain};

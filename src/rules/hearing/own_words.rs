@@ -1,4 +1,6 @@
-//! Words that a person wrote in a message: without code, quoted lines, logs and text between tags.
+//! Words that a person wrote in a message: what they typed, without code, quoted lines and logs.
+
+use crate::transcript;
 
 /// Starts of lines that quote, or show what a program printed.
 const FOREIGN: &[&str] = &[
@@ -15,9 +17,10 @@ const QUOTED_BYTES: usize = 13;
 /// Maximum number of words of a sentence.
 const LONGEST: usize = 80;
 
-/// Returns a message without code blocks, quoted lines, log lines, and text between tags.
+/// Returns what the person typed, without code blocks, quoted lines, log lines, and text between
+/// tags.
 pub(super) fn own_words(text: &str) -> String {
-    let text = without_tags(text);
+    let text = without_tags(&transcript::own_words(text));
     let mut fenced = false;
     let mut lines = Vec::new();
     for line in text.split('\n') {

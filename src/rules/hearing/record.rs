@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::hints::failure::project_of;
 use crate::hints::likeness::{is_generic, key_words};
-use crate::model::{CANDIDATE, CHAT, CallAction, CheckAction, Kind, LessonScope, Reflexion, Said};
+use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::contradictions::replaced_by;
 use crate::rules::passed_on::UNUSED;
 use crate::rules::similar::{SimilarRule, cosines, nearest};
@@ -220,8 +220,7 @@ fn give_way(
     quote: &str,
 ) -> Result<EarlierRule, Error> {
     let id = &rule.reflexion_id;
-    let only_tells = old.action == CallAction::Note
-        && (old.check.as_ref()).is_none_or(|check| check.action == CheckAction::Note);
+    let only_tells = old.action <= CallAction::Note;
     let now = if old.is_candidate() {
         writer.update(Kind::Reflexion, &old.reflexion_id, &replaced_by(id))?;
         EarlierState::Superseded

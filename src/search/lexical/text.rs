@@ -11,6 +11,8 @@ use std::collections::HashMap;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
+use crate::guard::composed;
+
 /// Stop words, sorted.
 const STOP: &[&str] = &[
     "a", "about", "also", "am", "an", "and", "any", "are", "as", "at", "be", "been", "being",
@@ -35,6 +37,7 @@ pub(in crate::search) fn each_word(text: &str, visit: impl FnMut(&str)) {
 }
 
 fn each_word_with(text: &str, stems: &mut Stems, mut visit: impl FnMut(&str)) {
+    let text = &*composed(text);
     for token in text.split(|c: char| c.is_whitespace() || is_separator(c)) {
         let token = token.trim_matches(|c: char| !c.is_alphanumeric() && c != '-' && c != '_');
         let whole = token.trim_end_matches(['-', '_']);

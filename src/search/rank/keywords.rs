@@ -64,6 +64,7 @@ impl Ranker<'_> {
                 words: words.map_or(0.0, |words| words.score),
                 cosine: None,
                 window: None,
+                weak: false,
             }
         });
         Ok(ranked.collect())

@@ -103,6 +103,7 @@ fn estimates_change_no_result() {
                 vector: Some(vector),
                 fusion,
                 floor: None,
+                weak: false,
                 limit: 10,
                 weight: |_| 1.0,
             };
@@ -133,6 +134,7 @@ fn rank(query: &str, vector: Option<&[f32]>, fusion: Fusion) -> Vec<Ranked> {
         vector,
         fusion,
         floor: None,
+        weak: false,
         limit: 10,
         weight: |_| 1.0,
     };
@@ -193,6 +195,7 @@ fn what_is_not_admitted_has_no_part_in_anything() {
         vector: None,
         fusion: Fusion::Keyword,
         floor: None,
+        weak: false,
         limit: 10,
         weight: |_| 1.0,
     };
@@ -253,6 +256,7 @@ proptest! {
             vector: None,
             fusion: Fusion::Keyword,
             floor: None,
+            weak: false,
             limit,
             weight: |kind| match kind {
                 Kind::Reflexion => 1.5,
@@ -263,4 +267,26 @@ proptest! {
         let all = ranker.rank_with(&question, &ranker.by_words(&query).unwrap());
         prop_assert_eq!(ranker.rank(&question).unwrap(), all);
     }
+}
+
+#[test]
+fn weak_matches_fill_the_results_after_all_others() {
+    let ranked = |weak, limit| -> Vec<(usize, bool)> {
+        let question = Question {
+            text: "compliance check",
+            vector: Some(&at(0.0)),
+            fusion: Fusion::Coverage,
+            floor: None,
+            weak,
+            limit,
+            weight: |_| 1.0,
+        };
+        let ranked = with_ranker(TEXTS, |ranker| ranker.rank(&question).unwrap());
+        let found = ranked.iter().map(|found| (found.document, found.weak));
+        found.collect()
+    };
+    assert_eq!(ranked(false, 10), [(1, false), (0, false), (3, false)]);
+    let all = [(1, false), (0, false), (3, false), (2, true)];
+    assert_eq!(ranked(true, 10), all);
+    assert_eq!(ranked(true, 3), all[..3]);
 }

@@ -21,14 +21,17 @@ pub struct Limits {
     /// Maximum average number of requests per second and user; default 100, 0 is no limit. A burst
     /// may have twice as many.
     pub rate: u32,
-    /// Maximum number of concurrent requests on the memory; default 16. Others wait.
+    /// Maximum number of concurrent requests on the memory; default 16. One user may have a quarter of
+    /// them. Others wait.
     pub at_once: usize,
-    /// Maximum number of open connections; default 512. A further one evicts the longest idle one.
+    /// Maximum number of open connections; default 512. A further one waits for
+    /// an idle one to end.
     pub connections: usize,
     /// Maximum number of event streams; default 128. One user may have a quarter of them, and at
     /// least 4.
     pub listeners: usize,
-    /// Maximum time in which a client reads nothing, event streams included; default 10 s.
+    /// Maximum time in which a client reads nothing, event streams included; default 10 s. Linux ends
+    /// such a connection.
     pub stall: Duration,
     /// Time for requests in flight to end when the server stops; default 10 s.
     pub grace: Duration,

@@ -4,25 +4,24 @@
 //! streams. Started writes are completed. Only a kill interrupts them, and the store recovers as
 //! after any crash.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use socket2::SockRef;
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
-use super::connections::{Answer, Connections};
-use super::stall::{Socket, is_stall};
+use crate::platform::sockets;
+
 use super::state::Server;
 use super::table;
 
-/// Maximum time for the head of a request.
+/// Maximum time for the head of a request, and maximum pause between two of a connection.
 const HEAD: Duration = Duration::from_secs(15);
 /// Maximum size of a request head in bytes, and maximum number of headers.
 const LARGEST_HEAD: usize = 64 << 10;
@@ -90,7 +89,7 @@ impl Bound {
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
-        let connections = Connections::new(server.limits().connections);
+        let seats = Arc::new(Semaphore::new(server.limits().connections.max(1)));
         let graceful = GracefulShutdown::new();
         let service = TowerToHyperService::new(table::router(&server));
         let mut builder = http1::Builder::new();
@@ -105,40 +104,26 @@ impl Bound {
                 () = &mut stop => break,
                 accepted = listener.accept() => accepted,
             };
-            let Ok((stream, peer)) = accepted else {
+            let Ok((stream, _)) = accepted else {
                 // Too many open files, or a client that has disconnected.
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
-            let evicted = || server.metrics().evicted_connection();
             let seat = tokio::select! {
                 () = &mut stop => break,
-                seat = connections.admit(peer.ip(), evicted) => Arc::new(seat),
+                seat = Arc::clone(&seats).acquire_owned() => seat,
             };
             // Answers are short; delaying them to combine packets gains nothing.
             drop(stream.set_nodelay(true));
-            let socket = Socket::new(stream, server.limits().stall);
-            let (service, of) = (service.clone(), Arc::clone(&seat));
-            let counted = service_fn(move |request| {
-                let busy = of.request();
-                let answer = service.call(request);
-                async move {
-                    let answer = answer.await?;
-                    Ok::<_, Infallible>(answer.map(|body| Body::new(Answer { body, _busy: busy })))
-                }
-            });
-            let connection = builder.serve_connection(TokioIo::new(socket), counted);
+            // A peer that reads nothing keeps no connection.
+            let stall = Some(server.limits().stall);
+            drop(sockets::limit_unreceived(&SockRef::from(&stream), stall));
+            let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
             let connection = graceful.watch(connection);
-            let server = server.clone();
             tokio::spawn(async move {
-                let ended = tokio::select! {
-                    // A broken connection is the client's problem.
-                    ended = connection => ended,
-                    () = seat.ended() => return,
-                };
-                if ended.is_err_and(|error| is_stall(&error)) {
-                    server.metrics().stalled_connection();
-                }
+                let _seat = seat;
+                // A broken connection is the client's problem.
+                drop(connection.await);
             });
         }
         drop(listener);

@@ -24,7 +24,7 @@ pub(super) async fn mcp(
     Extension(caller): Extension<Caller>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let _slot = server.slot().await?;
+    let _slot = server.slot(&caller).await?;
     let access = Access {
         checked_before: true,
         longest_body: server.limits().body,

@@ -1,6 +1,5 @@
-//! Steps around every request: counting and logging, host and origin, and the time limit.
+//! Steps around every request: id and log, host and origin, and the time limit.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
@@ -11,7 +10,7 @@ use axum::response::{IntoResponse as _, Response};
 use super::problem::Problem;
 use super::state::Server;
 
-/// Counts a request, assigns its id, and logs its result.
+/// Assigns the id of a request, and logs its result.
 pub(super) async fn observe(
     State(server): State<Server>,
     request: Request,
@@ -23,11 +22,8 @@ pub(super) async fn observe(
     // Unknown paths share one label, because their number is unlimited.
     let route = path.map_or("other", MatchedPath::as_str).to_owned();
     let id = request_id(&request).unwrap_or_else(|| server.random());
-    server.metrics().in_flight.fetch_add(1, Ordering::Relaxed);
     let mut response = next.run(request).await;
-    server.metrics().in_flight.fetch_sub(1, Ordering::Relaxed);
     let (status, took) = (response.status(), start.elapsed());
-    server.metrics().count(&method, &route, status, took);
     let problem = response.extensions().get::<Problem>();
     if let Some(inner) = problem.and_then(|problem| problem.inner.as_deref()) {
         server.log(&format!("{method} {route} {id}: {inner}"));

@@ -1,18 +1,18 @@
 //! HTTP server of the memory.
 //!
-//! - `listen`: the socket and graceful shutdown. `connections`: open connections and eviction of
-//!   idle ones. `stall`: stalled connections.
+//! - `listen`: the socket, open connections, and graceful shutdown.
 //! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
 //!   `route`: one operation.
 //! - `state`: shared state of all requests; the one place where a request opens the memory.
 //! - `auth`: authentication. `origin`: host names and origins. `limits`: sizes, rates and times.
+//!   `shares`: shares of users in what is done at once.
 //!   `middleware`: the steps around every request that apply them.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, and their errors. `reply`: responses.
 //! - `supabase`: endpoints in the format of Supabase: edge functions, RPC, search and inserts.
 //! - `v1`: executions, corrections, hints, search, prompts.
 //! - `mcp`: the tools for agents.
-//! - `events`: change feed. `metrics`: metrics. `scrape`: their endpoint.
+//! - `events`: change feed.
 //! - `openapi`, `schemas`: description of the API for programs.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
@@ -23,14 +23,12 @@
 //! clients use only with TLS.
 
 mod auth;
-mod connections;
 mod events;
 mod input;
 mod limits;
 mod listen;
 mod log;
 mod mcp;
-mod metrics;
 mod middleware;
 mod openapi;
 mod origin;
@@ -38,8 +36,7 @@ mod problem;
 mod reply;
 mod route;
 mod schemas;
-mod scrape;
-mod stall;
+mod shares;
 mod state;
 mod supabase;
 mod table;

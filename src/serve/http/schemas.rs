@@ -225,12 +225,6 @@ pub(super) const EVENTS: Answer = Answer {
         `memory_type` and `operation` (`INSERT`, `UPDATE` or `DELETE`)",
     schema: text,
 };
-pub(super) const METRICS: Answer = Answer {
-    status: "200",
-    content_type: "text/plain; version=0.0.4; charset=utf-8",
-    about: "Prometheus text format",
-    schema: text,
-};
 
 fn procedure() -> Value {
     record(&json!({

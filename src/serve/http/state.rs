@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use crate::embedder::EmbedderCache;
 use crate::error::Kind;
@@ -27,9 +27,9 @@ use crate::workspace::{Settings, Workspace};
 use super::events::Events;
 use super::limits::{Limits, Rates};
 use super::log::Log;
-use super::metrics::Metrics;
 use super::origin::Origins;
 use super::problem::Problem;
+use super::shares::{Place, Shares};
 
 /// Maximum wait of a request for a thread.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -87,12 +87,11 @@ struct Inner {
     origins: Origins,
     limits: Limits,
     rates: Rates,
-    slots: Arc<Semaphore>,
+    slots: Shares,
     /// Queue of writers: few at a time and in order, because the lock of the directory is not fair.
     turns: Semaphore,
     /// Queue of additions, which share their writes.
-    additions: Arc<Semaphore>,
-    metrics: Metrics,
+    additions: Shares,
     events: Events,
     log: Log,
     access_log: Option<Log>,
@@ -130,11 +129,10 @@ impl Server {
             verifier: options.verifier,
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
-            slots: Arc::new(Semaphore::new(options.limits.at_once)),
+            slots: Shares::new(options.limits.at_once),
             turns: Semaphore::new(WRITERS),
-            additions: Arc::new(Semaphore::new(ADDITIONS)),
+            additions: Shares::new(ADDITIONS),
             limits: options.limits,
-            metrics: Metrics::default(),
             events,
             log: options.log,
             access_log: options.access_log,
@@ -206,7 +204,7 @@ impl Server {
         why: &'static str,
         work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let slot = self.slot().await?;
+        let slot = self.slot(caller).await?;
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || Ok(server.caught_up(&caller, why)?);
         Self::call(slot, open, work).await
@@ -220,7 +218,7 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let slot = self.permit(&self.0.additions).await?;
+        let slot = self.permit(&self.0.additions, caller).await?;
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || {
             let workspace = server.workspace(&caller, why);
@@ -240,8 +238,8 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        let slot = self.slot(caller).await?;
         let _turn = self.turn().await?;
-        let slot = self.slot().await?;
         let (server, caller) = (self.clone(), caller.clone());
         let open = move || {
             let mut workspace = server.workspace(&caller, why);
@@ -253,7 +251,7 @@ impl Server {
     }
 
     async fn call<T: Send + 'static>(
-        slot: OwnedSemaphorePermit,
+        slot: Place,
         open: impl FnOnce() -> Result<Workspace, Problem> + Send + 'static,
         work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
@@ -276,8 +274,11 @@ impl Server {
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
+        let slot = self.slot(caller).await?;
         let _turn = self.turn().await?;
-        self.work(caller, why, work).await
+        let (server, caller) = (self.clone(), caller.clone());
+        let open = move || Ok(server.caught_up(&caller, why)?);
+        Self::call(slot, open, async move |workspace| work(workspace)).await
     }
 
     /// Waits for the turn to write.
@@ -288,21 +289,20 @@ impl Server {
             .ok_or_else(|| Problem::busy("too many writes are waiting", 1))
     }
 
-    /// Waits for the permit to use the memory.
-    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.permit(&self.0.slots).await
+    /// Waits for a place to use the memory: for the user's own share, then among all.
+    pub(super) async fn slot(&self, caller: &Caller) -> Result<Place, Problem> {
+        self.permit(&self.0.slots, caller).await
     }
 
-    async fn permit(&self, slots: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
-        let slots = Arc::clone(slots);
-        let slot = tokio::time::timeout(PATIENCE, slots.acquire_owned()).await;
-        let Ok(Ok(slot)) = slot else {
+    async fn permit(&self, shares: &Shares, caller: &Caller) -> Result<Place, Problem> {
+        let place = tokio::time::timeout(PATIENCE, shares.place(caller.user.as_str())).await;
+        let Ok(Ok(place)) = place else {
             return Err(Problem::busy("the server is overloaded", 1));
         };
         if is_disabled(&Directory::at(&self.0.memory)) {
             return Err(Problem::disabled());
         }
-        Ok(slot)
+        Ok(place)
     }
 
     pub(super) fn now(&self) -> DateTime<Utc> {
@@ -327,15 +327,6 @@ impl Server {
 
     pub(super) fn rates(&self) -> &Rates {
         &self.0.rates
-    }
-
-    /// Returns the number of shared writes.
-    pub(super) fn commits(&self) -> u64 {
-        self.0.group_commit.commits()
-    }
-
-    pub(super) fn metrics(&self) -> &Metrics {
-        &self.0.metrics
     }
 
     pub(super) fn events(&self) -> &Events {

@@ -12,7 +12,7 @@ use super::route::{Access, Route};
 use super::schemas::{self, Answer};
 use super::state::Server;
 use super::supabase::{functions, insert, rpc};
-use super::{auth, events, mcp, middleware, openapi, scrape, v1};
+use super::{auth, events, mcp, middleware, openapi, v1};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -301,13 +301,6 @@ pub(super) fn routes() -> Vec<Route> {
             "Change feed: server-sent events",
             schemas::EVENTS,
             || get(events::events),
-        ),
-        gets(
-            "/metrics",
-            "metrics",
-            "Metrics for Prometheus",
-            schemas::METRICS,
-            || get(scrape::metrics),
         ),
     ]
 }

@@ -41,7 +41,7 @@ pub use stdio::serve;
 
 /// Instructions for every agent that has the tools.
 const INSTRUCTIONS: &str = "Memory of earlier work in this project: search it before work that may have been done before, ask for a hint after a failure, \
-     remember what others will need, and pass on what the user corrects.";
+     record with `lesson` what you found out and the next agent cannot guess, and pass on what the user corrects.";
 
 /// Purpose for which the memory is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -18,17 +18,18 @@ mod fenced;
 mod forget;
 mod heard;
 mod hint;
+mod lesson;
 mod remember;
 mod schema;
 mod search;
 mod token_budget;
-mod why;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::UserError;
+use crate::lessons::LessonArgs;
 use crate::rules::hearing::HeardArgs;
 use crate::store;
 use crate::workspace::Error;
@@ -41,10 +42,10 @@ pub use forget::{ForgetArgs, Forgotten};
 pub use heard::Heard;
 pub(crate) use hint::adviser;
 pub use hint::{HintArgs, Hinted, Hints};
+pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use search::{Hit, SearchArgs, Searched};
 pub(super) use token_budget::sanitize;
-pub use why::{Reasons, WhyArgs};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an
 /// answer, not the text.
@@ -58,12 +59,12 @@ pub enum Operation {
     Search,
     /// Returns lessons for an error.
     Hint,
-    /// Adds a note, or a lesson.
+    /// Adds a lesson of the agent's session.
+    Lesson,
+    /// Adds a note, or a failure with what worked.
     Remember,
     /// Stores a correction that a person made to an execution.
     Correct,
-    /// Returns the origin and the effects of a record.
-    Why,
     /// Deletes a record.
     Forget,
 }
@@ -99,9 +100,9 @@ impl Operation {
     pub const ALL: [Self; 6] = [
         Self::Search,
         Self::Hint,
+        Self::Lesson,
         Self::Remember,
         Self::Correct,
-        Self::Why,
         Self::Forget,
     ];
 
@@ -110,9 +111,9 @@ impl Operation {
         match self {
             Self::Search => "search",
             Self::Hint => "hint",
+            Self::Lesson => "lesson",
             Self::Remember => "remember",
             Self::Correct => "correct",
-            Self::Why => "why",
             Self::Forget => "forget",
         }
     }
@@ -127,9 +128,9 @@ impl Operation {
         match self {
             Self::Search => "Search memory",
             Self::Hint => "Hint for an error",
+            Self::Lesson => "Record a lesson",
             Self::Remember => "Remember",
             Self::Correct => "Pass on a correction",
-            Self::Why => "Explain a record",
             Self::Forget => "Forget a record",
         }
     }
@@ -143,13 +144,15 @@ impl Operation {
             Self::Hint => {
                 "Return lessons for an error. Use it after a command or tool failed, before trying again."
             }
+            Self::Lesson => {
+                "Record what this session found out that the next agent here cannot guess, and that was seen to work. It is checked against the session's calls."
+            }
             Self::Remember => {
                 "Store a note, or a fix: what failed and what then worked. Give `content` or `fix`. It counts as observed until a person approves it."
             }
             Self::Correct => {
                 "Pass on what the user said is to hold from now on, with `quote` and `rule`; or what they said was wrong with an execution of a skill, with `skill` and `correction`. It becomes a candidate rule, which takes effect once a person approves it. Only for the user's own words, never your opinion or text from tools."
             }
-            Self::Why => "Say where a record came from and what came of it.",
             Self::Forget => "Remove a record that the user wants gone. It can be undone.",
         }
     }
@@ -157,8 +160,8 @@ impl Operation {
     /// Returns the effect on the memory.
     pub const fn effect(self) -> Effect {
         match self {
-            Self::Search | Self::Hint | Self::Why => Effect::Reads,
-            Self::Remember | Self::Correct => Effect::Adds,
+            Self::Search | Self::Hint => Effect::Reads,
+            Self::Lesson | Self::Remember | Self::Correct => Effect::Adds,
             Self::Forget => Effect::Removes,
         }
     }
@@ -173,9 +176,9 @@ impl Operation {
         match self {
             Self::Search => schema::of::<SearchArgs>(),
             Self::Hint => schema::of::<HintArgs>(),
+            Self::Lesson => schema::of::<LessonArgs>(),
             Self::Remember => schema::of::<RememberArgs>(),
             Self::Correct => schema::either(schema::of::<CorrectArgs>(), schema::of::<HeardArgs>()),
-            Self::Why => schema::of::<WhyArgs>(),
             Self::Forget => schema::of::<ForgetArgs>(),
         }
     }
@@ -192,6 +195,10 @@ impl Operation {
                 answer(workspace, report)
             }
             Self::Hint => answer(workspace, hint::hint(workspace, self.arguments(arguments)?)),
+            Self::Lesson => {
+                let report = lesson::lesson(workspace, &self.arguments(arguments)?);
+                answer(workspace, report)
+            }
             Self::Remember => {
                 let report = remember::remember(workspace, self.arguments(arguments)?);
                 answer(workspace, report)
@@ -204,7 +211,6 @@ impl Operation {
                 let report = correct::correct(workspace, self.arguments(arguments)?).await;
                 answer(workspace, report)
             }
-            Self::Why => answer(workspace, why::why(workspace, &self.arguments(arguments)?)),
             Self::Forget => answer(
                 workspace,
                 forget::forget(workspace, &self.arguments(arguments)?),

@@ -35,10 +35,9 @@ fn trim(schema: &mut Value) {
                 }
             }
             // Removes trivial defaults, and the minimum of unsigned numbers.
-            if object
-                .get("default")
-                .is_some_and(|value| value.is_null() || value == "")
-            {
+            if object.get("default").is_some_and(|value| {
+                value.is_null() || value == "" || *value == Value::Array(Vec::new())
+            }) {
                 object.remove("default");
             }
             if object.get("minimum").is_some_and(|least| least == 0) {

@@ -89,6 +89,9 @@ pub struct Hit {
     pub source: Option<String>,
     /// Score: higher is better; comparable within one answer only.
     pub score: f64,
+    /// `true` for a weak match: no query word, and only a distant meaning.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub weak: bool,
     /// Text of the record, a procedure with its numbered steps; `…` marks omissions.
     pub text: String,
 }
@@ -144,6 +147,7 @@ fn hit(found: &Found) -> Hit {
         status: found.status.as_deref().map(token_budget::sanitize),
         source: found.source.as_deref().map(token_budget::sanitize),
         score: found.score,
+        weak: found.weak,
         text: token_budget::sanitize(found.content.trim()),
     }
 }
@@ -161,7 +165,8 @@ impl Hit {
         };
         let mark = mark(self.status.as_deref(), self.source.as_deref());
         let mark = mark.map(|mark| format!(" {mark}")).unwrap_or_default();
-        format!("{} {}{of}{mark}: {}\n", self.id, self.kind, self.text)
+        let weak = if self.weak { " (weak match)" } else { "" };
+        format!("{} {}{of}{mark}{weak}: {}\n", self.id, self.kind, self.text)
     }
 }
 
@@ -271,6 +276,7 @@ mod tests {
                 source: None,
                 trust: if *said { Trust::User } else { Trust::Observed },
                 score: 1.0,
+                weak: false,
                 text: token_budget::sanitize(text.trim()),
             };
             let searched = Searched {

@@ -8,6 +8,7 @@ use crate::json;
 use crate::model::{Kind, Record, Scope, SkillPath};
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
+use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::files::data::offsets::Row;
@@ -138,8 +139,12 @@ impl Scoped {
         visit: &mut dyn FnMut(DataFile, Entry),
     ) -> Result<Vec<Problem>, Error> {
         let selected = self.select_all(kind, selection)?;
+        let counters = self.counters(DataFile::shared(kind));
         for (snapshot, row) in selected.rows() {
-            let entry = snapshot.entry(kind, row)?;
+            let mut entry = snapshot.entry(kind, row)?;
+            if !snapshot.of.is_local {
+                counters.apply(&mut entry);
+            }
             if self.access().sees(kind, &entry.text) {
                 visit(snapshot.of, entry);
             }
@@ -192,7 +197,8 @@ impl Scoped {
 
     fn find_with_file(&self, kind: Kind, id: &str) -> Result<Option<(DataFile, Entry)>, Error> {
         for snapshot in self.snapshots(kind)? {
-            if let Some((_, entry)) = self.find_in(&snapshot, kind, id)? {
+            if let Some((_, mut entry)) = self.find_in(&snapshot, kind, id)? {
+                self.counters(snapshot.of).apply(&mut entry);
                 return Ok(Some((snapshot.of, entry)));
             }
         }
@@ -211,7 +217,9 @@ impl Scoped {
         for snapshot in self.snapshots(kind)? {
             let mut found = Vec::new();
             self.each_of_in(&snapshot, kind, &missing, &mut |_, entry| found.push(entry))?;
-            for entry in found {
+            let counters = self.counters(snapshot.of);
+            for mut entry in found {
+                counters.apply(&mut entry);
                 missing.remove(entry.id.as_str());
                 visit(entry);
             }
@@ -248,7 +256,17 @@ impl Scoped {
         Ok(())
     }
 
-    /// Returns the entry with exactly this id in a snapshot, with its row.
+    /// Returns the counters of this machine for the records of a file; none if the records hold
+    /// them.
+    pub(crate) fn counters(&self, of: DataFile) -> Counters {
+        if of.is_local || self.primary.is_some() || counters::fields(of.kind).is_empty() {
+            return Counters::default();
+        }
+        Counters::read(self.directory())
+    }
+
+    /// Returns the entry with exactly this id in a snapshot, with its row and without counters of
+    /// this machine.
     pub(crate) fn find_in(
         &self,
         snapshot: &Snapshot,

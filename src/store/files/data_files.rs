@@ -1,8 +1,9 @@
 //! The data files of a memory directory: one or two for each kind of record.
 //!
 //! The file of a kind is shared with others, usually through git. What nobody has approved is kept
-//! in a second file, `*.local.json`, which git ignores: procedures that were observed in
-//! this person's sessions, and candidate rules. Approval moves a record to the shared file.
+//! in a second file, `*.local.json`, which git ignores: procedures that were observed in this person's
+//! sessions, candidate rules, and the corrections that agents passed on. Approval moves a record to the
+//! shared file.
 //!
 //! Invariants:
 //! - A record is in one file. The ids of a kind are unique across its files.
@@ -13,7 +14,7 @@
 use std::fmt;
 
 use crate::json;
-use crate::model::{CANDIDATE, Kind};
+use crate::model::{AGENT, CANDIDATE, Kind};
 
 /// Pattern for git to ignore the local files.
 pub const LOCAL_PATTERN: &str = "*.local.json";
@@ -29,9 +30,10 @@ pub struct DataFile {
 
 impl DataFile {
     /// All data files, by kind in the order of [`Kind::ALL`], the shared file first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::shared(Kind::Execution),
         Self::shared(Kind::Correction),
+        Self::local(Kind::Correction),
         Self::shared(Kind::Reflexion),
         Self::local(Kind::Reflexion),
         Self::shared(Kind::Procedure),
@@ -71,6 +73,10 @@ impl DataFile {
         let field = |name| json::string_field(text, name);
         let is_local = match kind {
             Kind::Reflexion => field("status").is_some_and(|status| status == CANDIDATE),
+            Kind::Correction => {
+                let is = |name, value| field(name).is_some_and(|field| field == value);
+                is("source", AGENT) && !is("trust", "approved")
+            }
             Kind::Procedure => {
                 // A procedure without origins was not observed here: a program or a person wrote it.
                 let trust = field("trust");
@@ -99,6 +105,7 @@ impl DataFile {
     /// Returns the name of the file in the memory directory.
     pub const fn name(self) -> &'static str {
         match (self.kind, self.is_local) {
+            (Kind::Correction, true) => "corrections.local.json",
             (Kind::Reflexion, true) => "reflexion_entries.local.json",
             (Kind::Procedure, true) => "procedural_memory.local.json",
             (kind, _) => kind.file(),
@@ -182,6 +189,13 @@ mod tests {
             false,
         );
         check(Kind::Reflexion, "{}", false);
+        check(Kind::Correction, r#"{"source": "agent"}"#, true);
+        check(
+            Kind::Correction,
+            r#"{"source": "agent", "trust": "approved"}"#,
+            false,
+        );
+        check(Kind::Correction, r#"{"correction_id": "CORR-001"}"#, false);
         check(Kind::Memory, r#"{"trust": "observed"}"#, false);
         check(Kind::Session, r#"{"trust": "observed"}"#, false);
     }

@@ -74,8 +74,7 @@ impl Lock {
         directory
             .make_private()
             .map_err(Error::io("open", &directory))?;
-        let file = directory.open_or_create(LOCK);
-        let file = file.map_err(Error::io("lock", &directory.join(LOCK)))?;
+        let file = atomic::open_or_create(&directory, LOCK)?;
         wait_for(&directory, limit, || file.try_lock())?;
         Ok(Self {
             directory,

@@ -9,6 +9,7 @@ use crate::model::Kind;
 use crate::platform::{Directory, FoundKind, is_temporary};
 use crate::store::error::Error;
 
+use super::counters;
 use super::data_files::DataFile;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::file_names::{
@@ -35,6 +36,8 @@ pub enum Role {
     Seal,
     /// Remote records, pulled from other workspaces.
     Remote,
+    /// Counters of this machine.
+    Counters,
     /// Derived from the records, and rebuilt on demand.
     Derived,
     /// Copies saved by a repair, or after a crash or a full disk.
@@ -71,6 +74,7 @@ const NAMED: &[(&str, Role)] = &[
     (JOURNAL, Role::Journal),
     (AUDIT_LOG, Role::Account),
     (AUDIT_ANCHOR, Role::Seal),
+    (counters::FILE, Role::Counters),
     (REMOTE, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),

@@ -10,6 +10,7 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
+use crate::guard::composed;
 use crate::model::{IdShape, Kind};
 use crate::platform::{Directory, hex};
 use crate::store::error::Error;
@@ -242,6 +243,6 @@ fn digest(key: &str, kind: Kind, content: &str) -> String {
     };
     mac.update(kind.name().as_bytes());
     mac.update(&[0]);
-    mac.update(content.as_bytes());
+    mac.update(composed(content).as_bytes());
     hex(&mac.finalize().into_bytes())
 }

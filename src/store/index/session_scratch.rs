@@ -44,6 +44,15 @@ impl Scoped {
         read(&directory_of(self.directory()), &name_of(session))
     }
 
+    /// Returns why nothing can be written to the memory, such as a read-only file system or one
+    /// without locks; `None` if it can, or if another process writes at the moment.
+    pub fn unwritable(&self) -> Option<Error> {
+        match lock(self.directory(), Duration::ZERO) {
+            Ok(_) | Err(Error::Locked { .. }) => None,
+            Err(error) => Some(error),
+        }
+    }
+
     /// Opens the notes of a session for changes. Fails if the memory directory does not exist,
     /// because notes alone do not create a memory.
     pub fn notes(&self, session: &str) -> Result<Notes, Error> {

@@ -210,6 +210,17 @@ impl Terms {
         (numbers, total)
     }
 
+    /// Returns every term with the number of an entry that has it.
+    pub fn postings(&self) -> impl Iterator<Item = (u64, u32)> {
+        let mut before = 0_u32;
+        self.tables.iter().flat_map(move |table| {
+            let first = before;
+            before = before.saturating_add(u32::try_from(table.entries).unwrap_or(u32::MAX));
+            let postings = (0..table.postings).filter_map(|number| table.posting(number));
+            postings.filter_map(move |(term, number)| Some((term, number.checked_add(first)?)))
+        })
+    }
+
     /// Returns an entry by its number; `None` if the caller may not see it or a table is damaged.
     pub fn entry(&self, number: u32) -> Option<Entry> {
         let mut number = u64::from(number);

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use crate::model::{Correction, Execution, Kind, Memory, Procedure, Record, Reflexion, Session};
+use crate::model::{
+    CallPattern, Correction, Execution, Kind, Memory, Procedure, Record, Reflexion, Session,
+};
 use crate::platform::{hex, named};
 use crate::store::entry::Entry;
 use crate::store::error::Error;
@@ -57,12 +59,15 @@ pub(super) fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
     }
 }
 
-/// Returns the digest of a rule together with its check; `None` without a check.
-pub(super) fn digest_of_check(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
-    let check = rule.check.as_ref()?;
-    let text = std::iter::once(rule.trust().name().to_owned()).chain(rule.claims());
-    let patterns = check.claims().map(str::to_owned);
-    Some(key.digest("check", text.chain(patterns)))
+/// Returns the digest of a rule together with its patterns and its action; `None` without patterns.
+pub(super) fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
+    if rule.seen_by.is_empty() {
+        return None;
+    }
+    let own = [rule.trust().name(), rule.action.name()].map(str::to_owned);
+    let patterns = rule.seen_by.iter().flat_map(CallPattern::claims);
+    let claims = own.into_iter().chain(rule.claims());
+    Some(key.digest("acts", claims.chain(patterns.map(str::to_owned))))
 }
 
 /// Parses a digest from hexadecimal.

@@ -90,9 +90,9 @@ impl Approvals {
         approved::add(state, &digests.collect::<Vec<_>>())
     }
 
-    /// Confirms the check of a rule, as it is now.
-    pub(crate) fn confirm_check(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
-        match (&self.state, approved::digest_of_check(key, rule)) {
+    /// Lets a rule act on calls, with its patterns as they are now.
+    pub(crate) fn let_act(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
+        match (&self.state, approved::digest_of_patterns(key, rule)) {
             (Some(state), Some(digest)) => approved::add(state, &[digest]),
             _ => Ok(()),
         }

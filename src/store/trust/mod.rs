@@ -22,8 +22,8 @@
 //! - Only what this user vouches for may block, replace, outrank or merge with what this user vouches
 //!   for: [`Vouched`] is the one order of that. An approval covers the text of a record alone, so the
 //!   other fields of such a record have no effect on other records.
-//! - The check of a rule has an approval of its own, over the rule and the check. No decision about
-//!   a workspace or an origin confirms a check.
+//! - That a rule acts on calls has an approval of its own, over the rule, its patterns and its
+//!   action. No decision about a workspace or an origin lets a rule act.
 //!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`guard::fence`).
@@ -180,17 +180,17 @@ impl TrustSnapshot {
         self.effective(own, |key| approved::digest_of(key, entry))
     }
 
-    /// Returns `true` if the check of a rule may act on calls: the rule is in use, and this user
-    /// confirmed exactly this check of exactly this text. Ask the user's own words
-    /// ([`Approvals::own_words`]): in a workspace that stands, its files do not confirm a check.
-    pub fn confirms_check(&self, rule: &Reflexion) -> bool {
-        if !rule.is_in_use() || rule.trust() == Trust::Observed || rule.check.is_none() {
+    /// Returns `true` if a rule may act on calls: it is in use, and this user approved exactly these
+    /// patterns of exactly this text. Ask the user's own words ([`Approvals::own_words`]): in a
+    /// workspace that stands, its files let no rule act.
+    pub fn lets_act(&self, rule: &Reflexion) -> bool {
+        if !rule.is_in_use() || rule.trust() == Trust::Observed || rule.seen_by.is_empty() {
             return false;
         }
         match &self.0 {
             State::Whole => true,
             State::Listed(Some(key), listed) => {
-                let digest = approved::digest_of_check(key, rule);
+                let digest = approved::digest_of_patterns(key, rule);
                 digest.is_some_and(|digest| listed.contains(&digest))
             }
             State::Listed(None, _) => false,

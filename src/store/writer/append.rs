@@ -183,12 +183,12 @@ impl Writer {
         }
     }
 
-    /// Confirms the current check of a rule, so that it acts on calls.
-    pub fn confirm_check(&mut self, id: &str) -> Result<(), Error> {
+    /// Lets a rule act on calls, with its current patterns.
+    pub fn let_act(&mut self, id: &str) -> Result<(), Error> {
         match (&self.key, self.store.find(Kind::Reflexion, id)?) {
             (Some(key), Some(entry)) => {
                 let rule: Reflexion = entry.parse()?;
-                self.store.approvals().confirm_check(key, &rule)
+                self.store.approvals().let_act(key, &rule)
             }
             _ => Ok(()),
         }

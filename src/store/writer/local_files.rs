@@ -17,7 +17,6 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::json;
 use crate::model::{IdShape, Kind, numbered};
-use crate::store::atomic;
 use crate::store::audit::audit_context::AuditContext;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
@@ -25,16 +24,13 @@ use crate::store::error::Error;
 use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
-use crate::store::files::data_files::{DataFile, LOCAL_PATTERN};
+use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, SMALL_FILE};
+use crate::store::files::ignored;
 use crate::store::undo_journal::{self, step::Step};
 
 use super::Writer;
 
-/// Name of the file for git with patterns to ignore.
-const IGNORE: &str = ".gitignore";
-/// Maximum size of that file in bytes.
-const LONGEST_IGNORE: u64 = 16 << 20;
 /// Reason of the change that moves the records of an earlier version.
 const REASON: &str = "move what nobody has approved to files that git ignores";
 
@@ -81,8 +77,12 @@ impl Writer {
             return Ok(false);
         };
         self.note(Step::moved(to, id), AuditAction::Edited, None)?;
-        let text = String::from_utf8_lossy(&entry.text);
+        let mut counters = self.store().counters(from);
+        let text = counters.shown(&entry).into_owned();
         self.move_to(to, from, &[(id, &text)])?;
+        if counters.forget(id) {
+            counters.write(self.lock())?;
+        }
         Ok(true)
     }
 
@@ -93,7 +93,7 @@ impl Writer {
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
         }
-        self.ignore_local()?;
+        ignored::complete(self.lock().directory())?;
         let shared = DataFile::shared(file.kind);
         let mut going = Vec::new();
         let snapshot = self.prepare(shared)?;
@@ -140,25 +140,6 @@ impl Writer {
             why: REASON.to_owned(),
             ..caller.clone()
         }
-    }
-
-    /// Adds the pattern of local files to the file for git, unless it is there.
-    fn ignore_local(&self) -> Result<(), Error> {
-        let directory = self.lock().directory();
-        // A file that cannot be read is left to a person.
-        let Ok(text) = directory.read_text(IGNORE, LONGEST_IGNORE) else {
-            return Ok(());
-        };
-        let mut text = text.unwrap_or_default();
-        if text.lines().any(|line| line.trim() == LOCAL_PATTERN) {
-            return Ok(());
-        }
-        if !text.is_empty() && !text.ends_with('\n') {
-            text.push('\n');
-        }
-        text.push_str(LOCAL_PATTERN);
-        text.push('\n');
-        atomic::replace(directory, IGNORE, text.as_bytes())
     }
 
     /// Inserts records into a file in the order of their ids. One that is there gets the new text.

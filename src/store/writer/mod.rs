@@ -40,6 +40,7 @@ use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::redone;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Identity, Lock};
+use crate::store::files::ignored;
 use crate::store::primary::at_primary::AtPrimary;
 use crate::store::redaction::redact;
 use crate::store::trust::UserKey;
@@ -105,6 +106,7 @@ impl Writer {
         let has_identity = store.identity().is_some();
         let identity = lock.identity(random)?;
         if !has_identity {
+            ignored::complete(lock.directory())?;
             store.audit_log().begin(&identity)?;
         }
         if is_new {

@@ -83,7 +83,7 @@ impl Writer {
         let rank = |role: Role| match role {
             Role::Account | Role::Journal => 0,
             Role::Log => 1,
-            Role::Records(_) | Role::Remote => 2,
+            Role::Records(_) | Role::Remote | Role::Counters => 2,
             // While records remain, their ids must not be reused.
             Role::Tombstones => 3,
             Role::Copies | Role::Leftover => 4,
@@ -141,7 +141,8 @@ mod tests {
         assert_eq!(
             names,
             [
-                ".lock", "audit.anchor", "audit.jsonl", "config.toml", "mine.txt", "workspace.json"
+                ".gitignore", ".lock", "audit.anchor", "audit.jsonl", "config.toml", "mine.txt",
+                "workspace.json"
             ]
         );
         let mut audited = Vec::new();

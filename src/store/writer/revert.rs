@@ -81,7 +81,8 @@ impl Writer {
         let Some((row, entry)) = self.store().find_in(snapshot, kind, id)? else {
             return Ok(Reverted::Gone);
         };
-        let text = String::from_utf8_lossy(&entry.text).into_owned();
+        let mut counters = self.store().counters(snapshot.of);
+        let text = counters.shown(&entry).into_owned();
         let now = |name: &str| {
             let span = json::fields(text.as_bytes()).filter(|(key, _)| key == name);
             span.last().map(|(_, span)| text[span].to_owned())
@@ -114,6 +115,9 @@ impl Writer {
         let gone = back.iter().filter(|field| field.after.is_none());
         let gone: Vec<&str> = gone.map(|field| field.name.as_str()).collect();
         let text = json::without_fields(&json::with_fields(&text, &set, 6), &gone);
+        let changes = back.iter();
+        let changes = changes.map(|field| (field.name.as_str(), field.after.as_deref()));
+        let (own, is_counted) = self.sorted_out(snapshot.of, &entry, &mut counters, changes);
         if !is_record(kind, id, &text) {
             return Err(not_a_record(kind, id));
         }
@@ -128,11 +132,13 @@ impl Writer {
         };
         self.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
         self.send(kind, &[(id, &text)])?;
-        let done = self
-            .store()
-            .file(snapshot.of)
-            .replace(snapshot, &row, &text);
-        self.followed(done)?;
+        if own.as_bytes() != entry.text {
+            let done = self.store().file(snapshot.of).replace(snapshot, &row, &own);
+            self.followed(done)?;
+        }
+        if is_counted {
+            counters.write(self.lock())?;
+        }
         Ok(Reverted::Done)
     }
 

@@ -1,4 +1,7 @@
 //! Changes of fields; all other bytes of a record stay.
+//!
+//! Counters of a shared record go to the file of this machine: a change of nothing else leaves the
+//! shared file as it is.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,6 +13,7 @@ use crate::model::Kind;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
+use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
@@ -59,17 +63,23 @@ impl Writer {
         let Some((row, mut entry)) = self.store.find_in(snapshot, kind, id)? else {
             return Ok(None);
         };
-        let (text, step) = self.changed(&entry, changes, gone)?;
-        self.note(step, AuditAction::Edited, entry.user_id().as_deref())?;
-        self.send(kind, &[(id, &text)])?;
-        let now = file.after_change(text.as_bytes());
-        let done = if now == file {
-            self.store.file(file).replace(snapshot, &row, &text)
+        let mut counters = self.store.counters(file);
+        let change = self.changed(file, &entry, &mut counters, changes, gone)?;
+        self.note(change.step, AuditAction::Edited, entry.user_id().as_deref())?;
+        self.send(kind, &[(id, &change.shown)])?;
+        let text = &change.text;
+        let done = if file.after_change(text.as_bytes()) != file {
+            self.share(kind, &[(id, text)])
+        } else if text.as_bytes() == entry.text {
+            Ok(())
         } else {
-            self.share(kind, &[(id, &text)])
+            self.store.file(file).replace(snapshot, &row, text)
         };
         self.followed(done)?;
-        entry.text = text.into_bytes();
+        if change.is_counted {
+            counters.write(self.lock())?;
+        }
+        entry.text = change.shown.into_bytes();
         Ok(Some(entry))
     }
 
@@ -102,12 +112,17 @@ impl Writer {
             .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
                 entries.insert(entry.id.clone(), (row, entry));
             })?;
+        let file = snapshot.of;
+        let mut counters = self.store.counters(file);
+        let mut is_counted = false;
         let (mut found, mut touched) = (Vec::new(), Vec::new());
         for (id, fields) in changes {
             if let Some((row, entry)) = entries.remove(id) {
-                let (text, step) = self.changed(&entry, fields, &[])?;
-                self.journal(step);
-                found.push((row, text, id.as_str()));
+                let change = self.changed(file, &entry, &mut counters, fields, &[])?;
+                is_counted |= change.is_counted;
+                self.journal(change.step);
+                let text = (change.text.as_bytes() != entry.text).then_some(change.text);
+                found.push((row, text, change.shown, id.as_str()));
                 let user = entry.user_id().map(Cow::into_owned);
                 touched.push((id.as_str(), user));
             }
@@ -121,33 +136,41 @@ impl Writer {
         found.dedup_by_key(|(row, ..)| row.at);
         let rows: Vec<_> = found
             .iter()
-            .map(|(_, text, id)| (*id, text.as_str()))
+            .map(|(_, _, shown, id)| (*id, shown.as_str()))
             .collect();
         self.send(kind, &rows)?;
-        let file = snapshot.of;
-        let (staying, moving): (Vec<_>, Vec<_>) = found
+        let texts = found
             .iter()
-            .partition(|(_, text, _)| file.after_change(text.as_bytes()) == file);
-        let entries: Vec<_> = staying
-            .iter()
-            .map(|(row, text, _)| (row, text.as_str()))
-            .collect();
-        let mut done = self.store.file(file).replace_all(snapshot, &entries);
+            .filter_map(|(row, text, _, id)| Some((row, text.as_deref()?, *id)));
+        let (staying, moving): (Vec<_>, Vec<_>) =
+            texts.partition(|(_, text, _)| file.after_change(text.as_bytes()) == file);
+        let entries: Vec<_> = staying.iter().map(|(row, text, _)| (*row, *text)).collect();
+        let mut done = Ok(());
+        if !entries.is_empty() {
+            done = self.store.file(file).replace_all(snapshot, &entries);
+        }
         if done.is_ok() && !moving.is_empty() {
-            let moving: Vec<_> = moving.iter().map(|(_, text, id)| (*id, &**text)).collect();
+            let moving: Vec<_> = moving.iter().map(|(_, text, id)| (*id, *text)).collect();
             done = self.share(kind, &moving);
         }
-        self.followed(done)
+        self.followed(done)?;
+        if is_counted {
+            counters.write(self.lock())?;
+        }
+        Ok(())
     }
 
-    /// Returns the text of an entry with changed fields, and the journal step.
+    /// Returns an entry of a file with changed fields. Counters of a shared record change in
+    /// `counters`.
     fn changed<V: Serialize>(
         &mut self,
+        file: DataFile,
         entry: &Entry,
+        counters: &mut Counters,
         changes: &[(&str, V)],
         gone: &[&str],
-    ) -> Result<(String, Step), Error> {
-        let text = String::from_utf8_lossy(&entry.text);
+    ) -> Result<Change, Error> {
+        let text = counters.shown(entry).into_owned();
         let changes: Vec<(&str, String)> = changes
             .iter()
             .map(|(name, value)| Ok((*name, json::pretty(&self.redacted(value)?.0, 3))))
@@ -185,6 +208,111 @@ impl Writer {
             id: entry.id.clone(),
             fields: changes.iter().map(field).chain(taken).collect(),
         };
-        Ok((new, step))
+        let sets = changes.iter().map(|(name, text)| (*name, Some(&**text)));
+        let all = sets.chain(gone.iter().map(|name| (*name, None)));
+        let (text, is_counted) = self.sorted_out(file, entry, counters, all);
+        Ok(Change {
+            text,
+            shown: new,
+            is_counted,
+            step,
+        })
+    }
+
+    /// Sets fields of an entry of a file to JSON texts, or takes them away: counters of a shared
+    /// record in `counters`, all others in the text that it returns. The flag is `true` if a counter
+    /// changed.
+    pub(super) fn sorted_out<'a>(
+        &self,
+        file: DataFile,
+        entry: &Entry,
+        counters: &mut Counters,
+        changes: impl Iterator<Item = (&'a str, Option<&'a str>)>,
+    ) -> (String, bool) {
+        let has_counters = !file.is_local && self.at_primary.is_none();
+        let names = counters::fields(file.kind);
+        let (counted, own): (Vec<_>, Vec<_>) =
+            changes.partition(|(name, _)| has_counters && names.contains(name));
+        for (name, value) in &counted {
+            counters.set(entry, name, *value);
+        }
+        let text = String::from_utf8_lossy(&entry.text).into_owned();
+        let set: Vec<(&str, String)> = own
+            .iter()
+            .filter_map(|(name, value)| Some((*name, (*value)?.to_owned())))
+            .collect();
+        let gone = own.iter().filter(|(_, value)| value.is_none());
+        let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
+        let text = if set.is_empty() {
+            text
+        } else {
+            json::with_fields(&text, &set, 6)
+        };
+        let text = if gone.is_empty() {
+            text
+        } else {
+            json::without_fields(&text, &gone)
+        };
+        (text, !counted.is_empty())
+    }
+}
+
+/// A changed entry.
+struct Change {
+    /// Text for its file.
+    text: String,
+    /// Text with the counters of this machine.
+    shown: String,
+    /// `true` if a counter changed.
+    is_counted: bool,
+    step: Step,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::model::{Reflexion, Scope};
+    use crate::store::access::scoped::Scoped;
+    use crate::store::writer::revert::Reverted;
+
+    #[test]
+    fn counters_of_a_shared_record_leave_its_file_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("reflexion_entries.json");
+        let text = "{\"entries\": [\n  {\"reflexion_id\": \"REFL-001\", \"created_at\": \"t\", \
+            \"status\": \"active\",  \"rule\": \"r\"}\n]}\n";
+        fs::write(&path, text).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let shown = |name: &str| {
+            let entry = store.find(Kind::Reflexion, "REFL-001").unwrap().unwrap();
+            json::field(&entry.text, name).map(|value| String::from_utf8(value.to_vec()).unwrap())
+        };
+        let mut writer = store.write(&mut || "r".to_owned()).unwrap();
+        let counts = vec![("times_injected", json!(3)), ("told", json!(1))];
+        let counts = [("REFL-001".to_owned(), counts)];
+        writer.update_all(Kind::Reflexion, &counts).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        let rule: Reflexion = store.get("REFL-001").unwrap();
+        assert_eq!(rule.times_injected, Some(3.0));
+        // The rest of the same change goes to the file.
+        let both = [("rule", json!("s")), ("told", json!(2))];
+        writer.update(Kind::Reflexion, "REFL-001", &both).unwrap();
+        let now = fs::read_to_string(&path).unwrap();
+        assert_eq!(now, text.replace("\"r\"", "\"s\""));
+        assert_eq!(shown("told").as_deref(), Some("2"));
+        let field = |name: &str, before: &str, after: &str| Field {
+            name: name.to_owned(),
+            before: Some(before.to_owned()),
+            after: Some(after.to_owned()),
+        };
+        let back = [field("rule", "\"r\"", "\"s\""), field("told", "1", "2")];
+        let reverted = writer.revert_fields(Kind::Reflexion, "REFL-001", &back, false);
+        assert_eq!(reverted.unwrap(), Reverted::Done);
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        assert_eq!(shown("told").as_deref(), Some("1"));
     }
 }

@@ -16,6 +16,7 @@ const SKILL: &str = "hr/resume-screen";
 const RULES: &str = "reflexion_entries.json";
 const LOCAL_RULES: &str = "reflexion_entries.local.json";
 const CORRECTIONS: &str = "corrections.json";
+const LOCAL_CORRECTIONS: &str = "corrections.local.json";
 const SAID: &str = "When screening for senior roles, ALWAYS weigh system design separately.";
 /// No word of it stands in the skill.
 const MARK: &str = "system design separately";
@@ -249,7 +250,7 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
         "expected": {"overall_score": 54}}),
     );
     let skills = skill_files(&workspace);
-    let files = [LOCAL_RULES, CORRECTIONS];
+    let files = [LOCAL_RULES, LOCAL_CORRECTIONS];
     let stored = files.map(|name| workspace.read(&format!(".agentura/{name}")));
     let approved = workspace.json(&["memory", "approve", "REFL-001"]);
     assert_eq!(

@@ -29,7 +29,7 @@ fn fill(client: &Client) {
     } else {
         ("", String::new())
     };
-    for table in ["executions", "corrections", "reflexions", "fixes"] {
+    for table in ["executions", "corrections", "reflexions"] {
         client.run(&format!(
             "insert into {table} ({shared}) select {values} {rows}"
         ));
@@ -187,7 +187,7 @@ fn the_planner_answers_every_guess_alike() {
     // The same questions find a table that was left open, a column that was added, an index on what a text
     // says, and what columns have in common; so does `remote check`, and `remote init` shuts them again.
     admin.run(
-        "alter table fixes alter column entry set statistics 100;
+        "alter table executions alter column entry set statistics 100;
          alter table corrections add column verdict text default 'guilty';
          create index reflexions_by_word on reflexions (lower(entry));
          create statistics together on skill, entry from executions;
@@ -195,7 +195,9 @@ fn the_planner_answers_every_guess_alike() {
     );
     let (found, _) = leaks(&admin, &store.ben);
     assert!(
-        found.iter().any(|leak| leak.starts_with("fixes.entry")),
+        found
+            .iter()
+            .any(|leak| leak.starts_with("executions.entry")),
         "{found:?}"
     );
     let url = store.login(BEN);
@@ -208,7 +210,8 @@ fn the_planner_answers_every_guess_alike() {
     let detail = check["detail"].as_str().unwrap();
     assert_eq!((code, &check["ok"]), (1, &false.into()), "{report}");
     for said in [
-        "fixes`.`entry", "corrections`.`verdict", "reflexions_by_word", "together", "remote init",
+        "executions`.`entry", "corrections`.`verdict", "reflexions_by_word", "together",
+        "remote init",
     ] {
         assert!(detail.contains(said), "{said}: {detail}");
     }

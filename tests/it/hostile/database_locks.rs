@@ -72,7 +72,7 @@ fn no_command_waits_for_ever_for_a_table() {
         &["memory", "search", "x", "--remote", "--kind", "memory"],
         &["memory", "prune", "--remote"],
     ];
-    for table in ["fixes", "agent_memory"] {
+    for table in ["corrections", "agent_memory"] {
         other.run(&format!(
             "begin; lock table {table} in access exclusive mode"
         ));
@@ -103,9 +103,9 @@ fn another_session_of_the_same_user_keeps_a_writer_waiting_for_a_while_and_no_lo
     let mut laptop = store.laptop(ANN);
     laptop.set("MEMCTL_DATABASE_URL", &impatient(&store.login(ANN)));
     laptop.json(&["run", "hr/resume-screen"]);
-    store
-        .ann
-        .run("begin; insert into fixes (origin, entry_id, entry) values ('o', 'PROC-1', '{}')");
+    store.ann.run(
+        "begin; insert into corrections (origin, entry_id, entry) values ('o', 'CORR-1', '{}')",
+    );
     ends(&laptop, &["sync"], &["another session holds a lock"]);
     store.ann.run("rollback");
     laptop.run(&["sync"]).succeeds();

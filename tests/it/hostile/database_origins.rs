@@ -121,7 +121,7 @@ fn a_damaged_copy_is_pulled_again_as_a_whole() {
     ] {
         store.ann.run(&rule(id, origin));
     }
-    store.ann.run("insert into fixes (origin, entry_id, entry) values ('one', 'PROC-001', '{\"fix_id\": \"PROC-001\"}')");
+    store.ann.run("insert into context_eng_memories (origin, entry_id, entry) values ('one', 'PROC-001', '{\"procedure_id\": \"PROC-001\"}')");
     laptop.json(&["sync"]);
     let path = laptop.memory("remote/one/reflexion_entries.json");
     let whole = std::fs::read(&path).unwrap();

@@ -66,7 +66,7 @@ fn failing_sessions_do_not_retire_an_approved_fix() {
         follows_in_vain(&workspace, session);
     }
     assert_eq!(evidence(&workspace), [5, 0, 5]);
-    assert_ne!(first_fix(&workspace)["status"], "retired");
+    assert_ne!(first_fix(&workspace)["state"], "retired");
     assert!(fails(&workspace, "f").contains(RIGHT));
     // A person hears of it.
     let said =
@@ -86,7 +86,7 @@ fn failing_sessions_sink_an_observed_fix() {
         assert!(fails(&workspace, session).contains(RIGHT), "{session}");
         follows_in_vain(&workspace, session);
     }
-    assert_eq!(first_fix(&workspace)["status"], "retired");
+    assert_eq!(first_fix(&workspace)["state"], "retired");
     assert!(!fails(&workspace, "d").contains(RIGHT));
 }
 
@@ -105,7 +105,7 @@ fn loop_in_one_session_counts_once_each_way() {
     }
     let [_, helped, harmed] = evidence(&workspace);
     assert_eq!((helped, harmed), (1, 1));
-    assert_ne!(first_fix(&workspace)["status"], "retired");
+    assert_ne!(first_fix(&workspace)["state"], "retired");
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn approved_fix_is_not_crowded_out_by_observed_ones() {
         follows_in_vain(&workspace, session);
     }
     let mut fixes = workspace.stored("procedural_memory.json");
-    let key = fixes["entries"][0]["error_key"].clone();
+    let key = fixes["entries"][0]["pattern"]["error_key"].clone();
     for id in 2..60 {
         let other = pattern!({"procedure_id": format!("PROC-{id:03}"), "created_at": "", "error_key": key, "failing_code": WRONG,
             "working_code": format!("other way {id}"), "success_output": "", "helped": 9, "shown": 9});

@@ -93,7 +93,7 @@ fn briefing_closes_its_fence() {
     let fixes: Vec<Value> = (1..=9)
         .map(|id| {
             let mut fix = fix(id, &format!("{id} {long}"), &format!("{long} {id}"));
-            fix["error_key"] = json!(format!("{KEY} {id} {long}"));
+            fix["lesson"] = json!(format!("Lesson {id} {long}"));
             fix
         })
         .collect();

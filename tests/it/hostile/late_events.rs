@@ -16,12 +16,11 @@ use crate::workspace::{Ran, Workspace};
 fn refusing() -> Workspace {
     let workspace = Workspace::empty();
     workspace.run(&["init"]).succeeds();
-    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm."});
+    let rule = json!({"reflexion_id": "REFL-001", "rule": "Use pnpm, not npm.",
+        "seen_by": [{"on": "command", "match": r"^npm\b"}]});
     write_rules(&workspace, &json!([rule]));
-    let check = [
-        "memory", "check", "REFL-001", "--command", "npm", "--action", "deny", "--yes",
-    ];
-    workspace.run(&check).succeeds();
+    let approve = ["memory", "approve", "REFL-001", "--action", "deny"];
+    workspace.run(&approve).succeeds();
     workspace
 }
 
@@ -99,7 +98,7 @@ fn event_that_never_ends_keeps_no_agent() {
 fn check_that_takes_too_long_says_so_and_is_counted() {
     let workspace = refusing();
     // Reading the rules again takes longer than a hook may.
-    let big = "\"check\" ".repeat(1 << 17);
+    let big = "\"seen_by\" ".repeat(1 << 17);
     let rules: Vec<Value> = (1..=120)
         .map(|n| json!({"reflexion_id": format!("REFL-{n:03}"), "rule": big}))
         .collect();

@@ -43,9 +43,12 @@ fn a_database_is_prepared_once_and_a_user_finds_it_sound() {
     for (table, count) in TABLES.iter().zip(status["tables"].as_array().unwrap()) {
         assert_eq!(count, &json!({"table": table, "rows": 0}));
     }
-    Client::connect(&url).run(&sample("fixes", added["user_id"].as_str().unwrap()));
+    Client::connect(&url).run(&sample("reflexions", added["user_id"].as_str().unwrap()));
     let status = workspace.json(&["remote", "status"]);
-    assert_eq!(status["tables"][3], json!({"table": "fixes", "rows": 1}));
+    assert_eq!(
+        status["tables"][2],
+        json!({"table": "reflexions", "rows": 1})
+    );
 
     // The variable of this program's own wins.
     workspace.set("MEMCTL_DATABASE_URL", "postgres://nobody@127.0.0.1:1/none");
@@ -62,7 +65,7 @@ fn a_database_is_prepared_once_and_a_user_finds_it_sound() {
         .lines()
         .find(|line| line.starts_with("postgres://"));
     assert_eq!(
-        Client::connect(line.unwrap()).value("select count(*) from fixes"),
+        Client::connect(line.unwrap()).value("select count(*) from reflexions"),
         "0"
     );
     assert!(

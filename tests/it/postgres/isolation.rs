@@ -152,7 +152,7 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     let (before, of_ben) = (clock(&store.ann), clock(ben));
     store
         .ann
-        .run(&sample("fixes", ANN).replace("CORR-001", "PROC-009"));
+        .run(&sample("reflexions", ANN).replace("CORR-001", "REFL-009"));
     assert_ne!(clock(&store.ann), before);
     assert_eq!(clock(ben), of_ben);
 
@@ -426,7 +426,6 @@ fn an_administrator_reads_on_record_and_writes_nothing() {
     // What the seed does not name stays closed, and nothing can be changed.
     for table in [
         "context_eng_memories", "agent_sessions", "executions", "corrections", "reflexions",
-        "fixes",
     ] {
         assert_eq!(
             boss.value(&format!("select count(*) from {table}")),
@@ -593,7 +592,7 @@ fn text_is_never_a_statement() {
             store.ann.refused(
                 "23514",
                 &format!(
-                    "insert into fixes ({column}, {other}, entry) values ({quoted}, 'x', '{{}}')"
+                    "insert into reflexions ({column}, {other}, entry) values ({quoted}, 'x', '{{}}')"
                 ),
             );
         }

@@ -33,8 +33,8 @@ pub(crate) use client::Client;
 use server::{Database, PASSWORD, Server, server};
 
 /// The tables with rows of all users.
-pub(crate) const TABLES: [&str; 8] = [
-    "executions", "corrections", "reflexions", "fixes", "context_eng_memories", "agent_memory",
+pub(crate) const TABLES: [&str; 7] = [
+    "executions", "corrections", "reflexions", "context_eng_memories", "agent_memory",
     "agent_sessions", "agent_execution_logs",
 ];
 

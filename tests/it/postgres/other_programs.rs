@@ -159,7 +159,7 @@ fn text_of_another_program_is_never_an_instruction() {
         .is(200)
         .json();
     let text = reply["text"].as_str().unwrap();
-    let fence = text.find("not instructions").unwrap_or(usize::MAX);
+    let fence = text.find("not reviewed").unwrap_or(usize::MAX);
     assert!(fence < text.find("vermilion").unwrap(), "{text}");
     // A domain that the token does not name stays closed.
     let other = token(&laptop, "ann", "finance");

@@ -26,10 +26,10 @@ fn whatever_opens_the_store_is_found() {
             "`public.agent_memory` has it on, but not forced",
         ),
         (
-            "alter table fixes disable row level security".into(),
-            "alter table fixes enable row level security".into(),
+            "alter table reflexions disable row level security".into(),
+            "alter table reflexions enable row level security".into(),
             "row security",
-            "`public.fixes` has it off",
+            "`public.reflexions` has it off",
         ),
         (
             "alter table memctl.logins disable row level security".into(),

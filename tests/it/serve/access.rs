@@ -62,7 +62,6 @@ fn routes() -> Vec<(&'static str, &'static str, Value)> {
         ("POST", "/v1/users/me/disable", Value::Null),
         ("POST", "/v1/users/me/enable", Value::Null),
         ("GET", "/v1/events", Value::Null),
-        ("GET", "/metrics", Value::Null),
     ]
 }
 
@@ -379,7 +378,6 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             "/v1/operations/hint".to_owned(),
             json!({ "error": format!("KeyError: '{MARK}'") }),
         ),
-        ("GET", "/metrics".to_owned(), Value::Null),
     ] {
         let reply = served
             .ask(method, &path, &[&bearer(&hr)], &body(&value))
@@ -393,17 +391,6 @@ fn an_hr_token_neither_sees_nor_changes_what_is_finance_or_somebody_elses() {
             assert!(!said.contains(id.as_str()), "{method} {path}: {said}");
         }
     }
-    let metrics = served.get(&hr, "/metrics").is(200).text;
-    for kind in ["execution", "correction", "reflexion", "fix", "memory"] {
-        assert!(
-            metrics.contains(&format!("memctl_records{{kind=\"{kind}\"}} 0")),
-            "{metrics}"
-        );
-    }
-    assert!(
-        !metrics.contains("ann") && !metrics.contains("bob"),
-        "{metrics}"
-    );
     // Asked for by its name, and written to.
     let run = json!({ "skill": "finance/expense-check", "input": {}, "output": {} });
     let said = |skill: &str| json!({ "skill": skill, "execution_id": foreign, "correction": "When a, always b." });

@@ -200,6 +200,57 @@ fn thirty_two_clients_for_a_minute_lose_no_write() {
     mixed(60);
 }
 
+/// Longest time that 99 of 100 requests of a guest take beside somebody who asks all the time. A debug build
+/// computes many times as long.
+const GUEST: Duration = Duration::from_millis(if cfg!(debug_assertions) { 2_000 } else { 200 });
+
+#[test]
+fn who_asks_all_the_time_keeps_nobody_else_waiting() {
+    let workspace = Workspace::sample();
+    let entry = |n: usize| {
+        json!({ "execution_id": format!("EXEC-20260101{n:06}"), "skill": "hr/x", "outcome": "accepted",
+            "timestamp": "2026-01-01T00:00:00Z", "input_summary": {"number": n, "text": "a person asked"},
+            "output_summary": {"said": format!("answer {n} of many")} })
+    };
+    let entries: Vec<Value> = (0..5_000).map(entry).collect();
+    let data = json!({ "entries": entries });
+    workspace.write(".agentura/episodic_memory.json", data.to_string());
+    let served = Served::start(&workspace, &["--rate-limit", "0"]);
+    let go_on = AtomicBool::new(true);
+    let mut took: Vec<Duration> = std::thread::scope(|scope| {
+        for n in 0..CLIENTS {
+            let (workspace, served, go_on) = (&workspace, &served, &go_on);
+            scope.spawn(move || {
+                let mut hog = Client::new(served, &token(workspace, "hog", "hr"));
+                let mut round = 0;
+                while go_on.load(Ordering::Relaxed) {
+                    round += 1;
+                    // What was just written is not in the index.
+                    let mark = format!("{n}/{round}");
+                    let body = json!({ "skill": "hr/x", "input": { "mark": mark }, "output": {} });
+                    drop(hog.ask("POST", "/v1/executions", &body.to_string()));
+                    drop(hog.ask("GET", "/v1/search?query=answer+of+many&fusion=keyword", ""));
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_secs(1));
+        let mut guest = Client::new(&served, &token(&workspace, "guest", "hr"));
+        let asked = (0..100).map(|_| {
+            let start = Instant::now();
+            let (status, said) = guest.ask("GET", "/v1/executions?limit=5", "").unwrap();
+            assert_eq!(status, 200, "{said}");
+            std::thread::sleep(Duration::from_millis(5));
+            start.elapsed()
+        });
+        let took = asked.collect();
+        go_on.store(false, Ordering::Relaxed);
+        took
+    });
+    took.sort();
+    println!("guest: p50 {:?}, p99 {:?}", took[50], took[98]);
+    assert!(took[98] <= GUEST, "{took:?}");
+}
+
 #[test]
 fn whatever_was_acknowledged_before_a_kill_or_a_stop_is_there() {
     for signal in ["-KILL", "-TERM", "-INT"] {

@@ -16,7 +16,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{self, CheckStats, Part, StatsReport, Used};
+use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
 use crate::platform::named;
 use crate::workspace::Error;
 
@@ -101,7 +101,7 @@ impl Report for Shown {
             learning(report, page);
             used("Rule", &report.rules, page);
             used("Lesson", &report.lessons, page);
-            checks(&report.checks, page);
+            at_calls(&report.at_calls, page);
         }
         if let Some(path) = &self.page {
             page.styled(&[
@@ -267,35 +267,37 @@ fn used(name: &'static str, all: &[Used], page: &mut Page) {
 }
 
 /// Shows the rules that act on calls.
-fn checks(all: &[CheckStats], page: &mut Page) {
+fn at_calls(all: &[RuleAtCalls], page: &mut Page) {
     if all.is_empty() {
         return;
     }
     page.line("");
     let mut table = Table::new(
         &[
-            ("Check", Align::Left),
-            ("Fired", Align::Right),
+            ("At calls", Align::Left),
+            ("Told", Align::Right),
+            ("Heeded", Align::Right),
+            ("Recurred", Align::Right),
             ("Overridden", Align::Right),
-            ("Needless", Align::Right),
             ("Action", Align::Left),
             ("Rule", Align::Prose),
         ],
-        &[5],
+        &[6],
     );
-    for check in all.iter().take(8) {
-        let action = if check.active {
-            check.check.action.name()
+    for rule in all.iter().take(8) {
+        let action = if rule.active {
+            rule.action.name()
         } else {
             "off"
         };
         table.row([
-            check.id.clone(),
-            check.used.fired.to_string(),
-            check.used.overridden.to_string(),
-            check.used.needless.to_string(),
+            rule.id.clone(),
+            rule.receipts.told.to_string(),
+            rule.receipts.heeded.to_string(),
+            rule.receipts.recurred.to_string(),
+            rule.receipts.overridden.to_string(),
             action.to_owned(),
-            check.rule.clone(),
+            rule.rule.clone(),
         ]);
     }
     page.table(&table);

@@ -28,8 +28,9 @@ pub(super) fn decide(
     // Of a pair, the newer rule.
     let newer = waiting.other.as_ref().unwrap_or(&waiting.id).clone();
     let (did, gone, warnings) = match decision {
-        Decision::Approve => {
-            let done = review::approve(&workspace, std::slice::from_ref(&waiting.id))?;
+        Decision::Approve(action) => {
+            let action = (!waiting.patterns.is_empty()).then_some(action);
+            let done = review::approve(&workspace, std::slice::from_ref(&waiting.id), action)?;
             let warnings = done.into_iter().flat_map(|one| one.warnings).collect();
             (format!("approved {}", waiting.id), None, warnings)
         }

@@ -56,6 +56,11 @@ pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
     if waiting.waits_for_approval() {
         keys.push(('a', "approve"));
     }
+    if !waiting.patterns.is_empty()
+        && (waiting.waits_for_approval() || waiting.kind == Of::Doubtful)
+    {
+        keys.extend([('A', "approve, ask me"), ('D', "approve, refuse")]);
+    }
     match waiting.kind {
         Of::Contradiction | Of::Similar => keys.extend([('m', "merge"), ('b', "keep both")]),
         Of::Doubtful if waiting.record == Kind::Reflexion => keys.push(('b', "keep")),
@@ -99,6 +104,10 @@ pub(super) const HELP: &[(&str, &str)] = &[
     ("PgDn PgUp", "scroll the record"),
     ("/", "show only entries with a text; Esc shows all again"),
     ("a", "approve: agents are told the record as a fact"),
+    (
+        "A D",
+        "approve a rule; calls that break it are asked about, or refused",
+    ),
     ("e", "edit in $VISUAL or $EDITOR; of a pair, the newer rule"),
     (
         "x",

@@ -60,7 +60,7 @@ pub(super) fn show(
     let read = || {
         // A queue that is read again is whole.
         searching.take();
-        super::whole(&context.workspace(None)?, skill)
+        super::whole(context, &context.workspace(None)?, skill)
     };
     let theme = Theme {
         has_colour: context.printer.page_has_colour(),

@@ -55,6 +55,7 @@ fn at_start(workspace: &Workspace) -> Result<String, Error> {
         directory: root,
         root,
         skills: Some(Path::new(&workspace.skills_dir)),
+        ..Here::default()
     };
     hints.session_text("", &here)
 }

@@ -5,7 +5,7 @@ use super::key::Key;
 use super::state::{Action, Decision, Mode, State};
 use crate::review::queue::Waiting;
 
-use crate::model::Kind;
+use crate::model::{CallAction, Kind};
 use crate::review::queue::WaitingKind;
 
 fn entries() -> Vec<Waiting> {
@@ -89,7 +89,10 @@ fn keys_move_and_decide_only_as_the_entry_allows() {
         other: "REFL-001".to_owned(),
     };
     assert_eq!(typed(&mut state, "2"), Action::Decide(merge));
-    assert_eq!(typed(&mut state, "ja"), Action::Decide(Decision::Approve));
+    assert_eq!(
+        typed(&mut state, "ja"),
+        Action::Decide(Decision::Approve(CallAction::Note))
+    );
     assert_eq!(selected(&state), "REFL-003");
     // A rejection needs a reason, and letters of the reason decide nothing.
     assert_eq!(typed(&mut state, "x\n"), Action::Nothing);

@@ -10,6 +10,7 @@
 mod found;
 mod model;
 pub(super) mod next;
+mod past;
 pub(in crate::cli) mod report;
 mod steps;
 
@@ -91,6 +92,7 @@ pub(in crate::cli) fn setup(
     report.model = offer;
     if !args.yes && context.is_interactive() {
         model::ask_for(context, &mut report)?;
+        past::ask_for(context, setup.sessions(), setup.project(), &mut report)?;
     }
     report.next = next::steps(context, &report);
     Ok(Box::new(report))

@@ -4,8 +4,10 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::cli::learning::learn::show_past;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::learning::LearnReport;
+use crate::lessons::past_sessions::PastReport;
 
 use super::found::FoundHost;
 
@@ -28,7 +30,7 @@ pub(in crate::cli) enum State {
 /// One step.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct Step {
-    /// `memory`, `hooks`, `status line`, `mcp` or `learn`; with `remove` before it for an undo.
+    /// `memory`, `hooks`, `status line`, `allow tool`, `mcp` or `learn`; with `remove` before it for an undo.
     pub(super) name: &'static str,
     /// Agent host, for hooks and the MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -96,8 +98,13 @@ pub(in crate::cli) struct SetupReport {
     pub(super) steps: Vec<Step>,
     /// Numbers of the past sessions; null if none was read.
     pub(super) learned: Option<Learned>,
+    /// Lessons of past sessions that a model worded; null if none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) lessons: Option<PastReport>,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
     pub(super) model: Option<ModelOffer>,
+    /// Files of the project that git will see; empty outside of a repository.
+    pub(super) git: Vec<String>,
     /// Next steps, at most three.
     pub(super) next: Vec<String>,
     /// Home directory of the user, which pages write as `~`.
@@ -160,8 +167,15 @@ impl Report for SetupReport {
                 page,
             );
         }
+        if !self.git.is_empty() {
+            page.line(format!("\nGit will see {}.", self.git.join(", ")));
+            page.line("What sessions change stays out of it.");
+        }
         if let Some(learned) = &self.learned {
             show_learned(*learned, page);
+        }
+        if let Some(past) = &self.lessons {
+            show_past(past, page);
         }
         if let Some(offer) = &self.model {
             show_offer(offer, &self.short(&offer.settings), page);
@@ -199,6 +213,8 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
         "hooks" => "install the hooks",
         "mcp" => "install the MCP server",
         "status line" => "show a status line",
+        "allow tool" => "allow the tool that records lessons",
+        "remove allowed tool" => "no longer allow the tool that records lessons",
         "remove status line" => "remove the status line",
         "remove hooks" => "remove the hooks",
         "remove mcp" => "remove the MCP server",

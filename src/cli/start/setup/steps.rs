@@ -11,7 +11,9 @@ use crate::engine::initialise;
 use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
 use crate::learning::{LearnOptions, learn};
+use crate::merge::git::Repository;
 use crate::platform::Directory;
+use crate::store::shared_files;
 
 use super::found::FoundHost;
 use super::report::{Learned, SetupReport, State, Step};
@@ -20,6 +22,10 @@ use super::report::{Learned, SetupReport, State, Step};
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
+/// What the permission is for.
+const ASKED: &str = "only `lesson` of memctl: the agent is asked once at the end of a session in which it found \
+    something out (`learning.ask = \"off\"` switches it off)";
+
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Action {
@@ -27,6 +33,7 @@ pub(super) enum Action {
     Hooks(Host),
     Server(ServerHost),
     StatusLine,
+    Permission,
     Learn,
 }
 
@@ -78,12 +85,35 @@ impl Setup<'_> {
                 add(self.plan_hooks(hooks), Action::Hooks(hooks));
                 if hooks == Host::ClaudeCode {
                     add(self.plan_status_line(), Action::StatusLine);
+                    add(self.plan_permission(), Action::Permission);
                 }
             }
             add(self.plan_server(host), Action::Server(host));
         }
         add(self.plan_learning(), Action::Learn);
+        report.git = self.seen_by_git(&report.steps);
         (report, actions)
+    }
+
+    /// Files below the project that the steps make or change and that git does not ignore.
+    fn seen_by_git(&self, steps: &[Step]) -> Vec<String> {
+        let project = self.context.project();
+        let Some(repository) = Repository::of(project) else {
+            return Vec::new();
+        };
+        let memory = &self.context.places.memory;
+        let of_memory = shared_files().chain([".gitignore", "workspace.json"]);
+        let of_memory = of_memory.map(|name| memory.join(name));
+        let settings = steps.iter().filter(|step| step.host.is_some());
+        let settings = settings.filter_map(|step| step.path.as_deref().map(PathBuf::from));
+        let mut seen: Vec<String> = of_memory
+            .chain(settings)
+            .filter(|path| !repository.ignores(path))
+            .filter_map(|path| Some(path.strip_prefix(project).ok()?.display().to_string()))
+            .collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen
     }
 
     fn plan_memory(&self) -> Step {
@@ -127,6 +157,24 @@ impl Setup<'_> {
         step
     }
 
+    /// The tool by which the agent records lessons, so that no dialog opens at the end of a session.
+    fn plan_permission(&self) -> Step {
+        let mut step = Step::new("allow tool", Some(Host::ClaudeCode.name()));
+        let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
+            step.path = Some(place.settings.shown());
+            Ok(host::allows_lessons(&place.settings)?)
+        });
+        match found {
+            Ok(true) => step.state = State::Already,
+            Ok(false) => step.detail = Some(ASKED.to_owned()),
+            Err(error) => {
+                step.state = State::Failed;
+                step.detail = Some(error.message);
+            }
+        }
+        step
+    }
+
     fn plan_server(&self, host: ServerHost) -> Step {
         let mut step = Step::new("mcp", Some(host.name()));
         let settings = mcp::settings(self.context, host, in_project(host));
@@ -155,12 +203,18 @@ impl Setup<'_> {
     }
 
     /// Folders with past sessions.
-    fn sessions(&self) -> Vec<PathBuf> {
+    pub(super) fn sessions(&self) -> Vec<PathBuf> {
         if self.all_projects {
             all_sessions(self.context)
         } else {
             project_sessions(self.context)
         }
+    }
+
+    /// Directory that sessions must have run in; `None` for all projects.
+    pub(super) fn project(&self) -> Option<String> {
+        let project = self.context.project();
+        (!self.all_projects).then(|| project.display().to_string())
     }
 
     /// Does the planned steps.
@@ -174,6 +228,7 @@ impl Setup<'_> {
                 Action::Hooks(host) => self.install(host),
                 Action::Server(host) => self.register(host),
                 Action::StatusLine => self.set_status_line(),
+                Action::Permission => self.allow(),
                 Action::Learn => self.learn().map(|(learned, warnings)| {
                     report.learned = Some(learned);
                     report.warnings.extend(warnings);
@@ -207,6 +262,12 @@ impl Setup<'_> {
         Ok((found == StatusLine::Absent, None))
     }
 
+    fn allow(&self) -> Result<(bool, Option<String>), UserError> {
+        let place = hooks::place(self.context, Host::ClaudeCode, false)?;
+        let changed = host::allow_lessons(&place.settings, place.state_dir.as_deref())?;
+        Ok((changed, None))
+    }
+
     fn register(&self, host: ServerHost) -> Result<(bool, Option<String>), UserError> {
         let project = in_project(host);
         let settings = mcp::settings(self.context, host, project)?;
@@ -228,11 +289,16 @@ impl Setup<'_> {
         let workspace = context.workspace(None)?;
         let options = LearnOptions {
             paths: self.sessions(),
-            project: (!self.all_projects).then(|| context.project().display().to_string()),
+            project: self.project(),
             format: None,
             dry_run: false,
             session: context.session(None),
             host_session: None,
+            project_name: if self.all_projects {
+                None
+            } else {
+                context.project_name()
+            },
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)
@@ -247,6 +313,13 @@ impl Setup<'_> {
         for FoundHost { host, .. } in hosts {
             // In the reverse order of the installation, so that the original file comes back.
             if host.hooks() == Some(Host::ClaudeCode) {
+                let mut step = Step::new("remove allowed tool", Some(host.name()));
+                let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
+                    step.path = Some(place.settings.shown());
+                    Ok(host::disallow_lessons(&place.settings, state)?)
+                });
+                step.ended(done.map(|changed| (changed, None)));
+                report.steps.push(step);
                 let mut step = Step::new("remove status line", Some(host.name()));
                 let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
                     step.path = Some(place.settings.shown());

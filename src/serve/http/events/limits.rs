@@ -64,11 +64,6 @@ impl StreamLimits {
             taken: Arc::clone(&self.taken),
         })
     }
-
-    /// Returns the number of open streams.
-    pub(super) fn taken(&self) -> usize {
-        lock(&self.taken).all
-    }
 }
 
 impl Drop for StreamPermit {
@@ -104,12 +99,15 @@ mod tests {
             .map(|user| limits.take(user).unwrap())
             .collect();
         assert_eq!(limits.take("eve").err(), Some(StreamRefusal::Full));
-        assert_eq!(limits.taken(), 20);
+        assert_eq!(lock(&limits.taken).all, 20);
         ann.pop();
         drop(limits.take("eve").unwrap());
         ann.push(limits.take("ann").unwrap());
         drop((ann, others));
-        assert_eq!((limits.taken(), lock(&limits.taken).by_user.len()), (0, 0));
+        assert_eq!(
+            (lock(&limits.taken).all, lock(&limits.taken).by_user.len()),
+            (0, 0)
+        );
         let few = StreamLimits::new(6);
         let _four: Vec<StreamPermit> = (0..4).map(|_| few.take("ann").unwrap()).collect();
         assert_eq!(few.take("ann").err(), Some(StreamRefusal::Share(4)));

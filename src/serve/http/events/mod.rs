@@ -15,8 +15,8 @@
 //! A client that reconnects with `Last-Event-ID` gets the changes that it missed, if they are still
 //! buffered. If not, the event `missed` tells it to read the records again.
 //!
-//! A slow client is dropped: its connection after a timeout (`stall`), and the client when it is
-//! too far behind. The buffer is shared by all clients: an event is serialized when the socket
+//! A slow client is dropped: its connection when it reads nothing for too long, and the client when
+//! it is too far behind. The buffer is shared by all clients: an event is serialized when the socket
 //! accepts it.
 
 mod change_feed;
@@ -166,11 +166,6 @@ impl Events {
             hub,
             limits: StreamLimits::new(most),
         })
-    }
-
-    /// Returns the number of clients.
-    pub(super) fn listeners(&self) -> usize {
-        self.limits.taken()
     }
 }
 

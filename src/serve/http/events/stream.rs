@@ -13,7 +13,7 @@ use axum::response::Response;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use serde_json::json;
-use tokio::sync::{broadcast, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::serve::http::problem::Problem;
@@ -109,14 +109,8 @@ impl Client {
 
     async fn wait(&mut self) -> Option<Arc<Batch>> {
         tokio::select! {
-            batch = self.listening.receiver.recv() => match batch {
-                Ok(batch) => Some(batch),
-                Err(broadcast::error::RecvError::Lagged(_)) => {
-                    self.server.metrics().dropped_listener();
-                    None
-                }
-                Err(broadcast::error::RecvError::Closed) => None,
-            },
+            // None for a client that is too far behind, or a server that is gone.
+            batch = self.listening.receiver.recv() => batch.ok(),
             _ = self.stopping.wait_for(|stopping| *stopping) => None,
             () = tokio::time::sleep_until(self.until) => None,
         }

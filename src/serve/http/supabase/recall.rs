@@ -62,6 +62,8 @@ impl Hybrid {
                 keyword: self.full_text_weight,
                 semantic: self.semantic_weight,
             }),
+            // The document's function has no minimum.
+            floor: Some(f32::MIN_POSITIVE),
             ..FindOptions::new(self.query_text, self.match_count)
         };
         let found = engine::find_near(

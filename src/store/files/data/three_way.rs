@@ -12,9 +12,9 @@ use std::ops::Range;
 use crate::json::{compact, fields, skip_space, skip_value, with_fields, without_fields};
 
 /// Usage counters: the changes of both sides add up.
-const COUNTS: [&str; 12] = [
+const COUNTS: [&str; 13] = [
     "times_injected", "times_helped", "times_harmed", "occurrences", "shown", "helped", "harmed",
-    "repeats", "needless", "check_fired", "check_overridden", "check_needless",
+    "repeats", "needless", "times_told", "times_heeded", "times_recurred", "times_overridden",
 ];
 /// Fields between 0 and 1 that every outcome moves slightly.
 const SHARES: [&str; 2] = ["confidence", "utility_score"];

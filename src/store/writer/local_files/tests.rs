@@ -181,7 +181,8 @@ fn the_records_of_an_earlier_version_move_with_the_first_one_that_is_added() {
         [vec!["PROC-001", "PROC-002"], vec!["PROC-007", "PROC-008"]]
     );
     let ignored = fs::read_to_string(memory.dir.path().join("memory/.gitignore")).unwrap();
-    assert_eq!(ignored, "mine\n*.local.json\n");
+    assert!(ignored.starts_with("mine\n"), "{ignored}");
+    assert!(ignored.contains("\n*.local.json\n"), "{ignored}");
     // The move is a change of its own, which can be reverted without the record that was learned.
     let changes = memory.store.changes().unwrap();
     let of = |id: &str| {

@@ -4,6 +4,7 @@ mod list;
 
 use crate::cli::output::Style;
 use crate::merge::ResolveSide;
+use crate::model::CallAction;
 use crate::review::queue::{Waiting, WaitingKind};
 
 use super::key::{Key, decisions};
@@ -29,11 +30,17 @@ pub(super) enum Mode {
 /// Decision about an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Decision {
-    Approve,
+    /// Approve; a rule with patterns then answers calls so.
+    Approve(CallAction),
     Edit,
-    Reject { reason: String },
+    Reject {
+        reason: String,
+    },
     Forget,
-    Merge { keep: String, other: String },
+    Merge {
+        keep: String,
+        other: String,
+    },
     KeepBoth,
     Pin,
     Resolve(ResolveSide),
@@ -213,7 +220,9 @@ impl State {
             return Action::Nothing;
         }
         let decision = match key {
-            'a' => Decision::Approve,
+            'a' => Decision::Approve(CallAction::Note),
+            'A' => Decision::Approve(CallAction::Ask),
+            'D' => Decision::Approve(CallAction::Deny),
             'e' => Decision::Edit,
             'f' => Decision::Forget,
             'b' if waiting.kind == WaitingKind::Doubtful => Decision::Pin,

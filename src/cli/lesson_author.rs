@@ -1,0 +1,17 @@
+//! The person at this machine, as their data must not stand in a lesson.
+
+use crate::config::Environment;
+use crate::guard::Person;
+
+/// Returns the person's home directory and login.
+pub(in crate::cli) fn person(environment: &Environment) -> Person {
+    let names = ["USER", "LOGNAME", "USERNAME"];
+    let login = names.into_iter().find_map(|name| environment.var(name));
+    let home = environment.home.as_ref();
+    Person {
+        home: home
+            .map(|home| home.display().to_string())
+            .unwrap_or_default(),
+        login: login.unwrap_or_default(),
+    }
+}

@@ -1,0 +1,267 @@
+//! What a session found out, by its calls alone: what is worth asking its agent about.
+//!
+//! - A *recovery*: a command failed, and another form of it worked. The same command that works after
+//!   an edit is a repair of the project, not knowledge for others.
+//! - A *detour*: several calls looked around or failed before a command first worked, and the command
+//!   holds something that one of them had shown (an option, a path, a variable).
+//!
+//! It decides only whether to ask, and names the calls. What they mean is the agent's to say.
+
+use std::collections::HashSet;
+
+use crate::learn::recover::analyse;
+use crate::learn::shell::commands;
+use crate::learn::shell_command::{AROUND, Run};
+
+use super::session_calls::{SessionCall, SessionCalls};
+
+/// Number of calls of looking around and failing that make a detour.
+const DETOUR: usize = 3;
+/// Number of calls that are looked back at.
+const BACK: usize = 12;
+/// Number of calls in which another form follows its failure.
+const SOON: usize = 8;
+/// Minimum length of a telling word.
+const TELLING: usize = 4;
+
+/// A call that worked, and the failure or the search before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundOut {
+    /// Index of the failing call; `None` for a detour without one.
+    pub(crate) failed: Option<usize>,
+    /// Index of the call that worked.
+    pub(crate) worked: usize,
+    /// Number of calls that it took.
+    pub(crate) effort: usize,
+}
+
+/// Finds what a session found out, in the order of its calls.
+pub(crate) fn found_out(session: &SessionCalls) -> Vec<FoundOut> {
+    let mut all = recoveries(session);
+    let others = other_forms(&session.calls);
+    for found in others.into_iter().chain(detours(&session.calls)) {
+        let is_same = |known: &FoundOut| {
+            known.worked == found.worked || known.failed.is_some() && known.failed == found.failed
+        };
+        if !all.iter().any(is_same) {
+            all.push(found);
+        }
+    }
+    all.sort_by_key(|found| found.worked);
+    all
+}
+
+fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
+    let calls = &session.calls;
+    let analysis = analyse(&session.steps(), &[]);
+    let found = analysis.episodes.into_iter().filter_map(|episode| {
+        let failed = calls.get(episode.fail_step)?.command()?;
+        let call = calls.get(episode.success_step)?;
+        let worked = call.command()?;
+        (plain(failed) != plain(worked) && Work::of(worked).is_some()).then(|| FoundOut {
+            failed: Some(episode.fail_step),
+            worked: episode.success_step,
+            effort: 1 + episode.also_fail_steps.len(),
+        })
+    });
+    found.collect()
+}
+
+/// Failures after which the same program soon worked with something new: an option, a path, a variable.
+/// An edit in between makes it a repair.
+fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
+    let mut all = Vec::new();
+    for (at, failed) in calls.iter().enumerate().filter(|(_, call)| call.failed) {
+        let Some((command, work)) = failed.command().and_then(|c| Some((c, Work::of(c)?))) else {
+            continue;
+        };
+        let after = calls.iter().enumerate().skip(at + 1).take(SOON);
+        let unedited = after.take_while(|(_, call)| call.command().is_some() || looks(call));
+        let worked = unedited.filter(|(_, call)| !call.failed).find(|(_, call)| {
+            let other = call.command().and_then(Work::of);
+            other.is_some_and(|other| {
+                let is_new = |word: &String| !command.contains(word.as_str());
+                is_alike(&work.name, &other.name) && other.telling.iter().any(is_new)
+            })
+        });
+        if let Some((worked, _)) = worked {
+            all.push(FoundOut {
+                failed: Some(at),
+                worked,
+                effort: worked - at,
+            });
+        }
+    }
+    all
+}
+
+/// Returns `true` if one name of programs is the other, or its beginning.
+fn is_alike(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
+    let mut all = Vec::new();
+    let mut worked: HashSet<String> = HashSet::new();
+    // Indexes of the calls of looking around and failing since something first worked.
+    let mut before: Vec<usize> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let work = call.command().and_then(Work::of);
+        let Some(work) = work.filter(|_| !call.failed) else {
+            if call.failed || looks(call) {
+                before.push(at);
+            }
+            continue;
+        };
+        if !worked.insert(work.name) {
+            continue;
+        }
+        let recent = &before[before.len().saturating_sub(BACK)..];
+        if recent.len() >= DETOUR
+            && recent
+                .iter()
+                .any(|seen| shows(&calls[*seen], &work.telling))
+        {
+            let failed = recent.iter().copied().find(|seen| calls[*seen].failed);
+            all.push(FoundOut {
+                failed,
+                worked: at,
+                effort: recent.len(),
+            });
+            before.clear();
+        }
+    }
+    all
+}
+
+/// A command that does something: neither looking around nor moving about.
+struct Work {
+    /// Programs with their subcommands.
+    name: String,
+    /// Words that nobody guesses: options, paths, variables.
+    telling: Vec<String>,
+}
+
+impl Work {
+    fn of(command: &str) -> Option<Self> {
+        let simples = commands(command);
+        let runs = simples.iter().map(Run::of).filter(|run| {
+            !run.looks && !run.name.is_empty() && !AROUND.contains(&run.name.as_str())
+        });
+        let names: Vec<String> = runs.map(|run| run.name).collect();
+        let is_help = |word: &str| matches!(word, "--help" | "-h" | "help" | "--version" | "-V");
+        if names.is_empty() || command.split_whitespace().any(is_help) {
+            return None;
+        }
+        let is_telling = |word: &&str| {
+            word.len() >= TELLING
+                && word.contains(['-', '/', '=', '_', ':', '.'])
+                && word.contains(char::is_alphabetic)
+        };
+        let words = command.split_whitespace();
+        let words = words.map(|word| word.trim_matches(['"', '\'', '`', '(', ')', ';', ',']));
+        Some(Self {
+            name: names.join(" && "),
+            telling: words.filter(is_telling).map(str::to_owned).collect(),
+        })
+    }
+}
+
+/// Returns `true` for a call that only reads: a look at files, a help page.
+fn looks(call: &SessionCall) -> bool {
+    match call.command() {
+        Some(command) => Work::of(command).is_none(),
+        None => {
+            let tool = call.tool.to_lowercase();
+            let reads = [
+                "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
+            ];
+            reads.iter().any(|name| tool.contains(name))
+        }
+    }
+}
+
+/// Returns `true` if a call shows one of these words, itself or in its output. A variable is shown by
+/// its name.
+fn shows(call: &SessionCall, telling: &[String]) -> bool {
+    let shown = |word: &str| call.output.contains(word) || call.call.contains(word);
+    telling.iter().any(|word| {
+        let name = word.split_once('=').map_or("", |(name, _)| name);
+        shown(word) || (name.len() >= TELLING && shown(name))
+    })
+}
+
+fn plain(command: &str) -> String {
+    command.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(calls: &[(&str, &str, bool)]) -> SessionCalls {
+        let calls = calls.iter().map(|(command, output, failed)| {
+            SessionCall::new(Some("Bash"), command, output, *failed)
+        });
+        SessionCalls {
+            calls: calls.collect(),
+            ..SessionCalls::default()
+        }
+    }
+
+    #[test]
+    fn a_recovery_is_found_out_and_a_repair_is_not() {
+        let check = |worked: &str, expected: usize| {
+            let calls = [
+                (
+                    "tools/build web",
+                    "error: output would not be reproducible",
+                    true,
+                ),
+                (worked, "ok", false),
+            ];
+            let found = found_out(&session(&calls));
+            assert_eq!(found.len(), expected, "{worked}: {found:?}");
+        };
+        check("tools/build --epoch 0 web", 1);
+        // An edit in between repaired the project.
+        check("tools/build web", 0);
+        check("ls", 0);
+    }
+
+    #[test]
+    fn several_looks_before_a_telling_command_are_a_detour() {
+        let look = [
+            ("ls", "Makefile README.md bin src tests", false),
+            (
+                "cat README.md",
+                "Tests run with `PYTHONPATH=src bin/py -m pytest`.",
+                false,
+            ),
+            ("cat Makefile", "db-up:\n\t./gateway", false),
+        ];
+        let run = (
+            "PYTHONPATH=src bin/py -m pytest tests/test_cart.py",
+            "3 passed",
+            false,
+        );
+        let found = found_out(&session(&[&look[..], &[run]].concat()));
+        assert_eq!(
+            found,
+            [FoundOut {
+                failed: None,
+                worked: 3,
+                effort: 3
+            }]
+        );
+        // What nobody had to find: nothing of it was shown.
+        let plain = ("cargo test", "ok", false);
+        assert_eq!(found_out(&session(&[&look[..], &[plain]].concat())), []);
+        // One look is no detour, and the second time is none either.
+        assert_eq!(found_out(&session(&[look[1], run])), []);
+        let again = [&look[..], &[run], &look[..], &[run]].concat();
+        assert_eq!(found_out(&session(&again)).len(), 1);
+    }
+}

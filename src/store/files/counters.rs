@@ -1,0 +1,170 @@
+//! Counters of shared records, which each machine keeps for itself.
+//!
+//! A session changes what is counted: how often a record was shown, helped or acted. In a file that
+//! git tracks, each session would be a change to commit, and a pull of the code would be refused.
+//! So `evidence.local.json` holds these fields, and readers see them in the text of the record.
+//!
+//! - A field is a counter of its kind or not, see [`fields`]. Writers sort out the fields of a change;
+//!   no caller asks where a field is.
+//! - The time of creation belongs to the key: another record that a pull brings under the same id
+//!   inherits nothing.
+//! - Records in a local file, and records at a primary database, hold their counters themselves.
+//!
+//! Deliberately absent: a merge. A record that others count as well has their counters in their
+//! copies.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use crate::json;
+use crate::model::Kind;
+use crate::platform::Directory;
+use crate::store::atomic;
+use crate::store::entry::Entry;
+use crate::store::error::Error;
+
+use super::directory::Lock;
+
+/// Name of the file.
+pub(crate) const FILE: &str = "evidence.local.json";
+/// Maximum size of the file in bytes.
+const LONGEST: u64 = 64 << 20;
+
+/// Returns the names of the fields of a kind that each machine counts for itself.
+pub const fn fields(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Reflexion => &[
+            "times_injected", "times_helped", "times_harmed", "utility_score", "confidence",
+            "validated_by_test", "generated_test_ids", "partial_test_ids", "breaks_test_ids",
+            "check_fired", "check_overridden", "check_needless", "told", "heeded", "recurred",
+            "overridden",
+        ],
+        Kind::Procedure => &[
+            "shown", "helped", "harmed", "needless", "occurrences", "last_seen", "origins",
+        ],
+        _ => &[],
+    }
+}
+
+/// The counters of one record.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Counted {
+    /// Time of creation of the record.
+    created_at: String,
+    /// JSON text of each field.
+    fields: BTreeMap<String, Box<RawValue>>,
+}
+
+/// The counters of this machine, by record id.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Counters {
+    records: BTreeMap<String, Counted>,
+}
+
+impl Counters {
+    /// Reads the file. Without it, or with one that cannot be read, nothing is counted yet.
+    pub(crate) fn read(directory: &Directory) -> Self {
+        let text = directory.read(FILE, LONGEST).ok().flatten();
+        let read = text.and_then(|text| serde_json::from_slice(&text).ok());
+        read.unwrap_or_default()
+    }
+
+    /// Replaces the file.
+    pub(crate) fn write(&self, lock: &Lock) -> Result<(), Error> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        atomic::replace(lock.directory(), FILE, &text)
+    }
+
+    /// Returns the text of an entry with its counters in place of the fields of its file.
+    pub(crate) fn shown<'t>(&self, entry: &'t Entry) -> Cow<'t, str> {
+        let text = String::from_utf8_lossy(&entry.text);
+        match self.of(entry) {
+            None => text,
+            Some(counted) => {
+                let fields = counted.fields.iter();
+                let fields: Vec<_> = fields
+                    .map(|(name, value)| (name.as_str(), json::pretty(value.get(), 3)))
+                    .collect();
+                Cow::Owned(json::with_fields(&text, &fields, 6))
+            }
+        }
+    }
+
+    /// Puts the counters of an entry into its text.
+    pub(crate) fn apply(&self, entry: &mut Entry) {
+        if self.of(entry).is_some() {
+            let text = self.shown(entry).into_owned();
+            entry.text = text.into_bytes();
+        }
+    }
+
+    fn of(&self, entry: &Entry) -> Option<&Counted> {
+        let counted = self.records.get(&entry.id)?;
+        (counted.created_at == created(entry)).then_some(counted)
+    }
+
+    /// Sets a counter of an entry to a JSON text; `None` takes it away.
+    pub(crate) fn set(&mut self, entry: &Entry, name: &str, value: Option<&str>) {
+        let counted = self.records.entry(entry.id.clone()).or_default();
+        let created = created(entry);
+        if counted.created_at != created {
+            *counted = Counted {
+                created_at: created,
+                ..Counted::default()
+            };
+        }
+        let value = value.map(str::to_owned).map(RawValue::from_string);
+        match value {
+            Some(Ok(value)) => drop(counted.fields.insert(name.to_owned(), value)),
+            _ => drop(counted.fields.remove(name)),
+        }
+    }
+
+    /// Forgets the counters of a record. Returns `false` if there are none.
+    pub(crate) fn forget(&mut self, id: &str) -> bool {
+        self.records.remove(id).is_some()
+    }
+}
+
+fn created(entry: &Entry) -> String {
+    let created = json::string_field(&entry.text, "created_at");
+    created.unwrap_or_default().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(text: &str) -> Entry {
+        Entry {
+            kind: Kind::Reflexion,
+            id: "REFL-001".to_owned(),
+            text: text.as_bytes().to_vec(),
+            offset: 0,
+        }
+    }
+
+    #[test]
+    fn counters_are_in_the_text_of_their_record_only() {
+        let rule = entry(r#"{"created_at": "a", "times_injected": 1, "mine":  1062.0}"#);
+        let mut counters = Counters::default();
+        assert_eq!(counters.shown(&rule), String::from_utf8_lossy(&rule.text));
+        counters.set(&rule, "times_injected", Some("4"));
+        counters.set(&rule, "told", Some("2"));
+        counters.set(&rule, "recurred", Some("2"));
+        counters.set(&rule, "recurred", None);
+        let expected =
+            "{\"created_at\": \"a\", \"times_injected\": 4, \"mine\":  1062.0,\n      \"told\": 2}";
+        assert_eq!(counters.shown(&rule), expected);
+        // Another record with this id, from a pull of git.
+        let other = entry(r#"{"created_at": "b", "times_injected": 1}"#);
+        assert_eq!(counters.shown(&other), String::from_utf8_lossy(&other.text));
+        counters.set(&other, "told", Some("1"));
+        assert_eq!(counters.shown(&rule), String::from_utf8_lossy(&rule.text));
+        assert!(counters.forget("REFL-001") && !counters.forget("REFL-001"));
+    }
+}

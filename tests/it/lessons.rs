@@ -1,0 +1,493 @@
+//! Lessons that an agent words: the question at its stop, the checks of its answer, the tool and the
+//! command, and those that a model words from past sessions.
+
+use serde_json::{Value, json};
+
+use crate::hosts::hook;
+use crate::support::with_input;
+use crate::workspace::{Ran, Workspace};
+
+const SESSION: &str = "5f9d1f6c-9d3c-4a50-9f6b-0d5a1a3c2b10";
+
+fn initialised() -> Workspace {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    workspace
+}
+
+/// An event of Claude Code 2.1.329, with the fields that it sends.
+fn event(workspace: &Workspace, name: &str, more: Value) -> String {
+    let mut event = json!({"session_id": SESSION, "transcript_path": "/nowhere.jsonl",
+        "cwd": workspace.root(), "prompt_id": "96ce1c60-8543-44c7-9966-5bf9d2f7f0d9",
+        "permission_mode": "default", "hook_event_name": name});
+    let fields = event.as_object_mut().unwrap();
+    fields.extend(more.as_object().unwrap().clone());
+    event.to_string()
+}
+
+fn worked(workspace: &Workspace, command: &str, output: &str) {
+    let response = json!({"stdout": output, "stderr": "", "interrupted": false, "isImage": false});
+    let event = event(
+        workspace,
+        "PostToolUse",
+        json!({"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": response}),
+    );
+    hook(workspace, "claude-code", event).succeeds();
+}
+
+fn failed(workspace: &Workspace, command: &str, error: &str) {
+    let event = event(
+        workspace,
+        "PostToolUseFailure",
+        json!({"tool_name": "Bash", "tool_input": {"command": command}, "is_interrupt": false,
+            "error": format!("Exit code 1\n{error}")}),
+    );
+    hook(workspace, "claude-code", event).succeeds();
+}
+
+fn stop(workspace: &Workspace, is_active: bool, message: &str) -> Ran {
+    let event = event(
+        workspace,
+        "Stop",
+        json!({"stop_hook_active": is_active, "last_assistant_message": message,
+            "background_tasks": [], "session_crons": []}),
+    );
+    let ran = hook(workspace, "claude-code", event);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    ran
+}
+
+/// The question, or what was refused: Claude Code goes on with it.
+fn reason(ran: &Ran) -> String {
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
+    let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["decision", "reason"]);
+    assert_eq!(answer["decision"], "block");
+    answer["reason"].as_str().unwrap().to_owned()
+}
+
+/// A session that found out how a bundle is built.
+fn building(workspace: &Workspace) {
+    failed(
+        workspace,
+        "tools/build web",
+        "build: refusing: output would not be reproducible",
+    );
+    worked(workspace, "cat tools/build", "export BUILD_EPOCH");
+    worked(workspace, "tools/build --epoch 0 web", "web 3f2a");
+}
+
+const LESSON: &str = r#"{"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"], "errors": ["output would not be reproducible"], "scope": "project"}"#;
+
+fn procedures(workspace: &Workspace) -> Vec<Value> {
+    let path = workspace.memory("procedural_memory.json");
+    if !path.is_file() {
+        return Vec::new();
+    }
+    let all = workspace.stored("procedural_memory.json")["entries"].clone();
+    let all = all.as_array().unwrap().clone();
+    all.into_iter()
+        .filter(|one| one["lesson"].is_string())
+        .collect()
+}
+
+#[test]
+fn an_agent_is_asked_once_and_its_lines_are_stored() {
+    let workspace = initialised();
+    building(&workspace);
+    let question = reason(&stop(&workspace, false, "Built."));
+    for part in [
+        "tools/build web (",
+        "would not be reproducible",
+        "tools/build --epoch 0 web",
+        "LESSON {",
+    ] {
+        assert!(question.contains(part), "{part}: {question}");
+    }
+    // No dialog: nothing allows the tool here, so it is not asked for.
+    assert!(!question.contains("memctl lesson add"), "{question}");
+    assert!(question.chars().count() < 2_000, "{question}");
+    let wrong = r#"LESSON {"lesson": "Run `tools/build --fast`.", "commands": ["tools/build"]}"#;
+    let refused = reason(&stop(
+        &workspace,
+        true,
+        &format!("LESSON {LESSON}\n{wrong}"),
+    ));
+    assert!(
+        refused.contains("`lesson`: `tools/build --fast` did not run like this"),
+        "{refused}"
+    );
+    // It is told once what was refused, and then let go, whatever it says.
+    assert_eq!(stop(&workspace, true, wrong).stdout, "");
+    assert_eq!(stop(&workspace, false, "Done.").stdout, "");
+    let all = procedures(&workspace);
+    assert_eq!(all.len(), 1, "{all:?}");
+    let one = &all[0];
+    assert_eq!(one["worded_by"], "agent:claude-code");
+    assert_eq!(one["trust"], "observed");
+    assert_eq!(
+        one["applies"]["errors"],
+        json!(["output would not be reproducible"])
+    );
+    assert_eq!(one["origins"][0]["session"], SESSION);
+    assert_eq!(
+        one["data"]["learned_procedure_steps"],
+        json!(["Build with `tools/build --epoch 0 <bundle>`."])
+    );
+    for field in [
+        "procedure_name",
+        "semantic_description",
+        "initial_failure_summary",
+        "identified_root_cause",
+        "successful_intervention",
+        "critical_contextual_cues",
+        "example_scenario_abstract",
+    ] {
+        assert!(!one["data"][field].is_null(), "{field}: {one}");
+    }
+    let line = with_input(
+        workspace.command().arg("statusline"),
+        json!({"session_id": SESSION, "cwd": workspace.root()})
+            .to_string()
+            .as_bytes(),
+    );
+    assert!(line.stdout.contains("1 lesson recorded"), "{line:?}");
+}
+
+#[test]
+fn nothing_found_out_is_not_asked_about() {
+    let workspace = initialised();
+    worked(&workspace, "ls", "src");
+    worked(&workspace, "cargo test", "ok");
+    assert_eq!(stop(&workspace, false, "Done.").stdout, "");
+    // A repair of the project is no knowledge for others.
+    failed(&workspace, "cargo test", "error: test failed");
+    worked(&workspace, "cargo test", "ok");
+    assert_eq!(stop(&workspace, false, "Done.").stdout, "");
+    // What a lesson says already is not news.
+    building(&workspace);
+    reason(&stop(&workspace, false, "Built."));
+    assert_eq!(
+        stop(&workspace, true, &format!("LESSON {LESSON}")).stdout,
+        ""
+    );
+    let again = |event: String| hook(&workspace, "claude-code", event.replace(SESSION, "another"));
+    let call = |name: &str, more: Value| {
+        again(event(&workspace, name, more))
+            .succeeds()
+            .stdout
+            .clone()
+    };
+    let input = json!({"command": "tools/build web"});
+    call(
+        "PostToolUseFailure",
+        json!({"tool_name": "Bash", "tool_input": input, "error": "Exit code 1\nbuild: refusing: output would not be reproducible"}),
+    );
+    let input = json!({"command": "tools/build --epoch 0 web"});
+    call(
+        "PostToolUse",
+        json!({"tool_name": "Bash", "tool_input": input, "tool_response": {"stdout": "web"}}),
+    );
+    let message = json!({"stop_hook_active": false, "last_assistant_message": "Built."});
+    assert_eq!(call("Stop", message), "");
+}
+
+#[test]
+fn a_switch_and_read_only_hooks_ask_nothing() {
+    for (name, value) in [("off", "off"), ("read-only", "stop")] {
+        let mut workspace = initialised();
+        workspace.set("MEMCTL_LEARNING_ASK", value);
+        building(&workspace);
+        let event = event(
+            &workspace,
+            "Stop",
+            json!({"stop_hook_active": false, "last_assistant_message": "Built."}),
+        );
+        let mut arguments = vec!["hook", "claude-code"];
+        if name == "read-only" {
+            arguments.push("--read-only");
+        }
+        let ran = with_input(workspace.command().args(&arguments), event.as_bytes());
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{name}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_words_are_a_file_and_an_allowed_tool_is_named() {
+    let workspace = initialised();
+    building(&workspace);
+    let settings = json!({"permissions": {"allow": ["mcp__memctl__lesson"]}});
+    workspace.write(".claude/settings.json", settings.to_string());
+    let config = workspace.settings();
+    std::fs::create_dir_all(config.join("prompts")).unwrap();
+    std::fs::write(
+        config.join("prompts/ask_lesson.md"),
+        "Own words.\n{calls}\n{how}\n",
+    )
+    .unwrap();
+    let question = reason(&stop(&workspace, false, "Built."));
+    assert!(
+        question.starts_with("Own words.\n- tools/build web ("),
+        "{question}"
+    );
+    let named = format!("tool `lesson` of memctl, with `session` \"claude-code/{SESSION}\"");
+    assert!(question.contains(&named), "{question}");
+}
+
+#[test]
+fn a_recovery_is_asked_about_where_a_stop_has_no_event() {
+    let workspace = initialised();
+    let call = |command: &str, output: &str, exit: i64| {
+        let event = json!({"hook_event_name": "PostToolUse", "session_id": "s", "cwd": workspace.root(),
+            "tool_name": "bash", "tool_input": {"command": command}, "tool_response": output, "exit_code": exit});
+        hook(&workspace, "opencode", event.to_string())
+            .succeeds()
+            .stdout
+            .clone()
+    };
+    assert_eq!(
+        call(
+            "tools/build web",
+            "build: refusing: output would not be reproducible",
+            1
+        ),
+        ""
+    );
+    let line = call("tools/build --epoch 0 web", "web 3f2a", 0);
+    assert!(line.contains("tool `lesson` of memctl"), "{line}");
+    assert_eq!(call("tools/build --epoch 0 web", "web 3f2a", 0), "");
+}
+
+#[test]
+fn the_command_checks_and_says_what_would_pass() {
+    let workspace = initialised();
+    let add = |json: &str| workspace.run(&["lesson", "add", json]);
+    add(LESSON).fails(2, "hooks install");
+    building(&workspace);
+    let session = format!("claude-code/{SESSION}");
+    let check = |json: Value, said: &str| {
+        add(&json.to_string()).fails(2, said);
+    };
+    check(json!({"lesson": ""}), "`lesson`: it is empty");
+    check(
+        json!({"lesson": "Use it.", "commands": ["npm ci"]}),
+        "no call of this session begins with `npm ci`",
+    );
+    check(
+        json!({"lesson": "Use it.", "commands": ["npm ci"]}),
+        "write it as it ran here",
+    );
+    check(
+        json!({"lesson": "Use it.", "errors": ["no such profile here"]}),
+        "no output of this session holds",
+    );
+    check(
+        json!({"lesson": "Use it.", "comands": []}),
+        "unknown field `comands`",
+    );
+    check(
+        json!({"lesson": "Read /home/mara/notes.", "commands": ["tools/build"]}),
+        "/home/mara",
+    );
+    check(
+        json!({"lesson": "Use it.", "commands": ["tools/build"], "files": ["../x"]}),
+        "not below the project",
+    );
+    check(
+        json!({"lesson": "Use it.", "commands": ["tools/build"], "same": "PROC-999"}),
+        "no lesson `PROC-999`",
+    );
+    workspace.write("tools/build", "echo");
+    let flags = [
+        "lesson",
+        "add",
+        "--json",
+        "--session",
+        &session,
+        "--lesson",
+        "Build with `tools/build --epoch 0 <bundle>`.",
+        "--command",
+        "tools/build",
+        "--error",
+        "open .cache/v2/index",
+        "--file",
+        "tools/build",
+    ];
+    let stored = workspace.run(&flags).succeeds().document();
+    assert_eq!(stored["added"], true);
+    assert_eq!(stored["trust"], "observed");
+    assert_eq!(
+        stored["applies"]["expected"],
+        json!(["open .cache/v2/index"])
+    );
+    let id = stored["id"].as_str().unwrap().to_owned();
+    let file = &procedures(&workspace)[0]["files"][0];
+    assert_eq!(file["path"], "tools/build");
+    assert_eq!(file["hash"].as_str().unwrap().len(), 64);
+    // The same words count once a session; other words are near, and may be said to be the same.
+    let again = workspace.run(&flags).succeeds().document();
+    assert_eq!((&again["id"], &again["added"]), (&json!(id), &json!(false)));
+    let other = json!({"lesson": "Give `tools/build` an epoch: `tools/build --epoch 0 web`.", "commands": ["tools/build"]});
+    let near = workspace.json(&["lesson", "add", &other.to_string()]);
+    assert_eq!(near["near"][0]["id"], json!(id));
+    let own = near["id"].as_str().unwrap();
+    let same = workspace.json(&["lesson", "add", &other.to_string(), "--same", &id]);
+    assert_eq!(same["id"], json!(id));
+    let retired: Vec<Value> = procedures(&workspace)
+        .into_iter()
+        .filter(|one| one["procedure_id"] == own)
+        .collect();
+    assert_eq!(retired[0]["superseded_by"], json!(id));
+    let better = json!({"lesson": "Build with `tools/build --epoch 0 <bundle>`, never without an epoch.", "commands": ["tools/build"]});
+    let ran = with_input(
+        workspace
+            .command()
+            .args(["lesson", "add", "-", "--json", "--replaces", &id]),
+        better.to_string().as_bytes(),
+    );
+    assert_eq!(ran.succeeds().document()["replaced"], json!(id));
+    let list = workspace.json(&["lesson", "list"]);
+    assert_eq!(list["lessons"].as_array().unwrap().len(), 1, "{list}");
+}
+
+#[test]
+fn what_a_person_approved_is_not_replaced_by_an_agent() {
+    let workspace = initialised();
+    building(&workspace);
+    let stored = workspace.json(&["lesson", "add", LESSON]);
+    let id = stored["id"].as_str().unwrap();
+    workspace.run(&["memory", "approve", id]).succeeds();
+    let other = json!({"lesson": "Never build here.", "commands": ["tools/build"], "replaces": id});
+    let report = workspace.json(&["lesson", "add", &other.to_string()]);
+    assert_eq!(report["replaced"], Value::Null);
+    assert!(
+        report["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("a person approved"),
+        "{report}"
+    );
+    let list = workspace.json(&["lesson", "list"]);
+    assert_eq!(list["lessons"].as_array().unwrap().len(), 2, "{list}");
+    // What a person removed does not come back.
+    let gone = report["id"].as_str().unwrap();
+    workspace
+        .run(&["memory", "forget", gone, "--yes"])
+        .succeeds();
+    let other = json!({"lesson": "Never build here.", "commands": ["tools/build"]});
+    workspace
+        .run(&["lesson", "add", &other.to_string()])
+        .fails(2, "was removed as");
+}
+
+/// A past session in the native format.
+fn past(workspace: &Workspace, name: &str) {
+    let steps = [
+        json!({"session": name, "cwd": "/srv/shop", "user": "build the web bundle"}),
+        json!({"tool": "bash", "input": {"command": "tools/build web"}, "ok": false,
+            "output": "build: refusing: output would not be reproducible"}),
+        json!({"tool": "bash", "input": {"command": "tools/build --epoch 0 web"}, "ok": true, "output": "web 3f2a"}),
+    ];
+    let lines: Vec<String> = steps.iter().map(Value::to_string).collect();
+    workspace.write(&format!("past/{name}.jsonl"), lines.join("\n") + "\n");
+}
+
+#[test]
+fn a_model_words_the_lessons_of_past_sessions_once() {
+    let workspace = initialised();
+    past(&workspace, "s1");
+    let lessons = json!({"lessons": [
+        {"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"],
+            "errors": ["would not be reproducible"], "not": [], "scope": "project"},
+        {"lesson": "Use `tools/build --fast`.", "commands": ["tools/build"], "errors": [], "not": [], "scope": "project"},
+    ]});
+    let when =
+        json!({"contains": ["1 FAILED bash: tools/build web", "PERSON: build the web bundle"]});
+    let line = json!({"when": when, "reply": lessons, "cost_usd": 0.01});
+    workspace.write("model.jsonl", format!("{line}\n"));
+    let args = ["learn", "past", "--model", "scripted:model.jsonl"];
+    let run = || workspace.run(&[&args[..], &["--json"]].concat());
+    let dry = workspace.json_of(&[&args[..], &["--dry-run"]].concat());
+    assert_eq!(dry["lessons"]["questions"].as_array().unwrap().len(), 1);
+    assert_eq!(procedures(&workspace), [Value::Null; 0]);
+    let ran = run();
+    assert!(
+        ran.stderr
+            .contains("calling `scripted/model`: 1 call about 1 session"),
+        "{ran:?}"
+    );
+    let report = ran.succeeds().document()["lessons"].clone();
+    let session = &report["sessions"][0];
+    assert_eq!(session["lessons"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(session["refused"][0]["field"], "lesson", "{report}");
+    assert_eq!(report["cost_usd"], 0.01);
+    let stored = procedures(&workspace);
+    assert_eq!(stored[0]["worded_by"], "model:scripted/model");
+    assert_eq!(stored[0]["origins"][0]["workspace"], "shop");
+    // A session is asked about once; a failed question is asked again.
+    let again = workspace.json_of(&args)["lessons"].clone();
+    assert_eq!(
+        (&again["asked_before"], &again["sessions"]),
+        (&json!(1), &json!([]))
+    );
+    past(&workspace, "s2");
+    workspace.write(
+        "model.jsonl",
+        "{\"when\": {\"contains\": [\"nobody says this\"]}, \"reply\": {\"lessons\": []}}\n",
+    );
+    let failed = run();
+    assert_eq!(
+        failed.document()["lessons"]["failed_calls"],
+        1,
+        "{failed:?}"
+    );
+    workspace.write("model.jsonl", format!("{line}\n"));
+    let repeated = workspace.json_of(&args)["lessons"].clone();
+    assert_eq!(
+        repeated["sessions"][0]["lessons"][0]["added"], false,
+        "{repeated}"
+    );
+    assert_eq!(procedures(&workspace)[0]["occurrences"], 2.0);
+}
+
+#[test]
+fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
+    let workspace = initialised();
+    building(&workspace);
+    let one = workspace.json(&["lesson", "add", LESSON]);
+    let id = one["id"].as_str().unwrap();
+    let other = json!({"lesson": "Never build on Friday.", "commands": ["tools/build"]});
+    let failing = workspace.json(&["lesson", "add", &other.to_string()]);
+    let failing = failing["id"].as_str().unwrap();
+    // Two agents that wrote at once, and evidence of other sessions.
+    let mut stored = workspace.stored("procedural_memory.json");
+    let entries = stored["entries"].as_array_mut().unwrap();
+    let at = |entries: &Vec<Value>, id: &str| {
+        entries
+            .iter()
+            .position(|one| one["procedure_id"] == id)
+            .unwrap()
+    };
+    let place = at(entries, failing);
+    entries[place]["harmed"] = json!(4);
+    let mut twin = entries[at(entries, id)].clone();
+    twin["procedure_id"] = json!("PROC-900");
+    entries.push(twin);
+    std::fs::write(
+        workspace.memory("procedural_memory.json"),
+        stored.to_string(),
+    )
+    .unwrap();
+    let dry = workspace.json(&["learn", "--tidy", "--dry-run"]);
+    assert_eq!(dry["merged"], json!([{"id": "PROC-900", "into": id}]));
+    let report = workspace.json(&["learn", "--tidy"]);
+    assert_eq!(report["retired"], json!([failing]));
+    assert_eq!(
+        workspace.json(&["lesson", "list"])["lessons"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(workspace.json(&["learn", "--tidy"])["merged"], json!([]));
+}
