@@ -1,6 +1,6 @@
-//! Words that a person wrote in a message: without code, quoted lines, logs and text between tags.
+//! Words that a person wrote in a message: what they typed, without code, quoted lines and logs.
 
-use crate::transcript::own_words as typed;
+use crate::transcript;
 
 /// Starts of lines that quote, or show what a program printed.
 const FOREIGN: &[&str] = &[
@@ -17,10 +17,10 @@ const QUOTED_BYTES: usize = 13;
 /// Maximum number of words of a sentence.
 const LONGEST: usize = 80;
 
-/// Returns what the person typed of a message, without code blocks, quoted lines, log lines, and text
-/// between tags.
+/// Returns what the person typed, without code blocks, quoted lines, log lines, and text between
+/// tags.
 pub(super) fn own_words(text: &str) -> String {
-    let text = without_tags(&typed(text));
+    let text = without_tags(&transcript::own_words(text));
     let mut fenced = false;
     let mut lines = Vec::new();
     for line in text.split('\n') {
@@ -155,8 +155,6 @@ mod tests {
         check("a <b c>d</b> e", "a \n e");
         check("1 < 2 and <i> too", "1 < 2 and <i> too");
         check("<é>x</é> <a", "");
-        check("## Changes\n\nNever do x.\n\n## Your task\n\nReview.", "");
-        check("ok?\ntitle: a\nauthor: b\n--\nNever do x.", "ok?");
         check("<task-notification>always ask</task-notification>", "");
     }
 
