@@ -39,8 +39,7 @@ pub const fn fields(kind: Kind) -> &'static [&'static str] {
         Kind::Reflexion => &[
             "times_injected", "times_helped", "times_harmed", "utility_score", "confidence",
             "validated_by_test", "generated_test_ids", "partial_test_ids", "breaks_test_ids",
-            "check_fired", "check_overridden", "check_needless", "told", "heeded", "recurred",
-            "overridden",
+            "times_told", "times_heeded", "times_recurred", "times_overridden",
         ],
         Kind::Procedure => &[
             "shown", "helped", "harmed", "needless", "occurrences", "last_seen", "origins",
