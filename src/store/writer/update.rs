@@ -309,7 +309,10 @@ mod tests {
             before: Some(before.to_owned()),
             after: Some(after.to_owned()),
         };
-        let back = [field("rule", "\"r\"", "\"s\""), field("times_told", "1", "2")];
+        let back = [
+            field("rule", "\"r\"", "\"s\""),
+            field("times_told", "1", "2"),
+        ];
         let reverted = writer.revert_fields(Kind::Reflexion, "REFL-001", &back, false);
         assert_eq!(reverted.unwrap(), Reverted::Done);
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
