@@ -1,105 +1,147 @@
-//! Groups of commands in the help, and the commands that the first page shows.
+//! Groups of commands in the help.
 //!
-//! `memctl --help` shows the commands of a usual day. `memctl help --all` shows every command.
+//! `memctl --help` shows the commands that people type, on one screen. `memctl help --all` shows every
+//! command with its subcommands.
 
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// Commands of a group. The first page shows those of `first`.
+use super::output::end;
+
+/// Maximum width of a description on the first page.
+const ABOUT: usize = 63;
+
+/// Commands of a group.
 struct Group {
     name: &'static str,
-    first: &'static [&'static str],
+    commands: &'static [&'static str],
+    /// Commands for programs and for rare needs, which the first page leaves out.
     others: &'static [&'static str],
 }
 
 const GROUPS: [Group; 7] = [
     Group {
         name: "Start",
-        first: &["setup", "init"],
-        others: &[],
+        commands: &["setup", "init"],
+        others: &["hooks", "hook", "statusline"],
     },
     Group {
         name: "Skills",
-        first: &["run", "correct", "accept", "reject", "test"],
+        commands: &["run", "correct", "accept", "reject", "test"],
         others: &[],
     },
     Group {
         name: "Learn",
-        first: &["learn"],
-        others: &["lesson", "hint", "record", "hooks", "hook"],
+        commands: &["learn", "lesson", "hint"],
+        others: &["record"],
     },
     Group {
         name: "Review",
-        first: &["review", "stats"],
-        others: &["watch", "statusline"],
+        commands: &["review", "why", "undo", "stats", "watch"],
+        others: &[],
     },
     Group {
         name: "Memory",
-        first: &["search", "list", "show", "undo", "memory"],
-        others: &["why", "edit", "forget", "status", "session"],
+        commands: &[
+            "search", "list", "show", "edit", "forget", "memory", "session",
+        ],
+        others: &["status", "index"],
     },
     Group {
         name: "Share",
-        first: &[],
-        others: &["sync", "remote", "serve", "mcp", "token"],
+        commands: &["sync", "remote", "serve", "mcp"],
+        others: &["token"],
     },
     Group {
-        name: "Admin",
-        first: &[],
-        others: &[
-            "doctor", "config", "index", "eval", "trust", "schema", "completions", "man", "help",
-        ],
+        name: "Care",
+        commands: &["doctor", "config", "trust"],
+        others: &["eval", "schema", "completions", "man", "help"],
     },
 ];
 
+/// Options that every command takes, as the first page names them.
+const OPTIONS: &str = "--json --root DIR --scope DOMAINS --user ID --quiet --no-color --version";
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, \
+    4 the model,\n5 not permitted, 6 the shared store, 70 an internal error, 74 input or output, \
+    130 interrupted.";
+
 /// Adds the groups to the help of the program.
 pub(super) fn grouped(command: Command, all: bool) -> Command {
-    let list = list(&command, all);
-    let more = if all {
-        ""
+    let template = if all {
+        let list = tree(&command);
+        format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}\n\
+             {HEADING}Options:{PLAIN}\n{{options}}\n\n{EXIT_CODES}{{after-help}}"
+        )
     } else {
-        "\nmemctl help --all  shows every command.\n"
+        let list = page(&command);
+        let about = command.get_about().map(ToString::to_string);
+        let about = about.unwrap_or_default();
+        format!(
+            "{about}\n\n{{usage-heading}} {{usage}}\n\n{list}\n\
+             {STRONG}Options{PLAIN} {OPTIONS}\n\
+             {STRONG}All{PLAIN}     memctl help --all, memctl COMMAND --help{{after-help}}"
+        )
     };
-    let template = format!(
-        "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{more}\n\
-         {HEADING}Options:{PLAIN}\n{{options}}{{after-help}}"
-    );
     super::related::named(command).help_template(StyledStr::from(template))
 }
 
-fn list(command: &Command, all: bool) -> String {
-    let about = |name: &str| {
-        let mut commands = command.get_subcommands();
-        let found = commands.find(|sub| sub.get_name() == name);
-        found.and_then(|sub| sub.get_about().map(ToString::to_string))
-    };
+fn about(command: &Command, name: &str) -> String {
+    let found = command.find_subcommand(name);
+    let about = found.and_then(|sub| sub.get_about().map(ToString::to_string));
+    about.unwrap_or_default()
+}
+
+/// Commands of the first page: the name of a group stands before its first command.
+fn page(command: &Command) -> String {
     let mut text = String::new();
     for group in &GROUPS {
-        let others = if all { group.others } else { &[] };
-        let names: Vec<&str> = group.first.iter().chain(others).copied().collect();
-        if names.is_empty() {
-            continue;
+        for (place, name) in group.commands.iter().enumerate() {
+            let heading = if place == 0 { group.name } else { "" };
+            let about = end(&about(command, name), ABOUT);
+            text.push_str(&format!(
+                "{HEADING}{heading}{PLAIN}{:<width$}{STRONG}{name:<8}{PLAIN} {about}\n",
+                "",
+                width = 8 - heading.len(),
+            ));
         }
+    }
+    text
+}
+
+/// All commands, each with its subcommands.
+fn tree(command: &Command) -> String {
+    let mut text = String::new();
+    for group in &GROUPS {
         if !text.is_empty() {
             text.push('\n');
         }
         text.extend([HEADING, group.name, ":", PLAIN, "\n"]);
-        for name in names {
-            let about = about(name).unwrap_or_default();
-            text.push_str(&format_line(name, &about));
+        for name in group.commands.iter().chain(group.others) {
+            let about = about(command, name);
+            text.push_str(&format!("  {STRONG}{name:<14}{PLAIN}  {about}\n"));
+            if let Some(sub) = command.find_subcommand(name) {
+                push_below(sub, name, &mut text);
+            }
         }
     }
     text
+}
+
+fn push_below(command: &Command, path: &str, text: &mut String) {
+    for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
+        let path = format!("{path} {}", sub.get_name());
+        let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+        text.push_str(&format!("    {path:<20}  {about}\n"));
+        push_below(sub, &path, text);
+    }
 }
 
 /// Style of clap's own headings.
 const HEADING: &str = "\u{1b}[1m\u{1b}[4m";
 const STRONG: &str = "\u{1b}[1m";
 const PLAIN: &str = "\u{1b}[0m";
-
-fn format_line(name: &str, about: &str) -> String {
-    format!("  {STRONG}{name:<12}{PLAIN}  {about}\n")
-}
 
 #[cfg(test)]
 mod tests {
@@ -119,12 +161,20 @@ mod tests {
             .collect();
         let listed: Vec<&str> = GROUPS
             .iter()
-            .flat_map(|group| group.first.iter().chain(group.others))
+            .flat_map(|group| group.commands.iter().chain(group.others))
             .copied()
             .collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), commands);
         assert_eq!(listed.len(), commands.len());
-        let first = GROUPS.iter().map(|group| group.first.len()).sum::<usize>();
-        assert_eq!(first, 15);
+    }
+
+    #[test]
+    fn the_first_page_fits_a_screen() {
+        let mut program = grouped(crate::cli::Cli::command(), false);
+        let text = program.render_help().to_string();
+        assert!(text.lines().count() <= 40, "{text}");
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
     }
 }

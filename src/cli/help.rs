@@ -14,7 +14,7 @@ pub(super) struct HelpArgs {
     /// Command, as words
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
-    /// List every command
+    /// List every command with its subcommands
     #[arg(long)]
     all: bool,
 }

@@ -73,10 +73,7 @@ use output::{Printer, Report};
     max_term_width = 100,
     disable_help_subcommand = true,
     after_help = "Examples:\n  memctl setup\n  \
-        memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
-        memctl correct hr/resume-screen \"Keep the summary under 120 words.\"\n\n\
-        Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, 4 the model,\n\
-        5 not permitted, 6 the shared store, 70 an internal error, 74 input or output, 130 interrupted."
+        memctl correct hr/resume-screen \"Keep the summary under 120 words.\""
 )]
 struct Cli {
     #[command(flatten)]

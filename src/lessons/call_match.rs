@@ -226,7 +226,8 @@ fn begins(written: &[String], words: &[String]) -> bool {
 fn is_template(word: &str) -> bool {
     let word = word.trim_matches(['"', '\'', ',', ';']);
     let is_bracketed = |open, close| word.starts_with(open) && word.ends_with(close);
-    let is_capital = word.chars().any(|c| c.is_ascii_uppercase())
+    let is_capital = !word.starts_with('-')
+        && word.chars().any(|c| c.is_ascii_uppercase())
         && word
             .chars()
             .all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-' | '.'));

@@ -18,7 +18,7 @@ pub struct LessonArgs {
     /// Phrases that rule it out
     pub not: Vec<String>,
     /// Where it is true
-    #[schemars(extend("enum" = ["project", "everywhere"]))]
+    #[schemars(with = "String", extend("enum" = ["project", "everywhere"]))]
     pub scope: LessonScope,
     /// Files it was read from
     pub files: Vec<String>,

@@ -79,16 +79,17 @@ fn building(workspace: &Workspace) {
 
 const LESSON: &str = r#"{"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"], "errors": ["output would not be reproducible"], "scope": "project"}"#;
 
+/// File of the lessons that nobody has approved, which git ignores.
+const OBSERVED: &str = "procedural_memory.local.json";
+
 fn procedures(workspace: &Workspace) -> Vec<Value> {
-    let path = workspace.memory("procedural_memory.json");
-    if !path.is_file() {
-        return Vec::new();
-    }
-    let all = workspace.stored("procedural_memory.json")["entries"].clone();
-    let all = all.as_array().unwrap().clone();
-    all.into_iter()
-        .filter(|one| one["lesson"].is_string())
-        .collect()
+    let files = ["procedural_memory.json", OBSERVED].into_iter();
+    let files = files.filter(|name| workspace.memory(name).is_file());
+    let all = files.flat_map(|name| {
+        let entries = workspace.stored(name)["entries"].clone();
+        entries.as_array().unwrap().clone()
+    });
+    all.filter(|one| one["lesson"].is_string()).collect()
 }
 
 #[test]
@@ -371,9 +372,7 @@ fn what_a_person_approved_is_not_replaced_by_an_agent() {
     assert_eq!(list["lessons"].as_array().unwrap().len(), 2, "{list}");
     // What a person removed does not come back.
     let gone = report["id"].as_str().unwrap();
-    workspace
-        .run(&["memory", "forget", gone, "--yes"])
-        .succeeds();
+    workspace.run(&["memory", "forget", gone]).succeeds();
     let other = json!({"lesson": "Never build here.", "commands": ["tools/build"]});
     workspace
         .run(&["lesson", "add", &other.to_string()])
@@ -460,7 +459,7 @@ fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
     let failing = workspace.json(&["lesson", "add", &other.to_string()]);
     let failing = failing["id"].as_str().unwrap();
     // Two agents that wrote at once, and evidence of other sessions.
-    let mut stored = workspace.stored("procedural_memory.json");
+    let mut stored = workspace.stored(OBSERVED);
     let entries = stored["entries"].as_array_mut().unwrap();
     let at = |entries: &Vec<Value>, id: &str| {
         entries
@@ -473,11 +472,7 @@ fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
     let mut twin = entries[at(entries, id)].clone();
     twin["procedure_id"] = json!("PROC-900");
     entries.push(twin);
-    std::fs::write(
-        workspace.memory("procedural_memory.json"),
-        stored.to_string(),
-    )
-    .unwrap();
+    std::fs::write(workspace.memory(OBSERVED), stored.to_string()).unwrap();
     let dry = workspace.json(&["learn", "--tidy", "--dry-run"]);
     assert_eq!(dry["merged"], json!([{"id": "PROC-900", "into": id}]));
     let report = workspace.json(&["learn", "--tidy"]);

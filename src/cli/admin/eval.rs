@@ -18,7 +18,8 @@ use crate::search::{Fusion, Rrf};
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl"
+    after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
+        memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --json"
 )]
 pub(in crate::cli) enum EvalCommand {
     Retrieval(RetrievalArgs),

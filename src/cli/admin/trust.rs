@@ -12,7 +12,7 @@ use crate::error::UserError;
 use crate::platform::Directory;
 use crate::review::{self, TrustMode, Untrusted};
 
-/// Trust this workspace: its rules, lessons and settings count as approved
+/// Trust the rules, lessons and settings of this workspace
 ///
 /// A workspace that you created with memctl on this machine is trusted already. In any other (a
 /// clone, an archive, a moved directory), rules and lessons reach agents as data only, and settings

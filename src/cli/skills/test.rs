@@ -18,7 +18,7 @@ use crate::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
 
-/// Run the regression tests of corrections, without and with each rule
+/// Run the regression tests of corrections with and without rules
 ///
 /// A test that fails without the rule and passes with it validates the rule. A rule that satisfies
 /// some demands of its correction is validated in part. A test that passes without the rule proves

@@ -38,6 +38,6 @@ mod tests {
     fn all_tools_together_cost_little() {
         let said = Operation::ALL.map(|operation| serde_json::to_string(&of(operation)).unwrap());
         let all: usize = said.iter().map(|said| tokens(said)).sum();
-        assert!(all < 1_200, "{all} tokens");
+        assert!(all < 1_750, "{all} tokens");
     }
 }

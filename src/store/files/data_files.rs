@@ -81,7 +81,8 @@ impl DataFile {
                 // A procedure without origins was not observed here: a program or a person wrote it.
                 let trust = field("trust");
                 let trust = trust.as_deref().unwrap_or_default();
-                trust != "approved" && (!trust.is_empty() || json::field(text, "origins").is_some())
+                !matches!(trust, "approved" | "user")
+                    && (!trust.is_empty() || json::field(text, "origins").is_some())
             }
             _ => false,
         };

@@ -95,10 +95,8 @@ fn page_of_commands_is_the_help_of_the_program() {
     let workspace = Workspace::empty();
     let pages = crate::help::pages(&workspace);
     let all = workspace.run(&["help", "--all"]).succeeds().stdout.clone();
-    let (groups, _) = all.split_once("Options:").unwrap();
-    let first = &pages[0].1;
-    let (_, options) = first.split_once("\nOptions:\n").unwrap();
-    let (options, _) = options.split_once("\nExample").unwrap();
+    let (groups, options) = all.split_once("\nOptions:\n").unwrap();
+    let (options, _) = options.split_once("\nExit codes:").unwrap();
     let mut page = format!(
         "# Commands\n\n\
          `memctl --help` shows the commands of a usual day, `memctl help --all` every one, and\n\
@@ -115,7 +113,12 @@ fn page_of_commands_is_the_help_of_the_program() {
             page.push_str(&format!("\n## {group}\n"));
             continue;
         }
-        let Some(name) = line.split_whitespace().next() else {
+        // Subcommands are indented more, and come with their command.
+        let Some(name) = line
+            .strip_prefix("  ")
+            .filter(|line| !line.starts_with(' '))
+            .and_then(|line| line.split_whitespace().next())
+        else {
             continue;
         };
         for (command, help) in &pages {

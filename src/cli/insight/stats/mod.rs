@@ -22,7 +22,7 @@ use crate::workspace::Error;
 
 use words::{compared, estimate, ms, number, part, usd};
 
-/// Show the benefit of memory: correct runs, helpful hints, cost, time, experiment
+/// Show the benefit of memory: correct runs, hints, cost, time
 ///
 /// Reads the records of the store; missing figures are shown as `no data yet`. `--html` writes one
 /// page with charts that needs no network.
