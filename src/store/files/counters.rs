@@ -156,8 +156,7 @@ mod tests {
         counters.set(&rule, "times_told", Some("2"));
         counters.set(&rule, "times_recurred", Some("2"));
         counters.set(&rule, "times_recurred", None);
-        let expected =
-            "{\"created_at\": \"a\", \"times_injected\": 4, \"mine\":  1062.0,\n      \"times_told\": 2}";
+        let expected = "{\"created_at\": \"a\", \"times_injected\": 4, \"mine\":  1062.0,\n      \"times_told\": 2}";
         assert_eq!(counters.shown(&rule), expected);
         // Another record with this id, from a pull of git.
         let other = entry(r#"{"created_at": "b", "times_injected": 1}"#);
