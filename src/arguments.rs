@@ -11,7 +11,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::hints::hint::MAX_HINTS;
+use crate::lessons::hint::MAX_HINTS;
 
 /// Permitted numbers of an argument, and the number that an absent one means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

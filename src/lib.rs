@@ -14,8 +14,8 @@
 //! | 0 | [`model`], [`platform`] | records: data, no files, no clock; the operating system |
 //! | 1 | [`json`], [`guard`], [`llm`] | JSON text, byte for byte; secrets, prompt injection and fences in text; models |
 //! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
-//! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`hints`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; hints for failing calls; the search index |
-//! | 4 | [`rules`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
+//! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
+//! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
 //!
 //! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The two loops on real input. A skill is corrected once, and the rule decides about another input;
-# an agent's failing call gets the fix of another session from the hook.
+# an agent's failing call gets what worked in another session from the hook.
 # Works on a copy, so that the repository stays as it is. Needs no key and no network.
 set -eu
 memctl=$1
@@ -49,11 +49,14 @@ show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-' | cut -c
 step "Marco again. Nobody corrected this result, but the rule applies to it:"
 screen $marco
 
-step "A session of a coding agent becomes fixes: failures that it overcame, without a model."
-show learn fixtures/sessions/claude-code-stock.jsonl |
-    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learned' | grep -v -e '^--' -e '^claude' | cut -c 1-98
+step "A session of a coding agent: a recovery by a small change becomes a pattern, without a model."
+show learn fixtures/sessions/codex-stock.jsonl |
+    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learned' | grep -v -e '^--' -e '^codex' | cut -c 1-98
 
-step "Another recorded session, replayed at its failing call, as Claude Code passes it to the hook:"
+step "Other commands are told of it once a person has approved it."
+show memory approve PROC-001 | cut -c 1-98
+
+step "A session of another agent, replayed at its failing call, as Claude Code passes it to the hook:"
 call=fixtures/demo/failing-call.json
 sed 's/.*"command": "\([^"]*\)".*\(fatal: [^"]*\)".*/\1|\2/' $call | tr '|' '\n' | indent
 echo "\$ memctl hook claude-code < $call"
@@ -65,5 +68,5 @@ printf '%s\n' "$answer" | sed 's/.*"additionalContext":"//; s/"}}$//' |
 # Nanoseconds are no part of POSIX; elsewhere the time is left out.
 case $before$after in
 *[!0-9]*) ;;
-*) step "The agent reads this beside its error, after $(((after - before) / 1000000)) ms, instead of searching for a fix." ;;
+*) step "The agent reads this beside its error, after $(((after - before) / 1000000)) ms, instead of searching." ;;
 esac

@@ -100,11 +100,12 @@ fn page(command: &Command) -> String {
         for (place, name) in group.commands.iter().enumerate() {
             let heading = if place == 0 { group.name } else { "" };
             let about = end(&about(command, name), ABOUT);
-            text.push_str(&format!(
+            let line = format!(
                 "{HEADING}{heading}{PLAIN}{:<width$}{STRONG}{name:<8}{PLAIN} {about}\n",
                 "",
                 width = 8 - heading.len(),
-            ));
+            );
+            text.push_str(&line);
         }
     }
     text
@@ -120,7 +121,8 @@ fn tree(command: &Command) -> String {
         text.extend([HEADING, group.name, ":", PLAIN, "\n"]);
         for name in group.commands.iter().chain(group.others) {
             let about = about(command, name);
-            text.push_str(&format!("  {STRONG}{name:<14}{PLAIN}  {about}\n"));
+            let line = format!("  {STRONG}{name:<14}{PLAIN}  {about}\n");
+            text.push_str(&line);
             if let Some(sub) = command.find_subcommand(name) {
                 push_below(sub, name, &mut text);
             }
@@ -133,7 +135,8 @@ fn push_below(command: &Command, path: &str, text: &mut String) {
     for sub in command.get_subcommands().filter(|sub| !sub.is_hide_set()) {
         let path = format!("{path} {}", sub.get_name());
         let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
-        text.push_str(&format!("    {path:<20}  {about}\n"));
+        let line = format!("    {path:<20}  {about}\n");
+        text.push_str(&line);
         push_below(sub, &path, text);
     }
 }

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::guard;
-use crate::hints::likeness::of_commands;
 use crate::hints::session_state::{Pending, PendingOutcomes, SessionNotes};
+use crate::learn::likeness::of_commands;
 use crate::lessons::episodes;
 use crate::model::{Kind, Pattern, Procedure, Record as _};
 use crate::store::{Selection, Writer};

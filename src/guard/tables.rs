@@ -58,7 +58,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     let Some(mark) = mark.or(framed.then_some(0xE2)) else {
         return Vec::new();
     };
-    let cells = cells(text, &head, mark);
+    let mut cells = cells(text, &head, mark);
     let at = cells
         .iter()
         .position(|cell| cell.start <= name.start && name.stop <= cell.end);
@@ -71,9 +71,19 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'"' | b'.'))
     };
-    let Some(at) = at.filter(|_| cells.len() >= 2 && cells.iter().all(plain)) else {
+    let Some(mut at) = at else {
         return Vec::new();
     };
+    // Other words of the line may stand before the table, such as the command that gets it.
+    if matches!(mark, b'|' | 0xE2) {
+        let words = cells[..at].iter().rposition(|cell| !plain(cell));
+        let words = words.map_or(0, |last| last + 1);
+        cells.drain(..words);
+        at -= words;
+    }
+    if cells.len() < 2 || !cells.iter().all(plain) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     let mut line = own;
     for _ in 0..ROWS {

@@ -36,7 +36,7 @@ impl HintService<'_> {
         if count > 0 {
             let call = guard::redact(code).text;
             self.record(session, |known| {
-                known.showed_before(&lessons[..count], &call)
+                known.showed_before(&lessons[..count], &call);
             })?;
             let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
             self.store.count_retrievals(ids);

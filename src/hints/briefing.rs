@@ -8,8 +8,8 @@ use crate::lessons::telling;
 
 use super::briefing_rules::{filled, lines};
 use super::forbidden::rule_against;
-use super::here::Here;
 use super::service::HintService;
+use crate::lessons::here::Here;
 use crate::workspace::Error;
 
 /// Maximum length of the text at the start of a session, in UTF-16 code units.

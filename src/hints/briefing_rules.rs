@@ -15,8 +15,8 @@ use crate::workspace::Error;
 use crate::workspace::rules as active_rules;
 
 use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
-use super::here::Here;
 use super::service::HintService;
+use crate::lessons::here::Here;
 
 /// Number of newest executions whose skills count as run here.
 const RUNS: usize = 50;

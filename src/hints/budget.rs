@@ -6,7 +6,7 @@
 
 use crate::guard::beginning;
 
-use super::hint::Hint;
+use crate::lessons::hint::Hint;
 
 /// Minimum length of a cut side, in UTF-16 units.
 const LEAST: usize = 16;
@@ -52,7 +52,7 @@ fn cut(hint: &Hint, fits: &impl Fn(&[Hint]) -> bool) -> Option<Hint> {
 mod tests {
     use super::*;
     use crate::guard::length;
-    use crate::hints::rendering::render_blocks;
+    use crate::lessons::rendering::render_blocks;
     use crate::model::{Evidence, Kind, Trust};
 
     fn hint(id: &str, wrong: &str, right: &str) -> Hint {

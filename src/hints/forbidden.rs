@@ -7,7 +7,7 @@ use crate::model::Reflexion;
 use crate::rules::forbids;
 use crate::store::Scoped;
 
-use super::hint::Hint;
+use crate::lessons::hint::Hint;
 
 /// Returns the rule in force that forbids what a lesson advises: its working call, or a command
 /// between backticks in its words.

@@ -12,12 +12,12 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::guard;
-use crate::hints::failure::Failure;
 use crate::hints::forbidden::without_forbidden;
-use crate::hints::hint::Hint;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
 use crate::hints::session_state::{Credit, PendingOutcomes, SessionNotes};
-use crate::hints::shown::Outcome;
+use crate::learn::failure::Failure;
+use crate::lessons::hint::Hint;
+use crate::lessons::shown::Outcome;
 use crate::lessons::{matching, telling};
 use crate::model::{Pattern, Trial};
 use crate::store::{self, Notes, Scoped};

@@ -12,10 +12,10 @@ use crate::lessons::evidence::adopts;
 use crate::lessons::trace::Trace;
 use crate::model::Trial;
 
-use super::hint::Hint;
 use super::pitfall::{self, Pitfall};
-use super::shown::{Outcome, Shown};
 use super::trial::Trials;
+use crate::lessons::hint::Hint;
+use crate::lessons::shown::{Outcome, Shown};
 
 /// Maximum number of unresolved failures, watched lessons and unstored outcomes.
 const KEPT: usize = 32;

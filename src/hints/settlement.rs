@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::hints::session_state::{PendingOutcomes, SessionNotes};
-use crate::hints::shown::Outcome;
 use crate::lessons::evidence::is_demoted;
+use crate::lessons::shown::Outcome;
 use crate::lessons::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
 use crate::store::{self, Scoped};

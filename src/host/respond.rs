@@ -4,9 +4,9 @@ use serde_json::{Value, json};
 
 use crate::guard::{self, length};
 use crate::hints::budget::within;
-use crate::hints::hint::{Hint, MAX_HINTS};
 use crate::hints::{Here, HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
+use crate::lessons::hint::{Hint, MAX_HINTS};
 use crate::lessons::telling;
 use crate::model::{CallAction, Step, Trust};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::guard::{self, Clean};
-use crate::hints::failure::project_of;
+use crate::learn::failure::project_of;
 use crate::lessons::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer};

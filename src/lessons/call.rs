@@ -113,7 +113,9 @@ fn collect(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
             return;
         }
         Value::Array(values) => {
-            values.iter().for_each(|value| collect(value, path, into));
+            for value in values {
+                collect(value, path, into);
+            }
             return;
         }
         Value::Null => return,
@@ -200,10 +202,7 @@ fn quoting(text: &str) -> String {
 impl Command {
     /// Takes assignments to the environment, and drops wrappers and options of verbosity.
     fn unwrap(&mut self) {
-        loop {
-            let Some(first) = self.words.first() else {
-                break;
-            };
+        while let Some(first) = self.words.first() {
             let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
                 !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
             });

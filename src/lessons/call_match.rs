@@ -175,15 +175,12 @@ fn without_angles(line: &str) -> String {
                 && !name.starts_with([' ', '/', '.'])
         });
         plain.push_str(&rest[..at]);
-        match end {
-            Some(end) => {
-                plain.push('…');
-                rest = &inner[end + 1..];
-            }
-            None => {
-                plain.push('<');
-                rest = inner;
-            }
+        if let Some(end) = end {
+            plain.push('…');
+            rest = &inner[end + 1..];
+        } else {
+            plain.push('<');
+            rest = inner;
         }
     }
     plain + rest
@@ -282,17 +279,14 @@ fn pieces(word: &str) -> Option<Vec<String>> {
             _ => None,
         };
         last = Some(c);
-        match length {
-            Some(length) => {
-                pieces.push(String::new());
-                rest = &rest[length..];
+        if let Some(length) = length {
+            pieces.push(String::new());
+            rest = &rest[length..];
+        } else {
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(c);
             }
-            None => {
-                if let Some(piece) = pieces.last_mut() {
-                    piece.push(c);
-                }
-                rest = &rest[c.len_utf8()..];
-            }
+            rest = &rest[c.len_utf8()..];
         }
     }
     (pieces.len() > 1).then_some(pieces)
@@ -320,14 +314,13 @@ fn assignments_occur(written: &str, calls: &[PeeledCall<'_>]) -> bool {
     });
     assignments.all(|word| {
         let mut of_calls = calls.iter().flat_map(|call| call.line.split_whitespace());
-        let name = word.split_once('=').map_or(word, |(name, _)| name);
-        let is_open = word
-            .split_once('=')
-            .is_some_and(|(_, value)| is_template(value));
+        let Some((name, value)) = word.split_once('=') else {
+            return false;
+        };
         of_calls.any(|actual| {
-            let actual = actual.trim_matches(['"', '\'']);
-            is_like(word, actual)
-                || is_open && actual.split_once('=').is_some_and(|(set, _)| set == name)
+            let actual = actual.trim_matches(['"', '\'']).split_once('=');
+            actual
+                .is_some_and(|(set, to)| set == name && (is_template(value) || is_like(value, to)))
         })
     })
 }

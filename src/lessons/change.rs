@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::hints::likeness::telling_words;
+use crate::learn::likeness::telling_words;
 use crate::learn::shell::basename;
 use crate::model::Pattern;
 
@@ -348,15 +348,15 @@ fn tokens(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut in_word = false;
     for c in text.chars() {
-        let is_word = c.is_alphanumeric() || c == '_';
-        if is_word && in_word {
+        let continues = c.is_alphanumeric() || c == '_';
+        if continues && in_word {
             if let Some(last) = found.last_mut() {
                 last.push(c);
             }
         } else if !c.is_whitespace() {
             found.push(c.to_string());
         }
-        in_word = is_word;
+        in_word = continues;
     }
     found
 }

@@ -3,8 +3,8 @@
 //! The document of an analyst is prose. It is for a failure if it holds the deciding line, whole or
 //! but for the names in it, or if the line holds a whole cue.
 
-use crate::hints::failure::ErrorLine;
-use crate::hints::likeness::telling_words;
+use crate::learn::failure::ErrorLine;
+use crate::learn::likeness::telling_words;
 use crate::model::Procedure;
 
 /// Placeholders of an error key.

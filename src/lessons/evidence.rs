@@ -6,8 +6,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::hints::shown::Shown;
 use crate::learn::shell::{basename, commands};
+use crate::lessons::shown::Shown;
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
 
 use super::change::Change;

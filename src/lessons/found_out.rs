@@ -171,16 +171,14 @@ impl Work {
 
 /// Returns `true` for a call that only reads: a look at files, a help page.
 fn looks(call: &SessionCall) -> bool {
-    match call.command() {
-        Some(command) => Work::of(command).is_none(),
-        None => {
-            let tool = call.tool.to_lowercase();
-            let reads = [
-                "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
-            ];
-            reads.iter().any(|name| tool.contains(name))
-        }
+    if let Some(command) = call.command() {
+        return Work::of(command).is_none();
     }
+    let tool = call.tool.to_lowercase();
+    let reads = [
+        "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
+    ];
+    reads.iter().any(|name| tool.contains(name))
 }
 
 /// Returns `true` if a call shows one of these words, itself or in its output. A variable is shown by

@@ -11,13 +11,13 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::guard;
-use crate::hints::failure::{ErrorLine, Failure};
-use crate::hints::hint::Hint;
-use crate::hints::likeness::{key_words, same_program, similarity, telling_words, weight};
 use crate::learn::error_key::{normalised, quoted_names};
+use crate::learn::failure::{ErrorLine, Failure};
+use crate::learn::likeness::{key_words, same_program, similarity, telling_words, weight};
 use crate::learn::people::without_people;
 use crate::learn::shell::commands;
 use crate::learn::shell_command::AROUND;
+use crate::lessons::hint::Hint;
 use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
 use crate::store::{Pulled, Scoped, Terms};
 use crate::workspace::Error;
@@ -295,10 +295,10 @@ impl View<'_> {
         let (score, line) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
         // Another name than that of the recorded error is another failure, unless the code has it.
         let is_other =
-            |name: &&str| !line.text.contains(name) && !pattern.failing_code.contains(name);
+            |name: &str| !line.text.contains(name) && !pattern.failing_code.contains(name);
         let differs = quoted_names(&pattern.error_line)
             .iter()
-            .any(|name| is_other(&name));
+            .any(|name| is_other(name));
         (score >= SIMILAR && !differs).then_some((score, line))
     }
 

@@ -15,6 +15,8 @@
 //! - `episodes`: storage of recoveries. `trace`: recent steps of a running session.
 //! - `table`, `matching`: lessons and patterns for a failing call, and before a call. `cues`:
 //!   procedures that another program wrote.
+//! - `here`: the place that a session works in.
+//! - `hint`, `rendering`, `shown`: what is shown at a call, its text, and what became of it.
 //! - `telling`: texts for an agent. `evidence`: whether a call follows what was told.
 //!
 //! Nothing here puts a lesson into words.
@@ -30,6 +32,8 @@ pub(crate) mod episodes;
 pub(crate) mod evidence;
 pub(crate) mod found_out;
 pub(crate) mod hazard;
+pub(crate) mod here;
+pub(crate) mod hint;
 pub(crate) mod lesson_args;
 pub(crate) mod list;
 pub(crate) mod matching;
@@ -38,8 +42,10 @@ pub(crate) mod new_lesson;
 pub mod past_sessions;
 pub mod pattern;
 pub(crate) mod question;
+pub(crate) mod rendering;
 pub(crate) mod session_calls;
 pub(crate) mod session_files;
+pub(crate) mod shown;
 pub(crate) mod table;
 pub(crate) mod telling;
 pub(crate) mod tidy;

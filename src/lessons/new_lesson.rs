@@ -75,6 +75,10 @@ pub struct StoredLesson {
 }
 
 /// Stores a lesson. A refusal depends on what is stored: a tombstone, an unknown id, too many.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one decision after the other, under one lock"
+)]
 pub(crate) fn store_lesson(
     records: &Records<'_>,
     checked: &CheckedLesson,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::hints::likeness::{is_generic, key_words};
+use crate::learn::likeness::{is_generic, key_words};
 use crate::learn::shell::basename;
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::{Scoped, Terms};

@@ -8,9 +8,9 @@ use std::path::Path;
 use sha2::{Digest as _, Sha256};
 
 use crate::guard::{self, fence, length};
-use crate::hints::here::Here;
-use crate::hints::hint::Hint;
-use crate::hints::rendering::render_blocks;
+use crate::lessons::here::Here;
+use crate::lessons::hint::Hint;
+use crate::lessons::rendering::render_blocks;
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
 use crate::platform::{hex, named};
 use crate::store::{Scoped, Selection};

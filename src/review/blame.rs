@@ -96,7 +96,7 @@ fn blamed(id: &str, fault: Fault) -> BlamedRule {
         id: id.to_owned(),
         reason: match fault {
             Fault::Named => "you named it",
-            Fault::Opposed => "the reason repeats or contradicts it",
+            Fault::Opposed => "the reason repeats it",
             Fault::Nearest => "the reason is about it",
             Fault::Alone => "no other rule applied",
         },

@@ -5,7 +5,7 @@
 //! Nothing tells a duplicate from a contradiction without understanding, so a pair that is near and
 //! that nobody has related is only listed; whoever reads it says what it is.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -192,15 +192,23 @@ fn same_words(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
     found
 }
 
-/// Pairs of a rule and its nearest other one that nobody has related, nearest first.
+/// Pairs of a rule and its nearest other one that nobody has related, nearest first. The first of
+/// several that say the same stands for all of them.
 fn near(
     rules: &[&Reflexion],
     vectors: &[Vector],
     related: &[(usize, usize, Finding)],
 ) -> Vec<(usize, usize, f64)> {
+    let repeats = related
+        .iter()
+        .filter(|(_, _, finding)| finding.relation == Relation::Duplicate);
+    let repeats: HashSet<usize> = repeats.map(|(_, later, _)| *later).collect();
+    let firsts: Vec<usize> = (0..vectors.len())
+        .filter(|at| !repeats.contains(at))
+        .collect();
     let mut found: Vec<(usize, usize, f64)> = Vec::new();
-    for at in 0..vectors.len() {
-        let others = (0..vectors.len()).filter(|other| *other != at);
+    for &at in &firsts {
+        let others = firsts.iter().copied().filter(|other| *other != at);
         let scores = others.map(|other| (other, cosine(&vectors[at], &vectors[other])));
         let Some((other, score)) = scores.max_by(|a, b| a.1.total_cmp(&b.1)) else {
             continue;

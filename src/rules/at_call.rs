@@ -105,12 +105,12 @@ pub fn before(
     };
     let mut changed = notes.clone();
     let mut told: Vec<&Reflexion> = changed.called(&made, &broken);
-    if changed == notes {
-        return Ok(Warning::default());
+    // A rule that is broken again and again changes nothing in the notes, and is told all the same.
+    if changed != notes {
+        record(store, call.session, |notes| {
+            told = notes.called(&made, &broken);
+        })?;
     }
-    record(store, call.session, |notes| {
-        told = notes.called(&made, &broken);
-    })?;
     let Some(action) = told.iter().map(|rule| rule.action).max() else {
         return Ok(Warning::default());
     };

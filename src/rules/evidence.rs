@@ -105,7 +105,7 @@ pub(crate) fn count_verdict(
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
-/// Counts a correction of an execution against the rules that it contradicts.
+/// Counts a correction of an execution against the rules that it repeats.
 pub(crate) fn count_correction(
     writer: &mut Writer,
     execution: &Execution,

@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use crate::embedder::built_in;
-use crate::hints::likeness::{key_words, similarity};
+use crate::learn::likeness::{key_words, similarity};
 use crate::model::{Kind, Reflexion, SkillPath};
 use crate::store::Selection;
 use crate::workspace::{Error, Workspace};

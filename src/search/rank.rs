@@ -365,7 +365,7 @@ impl Question<'_> {
     /// The question without a floor, for the weak matches; `None` if they are not wanted.
     fn with_weak(&self) -> Option<Self> {
         let is_open = self.weak && self.floor.is_none();
-        is_open.then(|| Self {
+        is_open.then_some(Self {
             floor: Some(f32::MIN_POSITIVE),
             ..*self
         })

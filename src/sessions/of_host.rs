@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::guard;
 use crate::hints::pitfall::Pitfall;
 use crate::hints::session_state::SessionNotes;
-use crate::hints::shown::Outcome;
+use crate::lessons::shown::Outcome;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::store::{Error as StoreError, Selection};
 

@@ -204,7 +204,14 @@ fn a_rule_in_force_is_suspended_until_the_person_decides() {
 #[test]
 fn an_agent_takes_no_rule_away_by_other_words_of_the_person() {
     let workspace = initialised();
-    let old = approved(&workspace, "Never delete the backups in vault/.");
+    let message = "Never delete the backups in vault/.";
+    says(&workspace, "claude-code", message);
+    let heard = json!({"rule": message, "quote": message, "commands": [r"^rm\b"]});
+    let old = records(&workspace, &heard)["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    workspace.json(&["memory", "approve", &old]);
     says(&workspace, "claude-code", "please always answer in French");
     let heard = json!({"rule": "Backups may be deleted.", "replaces": old,
         "quote": "please always answer in French"});
@@ -212,10 +219,8 @@ fn an_agent_takes_no_rule_away_by_other_words_of_the_person() {
     assert!(told(&workspace).contains("Never delete the backups"));
 
     // A rule that refuses calls goes on, whatever the words.
-    let args = [
-        "memory", "check", &old, "--command", "rm", "--action", "deny", "--yes",
-    ];
-    workspace.run(&args).succeeds();
+    let denies = workspace.json(&["memory", "approve", &old, "--action", "deny"]);
+    assert_eq!(denies["at_calls"], "deny");
     says(
         &workspace,
         "claude-code",

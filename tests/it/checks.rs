@@ -160,7 +160,7 @@ fn a_rule_of_the_user_is_told_wherever_an_agent_works() {
     assert!(told(&at(&elsewhere, "PreToolUse", "a", none())));
     assert!(!elsewhere.join(".agentura").exists());
     // A subagent is told at its start and at the call, and so is an agent with a new context.
-    let root = workspace.root().to_owned();
+    let root = workspace.root().clone();
     let sub = || json!({"agent_id": "sub", "agent_type": "Explore"});
     assert!(told(&at(&root, "SubagentStart", "b", sub())));
     assert!(told(&at(&root, "PreToolUse", "b", none())));

@@ -68,7 +68,8 @@ fn every_command_answers_with_the_documented_fields() {
     let learnt = ok(&correct(said), &corrected);
     assert!(learnt["reflexion_id"].is_string() && learnt["not_learned"].is_null());
     let vague = ok(&correct("this is wrong"), &corrected);
-    assert!(vague["reflexion_id"].is_null() && vague["not_learned"].is_string());
+    assert!(vague["not_learned"].is_null() && vague["doubt"].is_string());
+    assert_eq!(vague["status"], "candidate");
     // The case that answers is known to be wrong by now, which is said beside the document.
     let again = json(&workspace, &RUN);
     assert!(again.stderr.starts_with("warning: "), "{again:?}");
@@ -93,7 +94,7 @@ fn every_command_answers_with_the_documented_fields() {
             "sessions", "tests", "bytes", "problems",
         ],
     );
-    for (kind, count) in [("executions", 2), ("corrections", 2), ("reflexions", 1)] {
+    for (kind, count) in [("executions", 2), ("corrections", 2), ("reflexions", 2)] {
         assert_eq!(status[kind], count, "{kind}");
     }
     ok(

@@ -580,8 +580,14 @@ fn a_read_only_memory_is_read_and_refuses_writers_by_name() {
     let prompt = somebody.run(&["memory", "prompt", SKILL]);
     assert!(prompt.succeeds().stdout.contains("REFL-001"), "{prompt:?}");
     somebody.run(&["memory", "search", "employer"]).succeeds();
-    somebody.run(&["doctor"]).succeeds();
+    let doctor = somebody.run(&["doctor"]);
+    assert_eq!(doctor.code, 1, "{doctor:?}");
+    assert!(
+        doctor.stdout.contains("file: nothing can be written: ") && doctor.stdout.contains(name),
+        "{doctor:?}"
+    );
     set_writable(&memory, true);
+    somebody.run(&["doctor"]).succeeds();
     somebody.run(&RUN_SCRIPTED).succeeds();
 }
 

@@ -133,7 +133,7 @@ fn other_words_are_as_sure_as_they_were_before_anybody_tried_them() {
 fn what_stands_around_a_rule_does_not_make_it_another() {
     let workspace = ruled();
     let args = [
-        "memory", "edit", "refl-0", "--set", "confidence=0.6", "--set", "root_cause=It guessed.",
+        "memory", "edit", "refl-0", "--set", "confidence=0.65", "--set", "root_cause=It guessed.",
     ];
     let report = workspace.json(&args);
     assert_eq!(report["changed"], json!(["confidence", "root_cause"]));
@@ -145,10 +145,17 @@ fn what_stands_around_a_rule_does_not_make_it_another() {
     );
     assert_eq!(
         (&after["confidence"], &after["root_cause"]),
-        (&json!(0.6), &json!("It guessed."))
+        (&json!(0.65), &json!("It guessed."))
     );
-    // One that contradicts another after the edit says so.
+    // One that contradicts another, as a model judged before, says so after the edit.
     correct(&workspace, "Prefer tables over lists in the rationale");
+    let judged =
+        json!([{"id": "REFL-002", "relation": "contradicts", "reason": "not both", "by": "m"}]);
+    let related = format!("\"relations\": {judged}, \"by_hand\":");
+    workspace.write(
+        RULES,
+        workspace.read(RULES).replace("\"by_hand\":", &related),
+    );
     let report = workspace.json(&[
         "memory",
         "edit",

@@ -75,11 +75,12 @@ fn ran(workspace: &Workspace, arguments: &[&str]) -> Ran {
     workspace.run(arguments)
 }
 
-/// The ids that are found, and all of the report.
+/// The ids that are found by more than a distant meaning, and all of the report.
 fn find(workspace: &Workspace, query: &str) -> (Vec<String>, Value) {
     let report = workspace.json(&["memory", "search", query, "--explain"]);
     let results = report["results"].as_array().unwrap().iter();
-    let ids = results.map(|found| found["id"].as_str().unwrap().to_owned());
+    let strong = results.filter(|found| found["weak"] != true);
+    let ids = strong.map(|found| found["id"].as_str().unwrap().to_owned());
     (ids.collect(), report)
 }
 

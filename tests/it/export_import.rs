@@ -330,7 +330,7 @@ fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
     let report = import(&workspace, &["memory.jsonl"]);
     let skipped = report["skipped"].to_string();
     assert!(
-        skipped.contains("fix PROC-001") && skipped.contains("forgotten here on purpose"),
+        skipped.contains("procedure PROC-001") && skipped.contains("forgotten here on purpose"),
         "{report}"
     );
     assert!(
@@ -339,7 +339,7 @@ fn what_was_forgotten_here_stays_forgotten_until_it_is_asked_for() {
     );
     assert_eq!(report["imported"], 0);
     let report = import(&workspace, &["memory.jsonl", "--restore"]);
-    assert_eq!(report["by_kind"], json!({"fixes": 1}));
+    assert_eq!(report["by_kind"], json!({"procedures": 1}));
     workspace.run(&["memory", "show", "PROC-001"]).succeeds();
 }
 

@@ -1,4 +1,4 @@
-//! HeedBench (`benches/heed`): the cases are what its page says, and the scale has both ends.
+//! `HeedBench` (`benches/heed`): the cases are what its page says, and the scale has both ends.
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -192,21 +192,23 @@ fn what_a_session_or_a_look_changes_is_not_tracked() {
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
 fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
-    let workspace = repository();
-    let add = |content: &str| {
+    let mut workspace = repository();
+    let add = |workspace: &Workspace, content: &str| {
         let args = [
             "memory", "add", "--type", "brand_memory", "--content", content,
         ];
         workspace.run(&args).succeeds();
-        git(&workspace, &["add", "-A"]);
-        git(&workspace, &["commit", "-qm", content]);
+        git(workspace, &["add", "-A"]);
+        git(workspace, &["commit", "-qm", content]);
     };
     workspace.run(&["init", "--git"]).succeeds();
-    add("base");
+    add(&workspace, "base");
     git(&workspace, &["branch", "other"]);
-    add("ours");
+    add(&workspace, "ours");
     git(&workspace, &["checkout", "-q", "other"]);
-    add("theirs");
+    // Two records with one id and one time would be one record that both sides have changed.
+    workspace.set("MEMCTL_NOW", "2026-02-21T12:43:41.681444+00:00");
+    add(&workspace, "theirs");
     git(&workspace, &["checkout", "-q", "-"]);
     // As in a clone that knows nothing of it.
     git(&workspace, &["config", "--remove-section", "merge.memctl"]);

@@ -225,7 +225,7 @@ fn tools_say_what_they_do_in_few_words() {
 }
 
 /// Text of a resource.
-fn resource(server: &mut Server, uri: &str) -> String {
+pub(crate) fn resource(server: &mut Server, uri: &str) -> String {
     let read = server.ask("resources/read", &json!({ "uri": uri }));
     let contents = &read["result"]["contents"][0];
     assert_eq!(contents["uri"], uri, "{read}");

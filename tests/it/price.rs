@@ -12,7 +12,8 @@ fn with_test(server: &FakeModel) -> Workspace {
     let workspace = scripted();
     workspace.run(&RUN_SCRIPTED).succeeds();
     let said = "A candidate with 5 years Python but no distributed systems should score below 60.";
-    let args = [&correction(said)[..], &["--model", "offline"]].concat();
+    let assertion = ["--assert", "$.overall_score < 60", "--model", "offline"];
+    let args = [&correction(said)[..], &assertion].concat();
     workspace.run(&args).succeeds();
     let mut workspace = workspace.naming_no_model();
     workspace

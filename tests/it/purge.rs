@@ -10,6 +10,8 @@ use crate::workspace::Workspace;
 const SKILL: &str = "hr/resume-screen";
 /// A word that no file of the program has by itself.
 const SENTINEL: &str = "zanzibarite";
+/// What a writer that was killed leaves.
+const LEFT_OVER: &str = ".memories.json.0123456789abcdef0123456789abcdef.tmp";
 
 fn remembering() -> Workspace {
     let workspace = Workspace::sample();
@@ -24,7 +26,7 @@ fn remembering() -> Workspace {
     workspace.write(".agentura/prompts/judge.md", "mine");
     workspace.write(".agentura/notes.txt", "mine");
     workspace.write(".agentura/recovered/x.txt", SENTINEL);
-    workspace.write(".agentura/.memories.json.tmp", SENTINEL);
+    workspace.write(&format!(".agentura/{LEFT_OVER}"), SENTINEL);
     workspace.write(
         ".agentura/changes.jsonl",
         format!("{{\"text\": \"{SENTINEL}\"}}\n"),
@@ -82,7 +84,7 @@ fn nothing_of_what_was_remembered_is_left() {
         .map(|r| r["name"].as_str().unwrap())
         .collect();
     for name in [
-        "reflexion_entries.json", ".index", "recovered", ".memories.json.tmp", "changes.jsonl",
+        "reflexion_entries.json", ".index", "recovered", LEFT_OVER, "changes.jsonl",
     ] {
         assert!(removed.contains(&name), "{name}: {removed:?}");
     }
@@ -167,7 +169,9 @@ fn a_user_or_a_scope_purges_what_is_theirs() {
     assert_eq!(report["records"]["reflexions"], 1);
     let status = workspace.json(&["memory", "status"]);
     assert_eq!(
-        (&status["reflexions"], &status["memories"], &status["fixes"]),
+        (
+            &status["reflexions"], &status["memories"], &status["procedures"]
+        ),
         (&json!(0), &json!(1), &json!(1))
     );
     workspace.run(&["doctor"]).succeeds();

@@ -10,6 +10,8 @@ use crate::workspace::{Ran, Workspace, copy};
 
 const README: &str = include_str!("../../README.md");
 const MAKEFILE: &str = include_str!("../../Makefile");
+const SUITE: &str = include_str!("../../tools/suite");
+const MEASURE: &str = include_str!("../../tools/measure");
 
 /// The lines of every block that is marked as shell.
 fn shell_lines() -> Vec<&'static str> {
@@ -86,9 +88,13 @@ fn every_target_of_the_readme_and_the_guide_for_contributors_exists() {
         for (at, _) in text.match_indices("make ") {
             let is_code = text[..at].ends_with('`') || text[..at].ends_with('\n');
             let rest = &text[at + 5..];
-            let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-');
+            // `make dist test-dist` names two.
+            let is_target =
+                |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "- ".contains(c);
+            let end = rest.find(|c: char| !is_target(c));
             if is_code {
-                targets.push(&rest[..end.unwrap_or(rest.len())]);
+                let line = &rest[..end.unwrap_or(rest.len())];
+                targets.extend(line.split_whitespace());
             }
         }
     }
@@ -96,7 +102,13 @@ fn every_target_of_the_readme_and_the_guide_for_contributors_exists() {
         assert!(targets.contains(&target), "{target}: {targets:?}");
     }
     for target in targets {
-        assert!(MAKEFILE.contains(&format!("\n{target}:")), "{target}");
+        let is_case = |script: &str, name: &str| script.contains(&format!("\n    {name}) # "));
+        let is_known = match (target.strip_prefix("test-"), target.strip_prefix("bench-")) {
+            (Some(name), _) => MAKEFILE.contains("\ntest-%:") && is_case(SUITE, name),
+            (_, Some(name)) => MAKEFILE.contains("\nbench-%:") && is_case(MEASURE, name),
+            _ => MAKEFILE.contains(&format!("\n{target}:")),
+        };
+        assert!(is_known, "{target}");
     }
 }
 

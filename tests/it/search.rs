@@ -50,7 +50,14 @@ fn what_fits_neither_way_is_left_out() {
         "baking bread",
         "",
     ] {
-        let report = workspace.json(&["memory", "search", query]);
+        let search = ["memory", "search", query];
+        let report = workspace.json(&search);
+        let mut shown = report["results"].as_array().unwrap().iter();
+        assert!(
+            shown.all(|found| found["weak"] == true),
+            "{query}: {report}"
+        );
+        let report = workspace.json(&[&search[..], &["--min-score", "0.2"]].concat());
         assert_eq!(ids(&report["results"]), [""; 0], "{query}: {report}");
     }
 }

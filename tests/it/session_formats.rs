@@ -46,20 +46,30 @@ fn each_format_is_detected_and_its_recovery_learnt() {
 }
 
 #[test]
-fn messages_of_markdown_files_become_candidates() {
-    for (file, format, rule) in [
-        ("specstory-2.1.0.md", "specstory", "pnpm"),
-        ("aider.chat.history.md", "aider", "Decimal"),
+fn messages_of_markdown_files_make_no_rule_and_reach_the_model() {
+    for (file, format, steps) in [
+        ("specstory-2.1.0.md", "specstory", 3),
+        ("aider.chat.history.md", "aider", 0),
     ] {
         let workspace = Workspace::empty();
         workspace.run(&["init"]).succeeds();
         let report = learn(&workspace, file);
         assert_eq!(report["transcripts"][0]["format"], format, "{report}");
+        assert_eq!(report["transcripts"][0]["steps"], steps, "{report}");
+        // Nothing but an agent that is asked, or a person, makes a rule of what a person said.
         let waiting = workspace.json(&["list", "rules", "--status", "candidate"]);
-        assert!(waiting.to_string().contains(rule), "{format}: {report}");
+        assert_eq!(waiting["total"], 0, "{format}: {waiting}");
         let again = learn(&workspace, file);
         assert_eq!(again["unchanged"], 1, "{again}");
     }
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let file = formats().join("specstory-2.1.0.md");
+    let file = file.to_str().unwrap();
+    let report = workspace.json(&["learn", file, "--dry-run", "--model", "exec:cat"]);
+    let question = report["lessons"]["questions"][0]["user"].as_str().unwrap();
+    let said = "PERSON: no, always use pnpm here, never npm\n";
+    assert!(question.contains(said), "{question}");
 }
 
 #[test]
@@ -114,19 +124,19 @@ fn claude_session(id: &str, time: &str) -> String {
     let call = |at: u32, command: &str| json!([{"type": "tool_use", "id": format!("toolu_{at}"), "name": "Bash", "input": {"command": command}}]);
     let answer = |at: u32, text: &str, failed: bool| json!([{"type": "tool_result", "tool_use_id": format!("toolu_{at}"), "content": text, "is_error": failed}]);
     [
-        line("user", 1, json!("print it")),
-        line("assistant", 2, call(2, "jq .total report.json")),
+        line("user", 1, json!("install what the report needs")),
+        line("assistant", 2, call(2, "pip install pandas")),
         line(
             "user",
             3,
             answer(
                 2,
-                "Exit code 5\njq: error (at report.json:1): Cannot index array with string \"total\"",
+                "Exit code 1\nerror: externally-managed-environment",
                 true,
             ),
         ),
-        line("assistant", 4, call(4, "jq .[0].total report.json")),
-        line("user", 5, answer(4, "3", false)),
+        line("assistant", 4, call(4, "pip install --user pandas")),
+        line("user", 5, answer(4, "Successfully installed pandas", false)),
     ]
     .concat()
 }

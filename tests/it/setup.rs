@@ -330,23 +330,23 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
     terminal.keys(&["q"]);
     let approved = workspace.stored("procedural_memory.json");
     let approved = approved["entries"].as_array().unwrap();
-    let fix = approved
+    let lesson = approved
         .iter()
-        .find(|fix| fix["trust"] == "approved")
+        .find(|lesson| lesson["trust"] == "approved")
         .unwrap();
+    let pattern = &lesson["pattern"];
 
     // The host calls the hook at a call that fails with an error that was met before.
     let event = json!({"hook_event_name": "PostToolUseFailure", "session_id": "new",
         "cwd": workspace.root(), "tool_name": "Bash", "tool_use_id": "t",
-        "tool_input": {"command": fix["failing_code"]},
-        "error": fix["error_message"].as_str().unwrap_or(fix["error_key"].as_str().unwrap())});
+        "tool_input": {"command": pattern["failing_code"]}, "error": pattern["error_line"]});
     let answer = hook(&workspace, "claude-code", event.to_string());
     let answer: Value = serde_json::from_str(&answer.stdout).unwrap();
     let told = answer["hookSpecificOutput"]["additionalContext"]
         .as_str()
         .unwrap();
     assert!(
-        told.contains(fix["working_code"].as_str().unwrap()),
+        told.contains(pattern["working_code"].as_str().unwrap()),
         "{told}"
     );
 }

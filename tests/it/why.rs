@@ -133,11 +133,11 @@ fn every_link_leads_to_the_others() {
     let report = workspace.json(&["memory", "why", "CORR-001"]);
     assert_eq!(report["evidence"]["shown"], 1);
 
-    // Said again in other words, and then replaced.
+    // Said again, and then replaced.
     correct(
         &workspace,
         &others[0],
-        "Do not name competitors in the summary!",
+        "NEVER name competitors in the summary",
         &[],
     );
     assert_eq!(
@@ -151,7 +151,7 @@ fn every_link_leads_to_the_others() {
         &workspace,
         &others[0],
         "Always name competitors in the summary",
-        &["--supersede"],
+        &["--replaces", "REFL-001"],
     );
     let old = chain(&workspace, &["REFL-001"]);
     assert!(

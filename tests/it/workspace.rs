@@ -360,7 +360,9 @@ pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
             .or(entry["procedure_id"].as_str());
         let counted = counters.as_ref().zip(id);
         let counted = counted.map(|(all, id)| all["records"][id].clone());
-        let counted = counted.filter(|of| of["created_at"] == entry["created_at"]);
+        // A record without a time is counted under none.
+        let created = entry["created_at"].as_str().unwrap_or_default();
+        let counted = counted.filter(|of| of["created_at"] == created);
         let fields = counted.as_ref().and_then(|of| of["fields"].as_object());
         for (field, value) in fields.into_iter().flatten() {
             entry[field] = value.clone();

@@ -10,8 +10,8 @@ use crate::cli::output::{Page, Report, Style, clean};
 use crate::config::Config;
 use crate::engine::{RecordReport, Success};
 use crate::error::UserError;
-use crate::hints::rendering::render_hints;
 use crate::hints::{HintOptions, HintReport, HintService};
+use crate::lessons::rendering::render_hints;
 use crate::model::Evidence;
 use crate::workspace::Error;
 

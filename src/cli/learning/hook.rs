@@ -76,6 +76,10 @@ pub(in crate::cli) fn hook(
     answer
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one event from top to bottom: an agent waits for each line"
+)]
 fn answer(
     environment: &Environment,
     host: Host,
@@ -97,6 +101,9 @@ fn answer(
         environment.current_dir = cwd;
     }
     let (places, memory, is_of_user) = memory_of(&environment, root)?;
+    if Off::of(&environment, &places, None).is_some() {
+        return None;
+    }
     // Where nothing can be written, agents are answered all the same.
     let is_unwritable = || {
         Scoped::new(memory.clone(), Scope::All)
@@ -109,9 +116,6 @@ fn answer(
     } else {
         memory
     };
-    if Off::of(&environment, &places, None).is_some() {
-        return None;
-    }
     if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
         deadline.restart(DEADLINE, Some(late(host, &event, &memory)));
     }

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::lesson_author::person;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::hints::failure::project_of;
+use crate::learn::failure::project_of;
 use crate::lessons::{self, Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
 use crate::model::LessonScope;
 
@@ -27,7 +27,7 @@ const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURS
     after_help = "Examples:\n  memctl lesson add --lesson 'Build with `make web`' --command 'make web'\n  memctl lesson list"
 )]
 pub(in crate::cli) enum LessonCommand {
-    Add(LessonAddArgs),
+    Add(Box<LessonAddArgs>),
     List(LessonListArgs),
 }
 
@@ -94,7 +94,7 @@ pub(in crate::cli) fn lesson(
     command: LessonCommand,
 ) -> Result<Box<dyn Report>, UserError> {
     match command {
-        LessonCommand::Add(args) => Ok(Box::new(add(context, args)?)),
+        LessonCommand::Add(args) => Ok(Box::new(add(context, *args)?)),
         LessonCommand::List(args) => Ok(Box::new(list(context, &args)?)),
     }
 }

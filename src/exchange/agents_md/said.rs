@@ -5,7 +5,7 @@
 
 use crate::embedder::built_in;
 use crate::exchange::notes;
-use crate::hints::likeness::{key_words, similarity};
+use crate::learn::likeness::{key_words, similarity};
 use crate::learn::plain_words::plain_words;
 use crate::workspace::Error;
 

@@ -72,19 +72,16 @@ impl Queue {
             if skill.is_some() && kind == Kind::Memory {
                 continue;
             }
-            let problems = store.each_entry(kind, &selection, &mut |entry| match kind {
-                Kind::Reflexion => {
-                    if let Ok(rule) = entry.parse::<Reflexion>() {
-                        queue.waiting.extend(rules::of_rule(&rule, &trust_snapshot));
-                        queue.conflict(&entry, || rule.summary());
-                        if rule.is_in_use() || rule.is_candidate() {
-                            queue.rules.push(rule);
-                        }
-                    }
-                }
-                _ => {
+            let problems = store.each_entry(kind, &selection, &mut |entry| {
+                if kind != Kind::Reflexion {
                     queue.waiting.extend(of_entry(&entry, &trust_snapshot));
                     queue.conflict(&entry, || title(&entry));
+                } else if let Ok(rule) = entry.parse::<Reflexion>() {
+                    queue.waiting.extend(rules::of_rule(&rule, &trust_snapshot));
+                    queue.conflict(&entry, || rule.summary());
+                    if rule.is_in_use() || rule.is_candidate() {
+                        queue.rules.push(rule);
+                    }
                 }
             })?;
             queue

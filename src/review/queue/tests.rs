@@ -224,11 +224,15 @@ fn pairs_are_contradictions_or_nearest_to_each_other() {
             .map(|one| (one.id.as_str(), one.other.as_deref()))
             .collect()
     };
+    // Nothing but a person or a model says that two rules contradict each other.
+    assert_eq!(pair(WaitingKind::Contradiction), []);
     assert_eq!(
-        pair(WaitingKind::Contradiction),
-        [("REFL-001", Some("REFL-002"))]
+        pair(WaitingKind::Similar),
+        [
+            ("REFL-001", Some("REFL-002")),
+            ("REFL-003", Some("REFL-004"))
+        ]
     );
-    assert_eq!(pair(WaitingKind::Similar), [("REFL-003", Some("REFL-004"))]);
     let near = &found.near[0];
     assert_eq!(
         (near.0.as_str(), near.1.id.as_str()),

@@ -34,7 +34,7 @@ pub struct HeardArgs {
     /// What to do instead
     #[serde(rename = "do")]
     pub action: String,
-    /// `project` (default) or `everywhere`
+    /// `project` or `everywhere`
     #[schemars(with = "String")]
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
@@ -68,7 +68,7 @@ pub enum PatternArg {
     Full(SeeArg),
 }
 
-/// Pattern with exceptions.
+// Pattern with exceptions.
 #[expect(
     missing_docs,
     reason = "a comment would cost tokens in the schema of the tool"

@@ -14,8 +14,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::hints::failure::project_of;
-use crate::hints::likeness::{is_generic, key_words};
+use crate::learn::failure::project_of;
+use crate::learn::likeness::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::contradictions::replaced_by;
 use crate::rules::passed_on::UNUSED;

@@ -156,13 +156,23 @@ fn record(workspace: &Workspace, id: &str, nonce: &str) -> Result<String, UserEr
     if found.trust.is_none_or(|trust| is_data(found.kind, trust)) {
         return fenced(&found.record, nonce);
     }
-    Ok(sanitize(&guard::redact_json(found.record.get()).text) + "\n")
+    let json = guard::redact_json(found.record.get()).text;
+    Ok(sanitize(&without_separators(&json)) + "\n")
 }
 
 /// JSON in a fence.
 fn fenced(value: &impl Serialize, nonce: &str) -> Result<String, UserError> {
     let json = serde_json::to_string_pretty(value).map_err(store::Error::from)?;
-    Ok(guard::fence(&[guard::redact_json(&json).text], nonce))
+    let json = guard::redact_json(&json).text;
+    Ok(guard::fence(&[without_separators(&json)], nonce))
+}
+
+/// Escapes the line separators that JSON allows in a string: as line breaks they would end it, and what
+/// follows would stand at the beginning of a line.
+fn without_separators(json: &str) -> String {
+    json.replace('\u{85}', "\\u0085")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
 }
 
 #[cfg(test)]

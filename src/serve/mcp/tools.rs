@@ -8,6 +8,7 @@ use super::super::operations::{Effect, Operation};
 /// model call it.
 pub(super) fn of(operation: Operation) -> Tool {
     let effect = operation.effect();
+    // The title stands here alone: the field of the tool itself would repeat it in every context.
     let annotations = ToolAnnotations::with_title(operation.title())
         .read_only(effect == Effect::Reads)
         .open_world(false);
@@ -24,7 +25,6 @@ pub(super) fn of(operation: Operation) -> Tool {
         operation.description(),
         operation.schema(),
     )
-    .with_title(operation.title())
     .with_annotations(annotations)
 }
 

@@ -27,7 +27,7 @@ pub struct CorrectArgs {
     pub skill: String,
     /// Mistake and change, in the user's words
     pub correction: String,
-    /// Execution id; default: the newest of the skill, or none if it has not run
+    /// Execution id; default: the newest of the skill
     #[serde(default)]
     pub execution: Option<String>,
     /// The output as it should have been
@@ -36,7 +36,7 @@ pub struct CorrectArgs {
     #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
-    /// Keep it as a rule even if it reads like a remark about one output; only if the user says so
+    /// Make a rule even of a remark about one output; only if the user says so
     #[serde(default)]
     pub as_rule: bool,
 }

@@ -18,7 +18,7 @@ const SUMMARY: usize = 500;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ForgetArgs {
-    /// Record id, such as MEM-001
+    /// Id, such as MEM-001
     pub id: String,
 }
 

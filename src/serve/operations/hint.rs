@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::error::UserError;
-use crate::hints::failure::project_named;
-use crate::hints::hint::Hint;
-use crate::hints::rendering::render_block;
 use crate::hints::{HintOptions, HintService};
+use crate::learn::failure::project_named;
+use crate::lessons::hint::Hint;
+use crate::lessons::rendering::render_block;
 use crate::model::{Kind, Trust};
 use crate::workspace::Workspace;
 
@@ -31,10 +31,10 @@ pub struct HintArgs {
     /// Command or code that failed
     #[serde(default)]
     pub command: Option<String>,
-    /// Project of the call, by the name or path of its directory
+    /// Name or path of the project
     #[serde(default)]
     pub project: Option<String>,
-    /// Token budget of the answer; default 1500
+    /// Tokens of the answer; default 1500
     #[serde(default)]
     pub max_tokens: Option<u32>,
 }

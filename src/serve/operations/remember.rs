@@ -22,14 +22,14 @@ pub struct RememberArgs {
     /// The note
     #[serde(default)]
     pub content: Option<String>,
-    /// Memory type; default `task_memory`, which expires after 90 days
+    /// Default `task_memory`, which expires after 90 days
     #[schemars(extend("enum" = TYPES.map(MemoryType::name)))]
     #[serde(default, rename = "type")]
     pub memory_type: Option<MemoryType>,
-    /// Facts about the note
+    /// Facts about it
     #[serde(default)]
     pub metadata: Option<Map<String, Value>>,
-    /// Expiry of the note: a date, 30d, or never
+    /// A date, 30d, or never
     #[serde(default)]
     pub expires_at: Option<String>,
     /// The failure and what worked
@@ -43,11 +43,11 @@ pub struct RememberArgs {
 pub struct FixArgs {
     /// Command or code that failed
     pub failed: String,
-    /// Output of that command
+    /// Its output
     pub error: String,
     /// Command or code that worked
     pub worked: String,
-    /// Output of that command
+    /// Its output
     #[serde(default)]
     pub output: String,
 }

@@ -34,9 +34,16 @@ fn trim(schema: &mut Value) {
                     object.remove(keyword);
                 }
             }
+            // Objects are open unless they say otherwise.
+            if object.get("additionalProperties") == Some(&Value::Bool(true)) {
+                object.remove("additionalProperties");
+            }
             // Removes trivial defaults, and the minimum of unsigned numbers.
             if object.get("default").is_some_and(|value| {
-                value.is_null() || value == "" || *value == Value::Array(Vec::new())
+                value.is_null()
+                    || value == ""
+                    || *value == Value::Bool(false)
+                    || *value == Value::Array(Vec::new())
             }) {
                 object.remove("default");
             }

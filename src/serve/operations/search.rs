@@ -31,11 +31,11 @@ pub struct SearchArgs {
     /// Only this skill, as domain/skill
     #[serde(default)]
     pub skill: Option<String>,
-    /// Maximum number of results; default 5
+    /// Number of results; default 5
     #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
     #[serde(default)]
     pub limit: Option<u32>,
-    /// Token budget of the answer; default 1500
+    /// Tokens of the answer; default 1500
     #[serde(default)]
     pub max_tokens: Option<u32>,
 }

@@ -45,8 +45,15 @@ impl Scoped {
     }
 
     /// Returns why nothing can be written to the memory, such as a read-only file system or one
-    /// without locks; `None` if it can, or if another process writes at the moment.
+    /// without locks; `None` if it can, if another process writes at the moment, or if nothing is
+    /// to be written: the memory is disabled, or does not exist. Creates no memory.
     pub fn unwritable(&self) -> Option<Error> {
+        let directory = self.directory();
+        match directory.check() {
+            Ok(true) if self.must_be_enabled_for_all().is_ok() => {}
+            Ok(_) => return None,
+            Err(error) => return Some(Error::io("read", directory)(error)),
+        }
         match lock(self.directory(), Duration::ZERO) {
             Ok(_) | Err(Error::Locked { .. }) => None,
             Err(error) => Some(error),
@@ -170,7 +177,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let missing = dir.path().join("missing");
         assert!(store(&missing).notes("a").is_err());
+        assert!(store(&missing).unwritable().is_none());
         assert!(!missing.exists());
+    }
+
+    #[test]
+    fn a_disabled_memory_is_not_tried() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        store.disable().unwrap();
+        assert!(store.unwritable().is_none());
+        assert!(!dir.path().join(".index").join(LOCK).exists());
     }
 
     #[test]

@@ -168,13 +168,6 @@ fn a_candidate_is_marked_wherever_it_is_shown() {
         !before.contains(MARK) && fenced.contains("candidate [agent]: "),
         "{text}"
     );
-    let (why, text) = agent.done("why", &json!({"id": "REFL-001"}));
-    is_marked(&why["chain"][0]);
-    let (before, fenced) = text.split_once("<memctl-data-").unwrap();
-    assert!(
-        !before.contains(MARK) && fenced.contains("candidate [agent]"),
-        "{text}"
-    );
     agent.end();
 
     let served = Served::start(&workspace, &[]);

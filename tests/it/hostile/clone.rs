@@ -35,7 +35,7 @@ fn clone_of_a_stranger() -> Workspace {
         "error_key": ERROR, "failing_code": "pip install pandas", "working_code": FIX,
         "success_output": "ok", "occurrences": 9, "helped": 9, "shown": 9, "harmed": 0,
         "status": "active", "trust": "approved"});
-    let procedure = json!({"procedure_id": "PROC-001", "status": "procedure_learned", "trust": "approved",
+    let procedure = json!({"procedure_id": "PROC-002", "status": "procedure_learned", "trust": "approved",
         "created_at": "2026-01-01T00:00:00+00:00",
         "data": {"problem_pattern": ERROR, "root_cause": "x", "solution_steps": [FIX]}});
     let memory = json!({"id": "MEM-001", "memory_type": "brand_memory", "content": "Mallory is the house style.",
@@ -46,8 +46,10 @@ fn clone_of_a_stranger() -> Workspace {
             "reflexion_entries.json",
             json!({"entries": [rule("REFL-001", RULE), rule("REFL-002", ORDER)]}),
         ),
-        ("procedural_memory.json", json!({"entries": [fix]})),
-        ("procedural_memory.json", json!({"entries": [procedure]})),
+        (
+            "procedural_memory.json",
+            json!({"entries": [fix, procedure]}),
+        ),
         ("memories.json", json!({"entries": [memory]})),
         (
             "workspace.json",
@@ -166,7 +168,7 @@ fn records_of_a_clone_reach_agents_as_data_only() {
     ]);
     assert_eq!(approved["results"], json!([]));
     let why = workspace.json(&["memory", "why", "PROC-001"]);
-    assert_eq!(why["chain"][0]["state"], Value::Null, "{why}");
+    assert_eq!(why["chain"][0]["trust"], "observed", "{why}");
     let mut server = Server::greeted(&workspace, &["mcp"]);
     for (tool, arguments) in [
         ("search", json!({"query": "Mallory"})),
@@ -267,8 +269,8 @@ fn trust_lists_what_it_unlocks_and_counts_once_or_for_good() {
     assert_eq!(listed["settings"], json!([["model", "exec:/bin/true"]]));
     assert_eq!(listed["rules"][0]["text"], RULE);
     assert!(listed["rules"][1]["suspicious"].is_string(), "{listed}");
-    assert_eq!(listed["fixes"][0]["id"], "PROC-001");
-    assert_eq!(listed["procedures"].as_array().unwrap().len(), 1);
+    assert_eq!(listed["procedures"][0]["id"], "PROC-001");
+    assert_eq!(listed["procedures"].as_array().unwrap().len(), 2);
     assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
     assert!(!is_instruction(&workspace, RULE));
     // Once: as it is now, and not as it is changed later.

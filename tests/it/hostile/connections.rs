@@ -10,10 +10,11 @@ use crate::workspace::Workspace;
 
 /// More connections than a server has.
 const MANY: usize = 600;
-/// A hanging server answers when its first idle connections run out of time, which is longer.
-const SOON: Duration = Duration::from_secs(8);
+/// Idle connections end after 15 seconds, and whoever waits gets their seats. A server that hangs
+/// answers nobody.
+const SOON: Duration = Duration::from_secs(40);
 
-/// Whether a server answers somebody new, soon.
+/// Whether a server answers somebody new, as soon as the idle connections have run out of time.
 #[track_caller]
 fn answers(served: &Served, path: &str, token: &str) {
     let mut stream = TcpStream::connect(served.host()).unwrap();

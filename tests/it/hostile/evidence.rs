@@ -204,7 +204,8 @@ fn corrections_by_an_agent_do_not_retire_a_rule_of_a_person() {
         })
         .collect();
     drop(served);
-    let said = "Do not name competitors in the summary";
+    // The rule again: it was not followed.
+    let said = "Never name competitors in the summary";
     let mut agent = mcp::Server::greeted(&workspace, &["mcp"]);
     for id in &ids[..2] {
         agent.done(

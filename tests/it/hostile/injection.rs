@@ -141,10 +141,14 @@ fn model_is_safe(place: &str, text: &str) {
 /// A memory of such texts, in every field that holds text; with `ids`, also where a record is named.
 fn memory(ids: bool) -> Workspace {
     let workspace = Workspace::sample();
-    let mut kinds: [Vec<Value>; 7] = Default::default();
+    let mut kinds: [Vec<Value>; 6] = Default::default();
     for (i, (name, text)) in HOSTILE.into_iter().enumerate() {
         let id = |prefix: &str| {
-            let id = format!("{prefix}-{:03}", i + 1);
+            let id = if prefix == "PROC-2" {
+                format!("PROC-2{:02}", i + 1)
+            } else {
+                format!("{prefix}-{:03}", i + 1)
+            };
             if ids { id + text } else { id }
         };
         let trust = ["observed", "approved"][i % 2];
@@ -174,14 +178,16 @@ fn memory(ids: bool) -> Workspace {
         }
         kinds[3].push(json!({"procedure_id": id("PROC"), "skill": SKILL, "created_at": AT, "status": "procedure_learned", "data": data,
             "distilled_by": text, "origins": origins, "trust": trust}));
-        kinds[4].push(pattern!({"procedure_id": id("FIX"), "created_at": AT, "error_key": key(name), "failing_code": format!("run {text}"),
+        // What has no origin is told at its error, approved or not; what has one, only in its project.
+        kinds[3].push(pattern!({"procedure_id": id("PROC-2"), "created_at": AT, "error_key": key(name), "failing_code": format!("run {text}"),
             "working_code": format!("do {text}"), "success_output": text, "tool": text, "occurrences": 9, "shown": 3, "helped": 2,
-            "origins": [{"session": "a", "step": 1}, {"session": text, "workspace": text, "step": 1}], "trust": trust}));
-        kinds[4].push(pattern!({"procedure_id": format!("PROC-1{i:02}"), "created_at": AT, "error_key": format!("error: gizmo {name} {text}"),
-            "failing_code": "a", "working_code": format!("b {name}"), "success_output": "", "occurrences": 8}));
-        kinds[5].push(json!({"id": id("MEM"), "memory_type": "brand_memory", "content": text, "metadata": pair, "created_at": AT,
+            "trust": trust}));
+        kinds[3].push(pattern!({"procedure_id": format!("PROC-1{i:02}"), "created_at": AT, "error_key": format!("error: gizmo {name} {text}"),
+            "failing_code": "a", "working_code": format!("b {name}"), "success_output": "", "occurrences": 8,
+            "origins": [{"session": "a", "step": 1}, {"session": text, "workspace": text, "step": 1}]}));
+        kinds[4].push(json!({"id": id("MEM"), "memory_type": "brand_memory", "content": text, "metadata": pair, "created_at": AT,
             "updated_at": AT, "trust": (["observed", "user"][i % 2])}));
-        kinds[6].push(json!({"session_id": id("SESS"), "name": text, "agent": text, "status": (["initializing", text][i % 2]),
+        kinds[5].push(json!({"session_id": id("SESS"), "name": text, "agent": text, "status": (["initializing", text][i % 2]),
             "current_step": text, "completed_steps": [text], "created_at": AT, "updated_at": AT, "data": pair, "error_message": text}));
     }
     let files = [
@@ -189,7 +195,6 @@ fn memory(ids: bool) -> Workspace {
         ("corrections", "corrections"),
         ("reflexion_entries", "entries"),
         ("procedural_memory", "entries"),
-        ("fixes", "entries"),
         ("memories", "entries"),
         ("sessions", "entries"),
     ];
@@ -326,16 +331,17 @@ fn terminal_obeys_nothing() {
             ],
         ];
         let kinds = [
-            "executions", "corrections", "rules", "procedures", "fixes", "memories", "sessions",
+            "executions", "corrections", "rules", "procedures", "memories", "sessions",
         ];
         commands.extend(kinds.map(|kind| vec!["memory", "list", kind]));
         let named = [
-            "EXEC-20260220124308", "CORR-009", "REFL-010", "PROC-011", "PROC-012", "PROC-108",
-            "MEM-009", "SESS-011",
+            "EXEC-20260220124308", "CORR-009", "REFL-010", "PROC-011", "PROC-108", "MEM-009",
+            "SESS-011",
         ];
         for verb in ["show", "why"] {
             commands.extend(named.map(|id| vec!["memory", verb, id]));
         }
+        commands.push(vec!["memory", "show", "PROC-212"]);
         for command in commands {
             let ran = workspace.run(&command);
             assert_eq!(ran.code, 0, "{command:?}: {ran:?}");
@@ -538,7 +544,7 @@ fn agents_and_programs_get_text_that_forges_nothing() {
         }
         model_is_safe("MCP hint", &texts);
         for kind in [
-            "reflexion", "fix", "procedure", "memory", "correction", "execution", "session",
+            "reflexion", "procedure", "memory", "correction", "execution", "session",
         ] {
             let asked =
                 json!({"query": "zqx calm", "kind": kind, "limit": 50, "max_tokens": 50_000});
@@ -548,11 +554,11 @@ fn agents_and_programs_get_text_that_forges_nothing() {
         }
         if !ids {
             for id in [
-                "REFL-001", "PROC-002", "PROC-003", "EXEC-20260220124303", "CORR-012", "MEM-005",
+                "REFL-001", "PROC-002", "PROC-203", "EXEC-20260220124303", "CORR-012", "MEM-005",
                 "SESS-006",
             ] {
-                let (_, text) = agent.done("why", &json!({"id": id, "max_tokens": 20_000}));
-                model_is_safe(&format!("MCP why {id}"), &text);
+                let uri = format!("memctl://records/{id}");
+                model_is_safe(&uri, &mcp::resource(&mut agent, &uri));
             }
         }
         drop(agent);

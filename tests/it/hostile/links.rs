@@ -125,7 +125,7 @@ const COMMANDS: &[&str] = &[
     "session start --step a",
     "session log latest --step a --action tool_call --status success",
     "session end latest",
-    "test",
+    "test --allow-skipped",
     "index",
     "stats",
     "hint --error boom",

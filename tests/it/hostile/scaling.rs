@@ -166,6 +166,9 @@ fn equal_rules_are_paired_with_the_first_of_them_alone() {
         .map(|n| rule(n, "ALWAYS ask for the name."))
         .collect();
     rules.push(rule(41, "NEVER ask for the name."));
+    let judged = r#""relations": [{"id": "REFL-001", "relation": "contradicts", "by": "user"}]}"#;
+    let opposed = rule(42, "SKIP the greeting of the letter.");
+    rules.push(format!("{}, {judged}", opposed.trim_end_matches('}')));
     let text = format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", rules.join(",\n"));
     workspace.write(".agentura/reflexion_entries.json", text);
     let report = workspace.json_of(&["memory", "conflicts"]);
@@ -178,10 +181,12 @@ fn equal_rules_are_paired_with_the_first_of_them_alone() {
         .map(|n| [json!("REFL-001"), json!(format!("REFL-{n:03}"))])
         .collect();
     assert_eq!(pairs("duplicates"), expected);
+    // Nothing says without a person or a model that two near rules contradict each other.
     assert_eq!(
         pairs("contradictions"),
-        [[json!("REFL-001"), json!("REFL-041")]]
+        [[json!("REFL-001"), json!("REFL-042")]]
     );
+    assert_eq!(pairs("near"), [[json!("REFL-001"), json!("REFL-041")]]);
 }
 
 #[test]

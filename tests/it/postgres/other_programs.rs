@@ -23,13 +23,13 @@ fn learn(store: &Store, content: &str, metadata: &Value) -> String {
     ))
 }
 
-/// Results of a search here that another program wrote: id and trust.
+/// Results of a search here that another program wrote and that are no weak matches: id and trust.
 fn found(laptop: &Workspace, query: &str) -> Vec<(String, String)> {
     let found = laptop.json(&["memory", "search", query]);
     let results = found["results"].as_array().unwrap().iter();
     let text = |result: &Value, name: &str| result[name].as_str().unwrap_or_default().to_owned();
     results
-        .filter(|result| result["origin"] == "postgres:public")
+        .filter(|result| result["origin"] == "postgres:public" && result["weak"] != true)
         .map(|result| (text(result, "id"), text(result, "trust")))
         .collect()
 }

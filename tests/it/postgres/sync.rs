@@ -392,7 +392,7 @@ fn the_shared_store_is_searched_and_rid_of_what_has_expired() {
         ben.json(&["memory", "search", words, "--remote"])["results"],
         json!([])
     );
-    one.run(&["memory", "search", "x", "--remote", "--kind", "procedure"])
+    one.run(&["memory", "search", "x", "--remote", "--kind", "correction"])
         .fails(2, "searches procedures and memories");
 
     two.json(&["sync"]);

@@ -100,6 +100,21 @@ fn export_holds_everything_of_the_user_and_nothing_of_others() {
         assert!(!reply.text.contains(word), "{word}: {}", reply.text);
     }
     assert!(reply.text.contains("ada likes saffron 1"));
+    // The search of the owner showed records of both: the event stays, with those of the user.
+    let searched = lines
+        .iter()
+        .map(|line| &line["entry"])
+        .find(|event| event["why"] == "memory search")
+        .unwrap();
+    assert_eq!(searched["of"], json!(["ada"]), "{searched}");
+    let mut read: Vec<&str> = searched["records"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|id| id.as_str().unwrap())
+        .collect();
+    read.sort_unstable();
+    assert_eq!(read, ["MEM-001", "MEM-002"]);
     // The export is in the audit, and can be imported elsewhere.
     let audit = workspace.read(".agentura/audit.jsonl");
     let exported = audit

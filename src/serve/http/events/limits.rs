@@ -104,10 +104,8 @@ mod tests {
         drop(limits.take("eve").unwrap());
         ann.push(limits.take("ann").unwrap());
         drop((ann, others));
-        assert_eq!(
-            (lock(&limits.taken).all, lock(&limits.taken).by_user.len()),
-            (0, 0)
-        );
+        let taken = lock(&limits.taken);
+        assert_eq!((taken.all, taken.by_user.len()), (0, 0));
         let few = StreamLimits::new(6);
         let _four: Vec<StreamPermit> = (0..4).map(|_| few.take("ann").unwrap()).collect();
         assert_eq!(few.take("ann").err(), Some(StreamRefusal::Share(4)));

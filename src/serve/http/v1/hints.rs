@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::arguments::{HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text};
 use crate::engine::Success;
 use crate::hints::HintOptions;
-use crate::hints::failure::project_named;
+use crate::learn::failure::project_named;
 use crate::serve::operations::adviser;
 use crate::serve::token::Caller;
 use crate::store;
