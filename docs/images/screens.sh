@@ -35,17 +35,18 @@ review)
         "$memctl" correct hr/resume-screen "Always name competitors in the summary"
     } >> "$work/log" 2>&1
     open 24 "$memctl review"
-    # The contradiction comes when the rules are compared.
-    await '^contradiction'
-    tmux -S "$work/tmux" send-keys j j j
-    await '^+ mkdir -p dist'
+    # The pair comes when the rules are compared.
+    await '^similar'
+    tmux -S "$work/tmux" send-keys j
+    await '^+ git checkout -b prices'
     ;;
 watch)
     open 16 "$memctl watch"
     await 'q quits'
     {
         "$memctl" run hr/resume-screen --input fixtures/sample_input.json
-        "$memctl" learn fixtures/sessions/claude-code-stock.jsonl
+        "$memctl" learn fixtures/sessions/codex-stock.jsonl
+        "$memctl" memory approve PROC-001
         "$memctl" correct hr/resume-screen "Never name competitors in the summary"
         "$memctl" hook claude-code < fixtures/demo/failing-call.json
     } >> "$work/log" 2>&1

@@ -74,12 +74,29 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     let Some(mut at) = at else {
         return Vec::new();
     };
-    // Other words of the line may stand before the table, such as the command that gets it.
-    if matches!(mark, b'|' | 0xE2) {
-        let words = cells[..at].iter().rposition(|cell| !plain(cell));
-        let words = words.map_or(0, |last| last + 1);
-        cells.drain(..words);
-        at -= words;
+    // In a quoted argument of a command, other words of the line stand before the table.
+    let words = cells[..at].iter().rposition(|cell| !plain(cell));
+    let is_quoted = |end: usize| {
+        text[head.start..end]
+            .iter()
+            .any(|b| matches!(b, b'\'' | b'"'))
+    };
+    if let Some(last) = words.filter(|last| is_quoted(cells[*last].end)) {
+        let next = lines::next(text, own.end);
+        let row = next.map(|next| self::cells(text, &inner(&next), mark).len());
+        let left = cells.len() - last - 1;
+        if left >= 2 && row == Some(left) {
+            cells.drain(..=last);
+            at -= last + 1;
+        } else {
+            // The last of these words is the first column.
+            let cell = cells[last].clone();
+            let of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+            let length = text[cell.clone()].iter().rev().take_while(of_word).count();
+            cells[last].start = cell.end - length;
+            cells.drain(..last);
+            at -= last;
+        }
     }
     if cells.len() < 2 || !cells.iter().all(plain) {
         return Vec::new();

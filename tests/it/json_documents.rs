@@ -127,6 +127,7 @@ const SESSIONS: &Documents = &[
         &["reject", "PROC-002", "--reason", "only in this branch"],
     ),
     ("memory-undo-reject", &["memory", "undo"]),
+    ("lesson-list", &["lesson", "list"]),
     ("memory-approve", &["memory", "approve", "PROC-001"]),
     ("memory-promote", &["memory", "promote", "PROC-001"]),
     (
@@ -279,7 +280,7 @@ const ERRORS: &Documents = &[
 ];
 
 /// Commands without a snapshot, and why.
-const NOT_COMPARED: [(&str, &str); 12] = [
+const NOT_COMPARED: [(&str, &str); 13] = [
     ("hook", "answers in the format of the agent host"),
     ("statusline", "answers in the format of the agent host"),
     ("mcp", "speaks the Model Context Protocol"),
@@ -292,6 +293,10 @@ const NOT_COMPARED: [(&str, &str); 12] = [
     ("remote status", "needs a database"),
     ("remote join", "needs a database"),
     ("sync", "needs a database"),
+    (
+        "lesson add",
+        "is checked against the calls of an agent's session",
+    ),
 ];
 
 /// Runs these calls one after the other, and compares the document of each with its snapshot.
