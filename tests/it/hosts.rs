@@ -12,7 +12,9 @@ use crate::support::{EVER, with_input};
 use crate::workspace::{Ran, Workspace};
 
 /// Start of the process included; a machine that builds other things is slow, not wrong.
-const PATIENCE: Duration = Duration::from_millis(500);
+///
+/// A build without optimisation may take three times as long.
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_500 } else { 500 });
 
 /// Gives an event to the hook.
 pub(crate) fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -> Ran {

@@ -94,7 +94,7 @@ const RECORDS: &Documents = &[
     ("memory-conflicts", &["memory", "conflicts"]),
     (
         "memory-conflicts-merge",
-        &["memory", "conflicts", "--merge", "REFL-002", "REFL-003"],
+        &["memory", "conflicts", "--merge", "REFL-003", "REFL-004"],
     ),
     (
         "memory-edit",
