@@ -7,8 +7,8 @@
 set -eu
 directory=$1
 mkdir -p "$directory/packages"
-# A new machine has no lists of packages.
-if [ -z "$(apt-cache pkgnames rustc-web)" ]; then apt-get update --quiet=2; fi
+# A new machine has no lists of packages, and an old list may name a compiler that is too old.
+apt-get update --quiet=2
 depends() { apt-cache depends "$1" | sed -n "s/.*Depends: \\($2\\)\$/\\1/p" | head -n 1; }
 std=$(depends libstd-rust-web-dev 'libstd-rust-web-[0-9.]*')
 llvm=$(depends "$std" 'libllvm[0-9]*')
