@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use memctl::hints::HintService;
+use memctl::hints::{Here, HintService};
 use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
+use memctl::platform::SharedFile;
 use memctl::store::Scoped;
 
 const PROCEDURES: &str = r#"{"entries": [{"procedure_id": "PROC-001", "pattern": {"error_key": "KeyError: <name>",
@@ -24,7 +25,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let Some(event) = host.event(bytes) else {
             continue;
         };
-        let answer = respond(host, &event, &adviser, None).unwrap();
+        let answer = respond(host, &event, &adviser, &Here::default()).unwrap();
         if let Some(answer) = answer {
             let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
             let fields = answer.as_object().unwrap();
@@ -35,16 +36,17 @@ pub(crate) fn run(bytes: &[u8]) {
             }
         }
     }
+    let settings = dir.path().join("settings.json");
     let place = Place {
-        settings: dir.path().join("settings.json"),
+        settings: SharedFile::of_user(&settings).unwrap(),
         state_dir: None,
         program: "memctl".to_owned(),
         read_only: false,
     };
-    fs::write(&place.settings, bytes).unwrap();
+    fs::write(&settings, bytes).unwrap();
     if install(Host::Codex, &place).is_ok() {
         uninstall(Host::Codex, &place).unwrap();
     } else {
-        assert_eq!(fs::read(&place.settings).unwrap(), bytes);
+        assert_eq!(fs::read(&settings).unwrap(), bytes);
     }
 }

@@ -6,7 +6,6 @@ pub(crate) fn run(text: &str) {
     drop(memctl::skill::read_front_matter(text));
     let guardrail = Guardrail {
         title: "",
-        mistake: text,
         rule: text,
         correction_id: "CORR-001",
     };
