@@ -7,8 +7,6 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -205,19 +203,14 @@ fn claude_code_is_told_a_rule_before_the_call() {
         .succeeds();
     };
     session(&["-p", "install left-pad"]);
-    session(&["-p", "--continue", "no, use pnpm here"]);
-    let waiting = workspace.json(&["memory", "list", "rules", "--status", "candidate"]);
-    let id = waiting["records"][0]["id"].as_str().unwrap().to_owned();
-    // As the agent would have said it.
-    let path = workspace.memory("candidates/reflexion_entries.json");
-    let path = if path.exists() {
-        path
-    } else {
-        workspace.memory("reflexion_entries.json")
-    };
-    let mut file: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-    file["entries"][0]["seen_by"] = json!([{"on": "command", "match": r"^npm\b"}]);
-    std::fs::write(&path, file.to_string()).unwrap();
+    // As the agent records it.
+    workspace.write(
+        ".agentura/reflexion_entries.json",
+        json!({"entries": [{"reflexion_id": "REFL-001", "rule": "Use pnpm here", "source": "chat",
+            "status": "candidate", "seen_by": [{"on": "command", "match": r"^npm\b"}]}]})
+        .to_string(),
+    );
+    let id = "REFL-001".to_owned();
     let approved = workspace.json(&["memory", "approve", &id]);
     assert_eq!(approved["at_calls"], "note", "{approved}");
     let before = model.requests().len();
@@ -408,118 +401,6 @@ fn codex_is_told_a_rule_before_the_call() {
         "{denied}"
     );
     assert!(!denied.contains("\\nit ran"), "{denied}");
-}
-
-const DENIED: &str = "./run.sh";
-const CURED: &str = "chmod +x run.sh && ./run.sh";
-const OTHER: &str = "./deploy.sh";
-
-/// A memory that knows nothing, and two scripts that may not be executed.
-fn untaught() -> Workspace {
-    let workspace = Workspace::empty();
-    workspace.run(&["init"]).succeeds();
-    for script in ["run.sh", "deploy.sh"] {
-        workspace.write(script, "#!/bin/sh\necho done\n");
-    }
-    workspace
-}
-
-/// Fails, recovers, and fails in the same way at another script; then is done. Notes in `known`
-/// whether the fix is in the memory while the session still runs.
-fn recovers(
-    request: &RecordedRequest,
-    fixes: &Path,
-    known: &AtomicBool,
-    call: &dyn Fn(&str) -> (&'static str, Value),
-) -> Behaviour {
-    let has_tools = request.body["tools"]
-        .as_array()
-        .is_some_and(|tools| tools.len() > 1);
-    if !has_tools {
-        return Behaviour::text("a title");
-    }
-    match results(request) {
-        0 => calls(request, "I try.", Some(&call(DENIED))),
-        1 => calls(request, "I try again.", Some(&call(CURED))),
-        2 => {
-            let stored = std::fs::read_to_string(fixes).unwrap_or_default();
-            known.store(stored.contains("chmod +x run.sh"), Ordering::SeqCst);
-            calls(request, "The next one.", Some(&call(OTHER)))
-        }
-        _ => calls(request, "All done.", None),
-    }
-}
-
-/// The model must have read the fix of its own session at the second failure.
-fn was_told_of_its_own(model: &FakeModel, known: &AtomicBool) {
-    assert!(known.load(Ordering::SeqCst), "no other agent would know it");
-    let requests = model.requests();
-    let last = requests.iter().find(|request| results(request) == 3);
-    let text = last.unwrap().body.to_string();
-    let failed = text.find(OTHER).unwrap();
-    let told = text.rfind("CORRECT:").unwrap();
-    assert!(
-        failed < told && text[told..].contains("chmod +x run.sh"),
-        "{text}"
-    );
-}
-
-#[test]
-#[ignore = "needs the real Claude Code: make test-clients"]
-fn claude_code_learns_in_the_same_session() {
-    let Some(program) = host("claude") else {
-        return;
-    };
-    let workspace = untaught();
-    workspace.json(&["hooks", "install", "claude-code"]);
-    let fixes = workspace.memory("procedural_memory.local.json");
-    let known = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&known);
-    let model = FakeModel::answering(move |request| {
-        recovers(request, &fixes, &noted, &|command| {
-            ("Bash", json!({"command": command, "description": "try"}))
-        })
-    });
-    run(&workspace, &program, |command| {
-        command
-            .args(["-p", "run the scripts", "--allowedTools", "Bash"])
-            .env("ANTHROPIC_BASE_URL", model.anthropic_url())
-            .env("ANTHROPIC_API_KEY", "none")
-            .env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1")
-            .env("DISABLE_AUTOUPDATER", "1");
-    })
-    .succeeds();
-    was_told_of_its_own(&model, &known);
-}
-
-#[test]
-#[ignore = "needs the real Codex: make test-clients"]
-fn codex_learns_in_the_same_session() {
-    let Some(program) = host("codex") else {
-        return;
-    };
-    let workspace = untaught();
-    workspace.json(&["hooks", "install", "codex"]);
-    let fixes = workspace.memory("procedural_memory.local.json");
-    let known = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&known);
-    let model = FakeModel::answering(move |request| {
-        recovers(request, &fixes, &noted, &|command| {
-            ("exec_command", json!({"cmd": command}))
-        })
-    });
-    configure_codex(&workspace, &model);
-    run(&workspace, &program, |command| {
-        command.args([
-            "exec",
-            "--skip-git-repo-check",
-            "--dangerously-bypass-approvals-and-sandbox",
-            "--dangerously-bypass-hook-trust",
-            "run the scripts",
-        ]);
-    })
-    .succeeds();
-    was_told_of_its_own(&model, &known);
 }
 
 /// Points the host at the local model.
