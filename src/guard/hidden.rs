@@ -38,9 +38,15 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     if is_visible_ascii(text) {
         return Cow::Borrowed(text);
     }
-    match composed(text) {
-        Cow::Borrowed(text) => without_hidden(text),
-        Cow::Owned(text) => Cow::Owned(without_hidden(&text).into_owned()),
+    // A hidden character keeps marks apart that are put in order as soon as it is gone, and one that was
+    // in its place among others may stand alone then.
+    let mut text = Cow::Borrowed(text);
+    loop {
+        let next = composed(&without_hidden(&text)).into_owned();
+        if next == *text {
+            return text;
+        }
+        text = Cow::Owned(next);
     }
 }
 
@@ -122,6 +128,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn nothing_is_left_for_a_second_look() {
+        // Without the control character between them the marks change places.
+        let text = "\u{301}\u{2}\u{321}";
+        assert_eq!(visible(text), "\u{321}\u{301}");
+        assert_eq!(visible(&visible(text)), visible(text));
+    }
 
     #[test]
     fn what_is_at_home_is_not_hidden() {
