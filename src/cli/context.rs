@@ -169,8 +169,7 @@ impl Context {
 
     /// Says how to revert a change of the user store. The last change of this workspace is another.
     pub(super) fn note_change_of_user_store(&self) {
-        self.printer
-            .note("to undo it: memctl memory undo --user-store");
+        self.printer.note("to undo it: memctl undo --user-store");
     }
 
     /// Opens the workspace over the files as they are.

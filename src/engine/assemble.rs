@@ -227,7 +227,7 @@ fn suspicion_of(procedure: &Procedure) -> Option<String> {
     let reason = guard::admit(&procedure.content()).quarantine?;
     let id = &procedure.procedure_id;
     Some(format!(
-        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl memory forget {id}"
+        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
     ))
 }
 
@@ -240,6 +240,6 @@ pub(crate) fn suspicion(rule: &Reflexion) -> Option<String> {
         return Some(format!("`{id}` is suspicious: {reason}"));
     }
     Some(format!(
-        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl memory forget {id}"
+        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl forget {id}"
     ))
 }

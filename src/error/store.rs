@@ -12,7 +12,7 @@ impl Explain for store::Error {
         match self {
             Self::NotFound { kind, similar, .. } => {
                 let list = kind.map_or("memctl memory status".to_owned(), |kind| {
-                    format!("memctl memory list {}", kind.plural())
+                    format!("memctl list {}", kind.nouns())
                 });
                 let hint = match similar.first() {
                     Some(id) => format!("did you mean `{id}`? see: {list}"),

@@ -136,7 +136,7 @@ pub(crate) fn doubts<'p>(all: impl IntoIterator<Item = &'p Procedure>) -> Vec<St
             return None;
         };
         Some(format!(
-            "`{id}` is approved and was {state}: memctl memory show {id}"
+            "`{id}` is approved and was {state}: memctl show {id}"
         ))
     };
     all.into_iter().filter_map(doubt).collect()

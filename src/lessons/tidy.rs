@@ -2,7 +2,7 @@
 //! retire.
 //!
 //! What a person has approved stays; an observed lesson that says the same gives its origins to it. One
-//! run is one change, which `memory undo` reverts.
+//! run is one change, which `memctl undo` reverts.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! Rejects a record that was learned or proposed: a person found that it is of no use.
 //!
 //! The record stays in its file with the reason, so that nothing proposes it again. A rejected
-//! procedure is retired. `memory forget` deletes a record instead.
+//! procedure is retired. `memctl forget` deletes a record instead.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub struct Rejected {
 ///
 /// # Errors
 ///
-/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memory forget`
+/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memctl forget`
 /// deletes it.
 pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
     let (kind, id) = locate(&workspace.store, id)?;

@@ -143,7 +143,7 @@ pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec
         let id = &rule.reflexion_id;
         let receipts = rule.receipts();
         format!(
-            "`{id}` was told in {} sessions and broken again in {}: memctl memory approve {id} --action ask",
+            "`{id}` was told in {} sessions and broken again in {}: memctl approve {id} --action ask",
             receipts.told, receipts.recurred
         )
     };

@@ -1,6 +1,6 @@
 //! Ranking of documents by keywords, by meaning, or by both.
 //!
-//! The only ranking of the program: `memory search`, hints and `eval retrieval` use it, so
+//! The only ranking of the program: `memctl search`, hints and `eval retrieval` use it, so
 //! evaluations measure what users get. Every admitted document is scored, up to millions; where a part
 //! has binary vectors, they choose the documents that are compared exactly. It computes no vectors;
 //! callers supply them for as many documents as they have.

@@ -88,7 +88,7 @@ impl Report for ConflictsReport {
             let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
             page.styled(&[(Style::Dim, &merge)]);
         }
-        page.styled(&[(Style::Dim, "to delete a rule: memctl memory forget ID")]);
+        page.styled(&[(Style::Dim, "to delete a rule: memctl forget ID")]);
     }
 
     fn warnings(&self) -> &[String] {
@@ -133,7 +133,7 @@ impl Report for MergeReport {
             let files = self.guardrails.join(", ");
             page.field("guardrail", &format!("removed from {files}"));
         }
-        let why = format!("to see its history: memctl memory why {}", self.merged);
+        let why = format!("to see its history: memctl why {}", self.merged);
         page.styled(&[(Style::Dim, &why)]);
     }
 

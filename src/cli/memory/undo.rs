@@ -1,4 +1,4 @@
-//! `memory undo`: revert of a change.
+//! `memctl undo`: revert of a change.
 
 use clap::Args;
 use serde::Serialize;
@@ -14,12 +14,10 @@ use crate::undo::{self, ChangeReport, UndoReport};
 ///
 /// A change is everything that one command wrote: records, fields, guardrails, tests. It is
 /// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
-/// by name. An undo is a change too: `memory undo NAME` reverts it. Logs do not change.
+/// by name. An undo is a change too: `memctl undo NAME` reverts it. Logs do not change.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
-    memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
-)]
+#[command(after_help = "Examples:\n  memctl undo --dry-run\n  memctl undo\n  \
+    memctl undo --list\n  memctl undo 3f2a9c1e")]
 pub(in crate::cli) struct UndoArgs {
     /// Name of the change from `--list`, or a prefix of it; default: the last change
     change: Option<String>,
@@ -101,7 +99,7 @@ impl Report for UndoReport {
             };
             page.styled(&[(
                 Style::Dim,
-                &format!("to redo it: memctl memory undo {undo}{place}"),
+                &format!("to redo it: memctl undo {undo}{place}"),
             )]);
         }
     }

@@ -88,7 +88,7 @@ pub(super) fn same(
     }
     if let Some(id) = other {
         warnings.push(format!(
-            "`{id}` says the same with other metadata: memctl memory edit {id}"
+            "`{id}` says the same with other metadata: memctl edit {id}"
         ));
     } else {
         warnings.extend(was_removed(store, new)?);

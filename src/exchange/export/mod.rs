@@ -299,8 +299,8 @@ fn skills_of(
     }
     if observed > 0 {
         report.warnings.push(format!(
-            "left out, since nobody has approved them: {observed}; memctl memory list procedures, \
-             then memctl memory approve ID"
+            "left out, since nobody has approved them: {observed}; memctl list lessons, \
+             then memctl approve ID"
         ));
     }
     // All targets are checked before the first write.

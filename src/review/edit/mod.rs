@@ -255,7 +255,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
             let made = rules.iter().filter(|r| r.correction_id == entry.id);
             warnings.extend(made.map(|rule| {
                 let id = &rule.reflexion_id;
-                format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
+                format!("`{id}` came of it and stays as it was: memctl edit {id}")
             }));
         }
         Kind::Procedure => {
@@ -265,7 +265,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
             }
             if procedure.state == QUARANTINED {
                 warnings.push(format!(
-                    "`{0}` is still quarantined: memctl memory approve {0}",
+                    "`{0}` is still quarantined: memctl approve {0}",
                     entry.id
                 ));
             }

@@ -81,7 +81,7 @@ fn candidates_come_with_quote_and_occasion_the_most_repeated_first() {
         (first.origin.project.as_str(), first.origin.session.as_str()),
         ("shop", "s2")
     );
-    assert_eq!(first.command, "memctl memory approve REFL-003");
+    assert_eq!(first.command, "memctl approve REFL-003");
     assert_eq!(found[2].advice.as_ref().unwrap().reason, "one task");
 }
 
@@ -127,7 +127,7 @@ fn procedures_that_helped_come_first() {
         found[0].reason
     );
     assert_eq!(found[2].text("steps"), Some("1. build\n2. push"));
-    assert_eq!(found[4].command, "memctl memory forget PROC-007");
+    assert_eq!(found[4].command, "memctl forget PROC-007");
     assert!(!found[4].reason.contains("memctl"), "{}", found[4].reason);
 }
 

@@ -167,7 +167,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
         status: CANDIDATE,
         project,
         nearest: near.collect(),
-        approve: format!("memctl memory approve {}", rule.reflexion_id),
+        approve: format!("memctl approve {}", rule.reflexion_id),
         id: rule.reflexion_id,
         rule: rule.rule,
         earlier,

@@ -149,7 +149,7 @@ pub(super) async fn correct(
         notice: is_candidate.then_some(NOTICE),
         status: report.status,
         trust: report.trust,
-        approve: id.map(|id| format!("memctl memory approve {id}")),
+        approve: id.map(|id| format!("memctl approve {id}")),
         correction_id: report.correction_id,
         execution_id: report.execution_id,
         reflexion_id: report.reflexion_id,

@@ -186,7 +186,7 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
 }
 
 fn approval(id: &str) -> String {
-    format!("memctl memory approve {id}")
+    format!("memctl approve {id}")
 }
 
 impl Report for Remembered {
