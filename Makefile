@@ -16,15 +16,15 @@ demo: ## build, then show a correction, a lesson and a skill on real input, with
 # Many tests wait for a process or a lock, so there are more of them than cores.
 test: export RUST_TEST_THREADS ?= $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONLN || echo 2)")
 test: ## all tests but those with a command of their own
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace --exclude memctl-fuzz
 
 test-%: ## tests with a command of their own: clients, exports, storm, database, deny, …; `make test-` lists them
 	@tools/suite $*
 
 lint: ## formatting, lints, and documentation without a warning
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --exclude memctl-fuzz --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --exclude memctl-fuzz --no-deps --document-private-items
 
 check: lint test ## everything that has to pass before a change lands
 

@@ -11,8 +11,8 @@
 //!
 //! | layer | modules | what they know |
 //! |---|---|---|
-//! | 0 | [`model`], [`platform`] | records: data, no files, no clock; the operating system |
-//! | 1 | [`json`], [`guard`], [`llm`] | JSON text, byte for byte; secrets, prompt injection and fences in text; models |
+//! | 0 | [`model`] | records: data, no files, no clock |
+//! | 1 | [`guard`], [`llm`] | secrets, prompt injection and fences in text; models |
 //! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
 //! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
@@ -25,7 +25,7 @@
 //!
 //! - Nothing below layer 5 prints, exits, reads the environment or the clock; `now` and randomness
 //!   are arguments.
-//! - Only [`platform`] opens files, and below a workspace it follows no link. Only [`store`] writes
+//! - Only [`memctl_files`] opens files, and below a workspace it follows no link. Only [`store`] writes
 //!   records. Only [`llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is logged before it happens, in the audit log and in the undo journal.
 //! - [`store`] redacts every record that it writes, and `workspace::redacting_writer` every other file.
@@ -81,7 +81,6 @@ pub mod hints;
 pub mod host;
 pub mod indexing;
 pub mod insight;
-pub mod json;
 pub mod learn;
 pub mod learning;
 pub mod lessons;
@@ -89,7 +88,6 @@ pub mod llm;
 pub mod maintenance;
 pub mod merge;
 pub mod model;
-pub mod platform;
 pub mod prompt;
 #[cfg(not(fuzzing))]
 pub mod remote;

@@ -10,8 +10,8 @@ use crate::config::{Config, LONGEST};
 use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::error::UserError;
 use crate::llm::{EmbeddingsProtocol, Secret};
-use crate::platform::{Directory, named};
 use crate::workspace::Providers;
+use memctl_files::{Directory, named};
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";

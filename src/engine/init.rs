@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::ProjectPath;
 use crate::store::{Error as StoreError, Scoped, ignore_local_files};
+use memctl_files::ProjectPath;
 
 use crate::workspace::Error;
 use crate::workspace::redacting_writer;

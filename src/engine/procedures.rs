@@ -9,11 +9,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::guard;
-use crate::json::compact;
 use crate::lessons::episodes::LEARNED;
 use crate::lessons::table::prepare;
 use crate::model::{Kind, Procedure, Record as _};
 use crate::store::Selection;
+use memctl_files::json::compact;
 
 use crate::model::OBSERVED;
 use crate::workspace::Error;

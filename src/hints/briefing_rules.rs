@@ -8,11 +8,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::guard;
-use crate::json;
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::store::Selection;
 use crate::workspace::Error;
 use crate::workspace::rules as active_rules;
+use memctl_files::json;
 
 use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
 use super::service::HintService;
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::{Approvals, Scoped};
+    use memctl_files::named;
 
     fn rule(text: &str, skill: &str, confidence: f64) -> Value {
         json!({"reflexion_id": text, "skill": skill, "rule": text, "confidence": confidence,

@@ -14,7 +14,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::guard::Clean;
-use crate::platform::named;
+use memctl_files::named;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

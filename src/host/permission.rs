@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::platform::{SharedFile, named};
+use memctl_files::{SharedFile, named};
 
 use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};

@@ -37,9 +37,9 @@ use std::cell::OnceCell;
 
 use crate::guard;
 use crate::model::{Document, Kind};
-use crate::platform::parallel::each;
 use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
+use memctl_files::parallel::each;
 
 use crate::workspace::Error;
 use crate::workspace::document::document;

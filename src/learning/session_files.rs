@@ -12,8 +12,8 @@ use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
 use crate::lessons::pattern::{self, NoPattern};
 use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
-use crate::platform::named;
 use crate::transcript::{self, Format};
+use memctl_files::named;
 
 use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
@@ -300,7 +300,7 @@ mod tests {
             named::create_dir(path.parent().unwrap()).unwrap();
             named::replace(&path, b"").unwrap();
         }
-        crate::platform::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
+        memctl_files::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
         let root = dir.path().to_owned();
         let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.traj")]).unwrap();
         let names: Vec<_> = found

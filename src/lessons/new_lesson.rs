@@ -11,10 +11,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
-use crate::platform::{hex, named};
 use crate::store::{Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, Records, repair_warnings};
+use memctl_files::{hex, named};
 
 use super::checks::{CheckedLesson, Refusal};
 use super::episodes::LEARNED;

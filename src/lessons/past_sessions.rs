@@ -14,12 +14,12 @@ use crate::guard::{self, Clean};
 use crate::learn::recover::analyse;
 use crate::llm::{Llm, OnProgress, Request, Schema};
 use crate::model::{ActionType, Event, ExecutionLog, Remark, Speaker, Step};
-use crate::platform::named;
 use crate::store::Source;
 use crate::transcript::{self, Format};
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace, dollars};
+use memctl_files::named;
 
 use super::checks::{Refusal, check, is_telling};
 use super::digest::{Item, digest};

@@ -12,9 +12,9 @@ use crate::lessons::here::Here;
 use crate::lessons::hint::Hint;
 use crate::lessons::rendering::render_blocks;
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
-use crate::platform::{hex, named};
 use crate::store::{Scoped, Selection};
 use crate::workspace::Error;
+use memctl_files::{hex, named};
 
 /// Maximum number of newest procedures that a session start looks at.
 const LOOKED_AT: usize = 500;

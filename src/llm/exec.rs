@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 
-use crate::platform::process::Group;
+use memctl_files::process::Group;
 
 use super::attempt_log::Draft;
 use super::{Error, Request};

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::guard;
-use crate::platform::{Directory, FoundKind, named};
 use crate::skill::Skills;
 use crate::store::{Cleaned, DataFile, Error as StoreError};
+use memctl_files::{Directory, FoundKind, named};
 
 use crate::indexing::Index;
 use crate::workspace::Workspace;

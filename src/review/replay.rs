@@ -17,11 +17,11 @@ use crate::guard::{self, Clean};
 use crate::learn::people::without_people;
 use crate::learning::session_files::{self, is_below, microseconds};
 use crate::model::{CallPattern, Event, Speaker};
-use crate::platform::named;
 use crate::rules::hearing::may_be_lasting;
 use crate::rules::{Call, breaks, fulfilled_by};
 use crate::transcript;
 use crate::workspace::Error;
+use memctl_files::named;
 
 /// Maximum age of a session, in days.
 const DAYS: i64 = 90;

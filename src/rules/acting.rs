@@ -156,8 +156,8 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::Approvals;
+    use memctl_files::named;
 
     fn call(command: &str) -> Call {
         let step = Step {

@@ -14,7 +14,7 @@ use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
 use super::vector::quantized_vectors::QueryVector;
-use crate::platform::parallel::each;
+use memctl_files::parallel::each;
 
 mod cosines;
 mod keywords;

@@ -15,7 +15,7 @@ use crate::llm::{
     Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
     Secret, list_models, words,
 };
-use crate::platform::named;
+use memctl_files::named;
 
 use super::Error;
 use crate::embedder::Embedder;

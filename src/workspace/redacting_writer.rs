@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::guard;
 use crate::model::Record;
-use crate::platform::{Directory, ProjectPath, named};
 use crate::skill::Skills;
 use crate::store::{self, Added, SkipCondition, Writer, atomic};
+use memctl_files::{Directory, ProjectPath, named};
 
 use super::Error;
 use crate::workspace::Workspace;

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report};
 use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
-use crate::platform::{Directory, ProjectPath, SharedFile, named};
+use memctl_files::{Directory, ProjectPath, SharedFile, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///

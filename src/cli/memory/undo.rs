@@ -7,8 +7,8 @@ use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::undo::{self, ChangeReport, UndoReport};
+use memctl_files::Directory;
 
 /// Revert the last change
 ///

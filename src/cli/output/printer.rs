@@ -14,7 +14,7 @@ use super::style::Style;
 use super::text::{clean, escape_json};
 use crate::error::{Kind, UserError};
 use crate::guard;
-use crate::json::compact;
+use memctl_files::json::compact;
 
 /// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;

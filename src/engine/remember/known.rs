@@ -5,10 +5,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use chrono::{DateTime, Utc};
 
 use crate::guard;
-use crate::json::{compact, string_field};
 use crate::model::{Kind, Memory};
 use crate::store::{Scoped, Selection, SkipCondition};
 use crate::workspace::{Error, Workspace};
+use memctl_files::json::{compact, string_field};
 
 use super::timestamp;
 

@@ -22,10 +22,10 @@ use std::path::Path;
 
 use crate::hints::Here;
 use crate::model::{CHAT, Record as _, Reflexion};
-use crate::platform::ProjectPath;
 use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
+use memctl_files::ProjectPath;
 
 use block::{Block, Misplaced, with_lines};
 pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};

@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::exchange::skill_md;
 use crate::model::{Kind, Procedure, SkillPath, Trust};
-use crate::platform::named;
 use crate::store::{Entry, Frame, Selection, logs, redact};
+use memctl_files::named;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;

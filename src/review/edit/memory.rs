@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use crate::engine::remember::misfits;
 use crate::guard;
-use crate::json::with_fields;
 use crate::model::{MemoryType, Shape};
 use crate::store::Error as StoreError;
 use crate::workspace::Error;
+use memctl_files::json::with_fields;
 
 use super::Fields;
 use super::field::Field;

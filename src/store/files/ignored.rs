@@ -7,9 +7,9 @@
 //!
 //! A file that git tracks already stays tracked. Lines from a person stay.
 
-use crate::platform::Directory;
 use crate::store::atomic;
 use crate::store::error::Error;
+use memctl_files::Directory;
 
 use super::data_files::{DataFile, LOCAL_PATTERN};
 use super::file_names::{

@@ -12,8 +12,8 @@ use sha2::Sha256;
 
 use crate::guard::composed;
 use crate::model::{IdShape, Kind};
-use crate::platform::{Directory, hex};
 use crate::store::error::Error;
+use memctl_files::{Directory, hex};
 
 use super::directory::{self, Lock};
 use super::log::{self, Sync};

@@ -10,11 +10,11 @@ use crate::cli::question::{ask, editor};
 use crate::engine::{self, CorrectReport};
 use crate::error::UserError;
 use crate::guard;
-use crate::json::compact;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
 use crate::rules;
 use crate::workspace::{CorrectionDraft, Workspace};
+use memctl_files::json::compact;
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
 /// the answer says.

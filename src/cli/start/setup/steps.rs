@@ -12,8 +12,8 @@ use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
 use crate::learning::{LearnOptions, learn};
 use crate::merge::git::Repository;
-use crate::platform::Directory;
 use crate::store::shared_files;
+use memctl_files::Directory;
 
 use super::found::FoundHost;
 use super::report::{Learned, SetupReport, State, Step};
