@@ -168,7 +168,7 @@ fn what_is_no_secret_stays() {
         include_str!("../../../fixtures/guard/no-secrets.txt"),
         include_str!("../../../fixtures/guard/benign.txt"),
         include_str!("../../../README.md"),
-        include_str!("../../../docs/adr/0016-redaction.md"),
+        include_str!("../../../docs/adr/secrets.md"),
         include_str!("../../../Cargo.lock"),
     ] {
         let redacted = redact(text);
