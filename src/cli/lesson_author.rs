@@ -1,7 +1,7 @@
 //! The person at this machine, as their data must not stand in a lesson.
 
 use crate::config::Environment;
-use crate::guard::Person;
+use memctl_redact::Person;
 
 /// Returns the person's home directory and login.
 pub(in crate::cli) fn person(environment: &Environment) -> Person {
