@@ -8,7 +8,7 @@ export CARGO
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
-demo: ## build, then show both loops on real input; a script stands for the model, without key and network
+demo: ## build, then show a correction, a lesson and a skill on real input, without key and network
 	@echo "building memctl with its embedder and its libraries: the first time takes some minutes"
 	@$(CARGO) $(if $(filter dev,$(DEMO_PROFILE)),test --no-run --test it,build --profile $(DEMO_PROFILE)) --locked
 	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
