@@ -378,6 +378,16 @@ mod tests {
         check("make db", Occurrence::Worked);
         check("Bash", Occurrence::Worked);
         check("", Occurrence::Nowhere);
+        // A script is what its interpreter runs.
+        let calls = [call("OBS_EPOCH=J2000 sh checks/run messier", false)];
+        for written in [
+            "checks/run",
+            "sh checks/run",
+            "OBS_EPOCH=J2000 checks/run <name>",
+        ] {
+            let found = occurrence(written, &super::peeled(&calls));
+            assert_eq!(found, Occurrence::Worked, "{written}");
+        }
     }
 
     #[test]
