@@ -1,4 +1,4 @@
-//! The person at this machine, as their data must not stand in a lesson.
+//! The person at this machine: a lesson must not contain their data.
 
 use crate::config::Environment;
 use memctl_redact::Person;

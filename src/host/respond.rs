@@ -33,7 +33,7 @@ pub fn respond(
     };
     if is_after {
         let succeeded = event.kind == EventKind::ToolSucceeded;
-        // What rules count is no reason to keep a hint back.
+        // A failure to count for rules keeps no hint back.
         drop(with_call(&session, event, here, RuleFilter::All, |call| {
             rules::after(adviser.store, call, succeeded, adviser.random)
         }));

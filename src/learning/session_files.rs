@@ -206,8 +206,8 @@ impl Window {
     }
 }
 
-/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
-/// id that is long enough to be the only one.
+/// Returns the hash of a call, which only a copy of its session shares; empty without a time and
+/// without a long id.
 fn call_hash(step: &Step) -> String {
     let id = step.native_id.as_deref().unwrap_or_default();
     let time = step.time.as_deref().unwrap_or_default();

@@ -24,7 +24,7 @@ pub struct Refusal {
     pub field: &'static str,
     /// Reason.
     pub reason: String,
-    /// What would pass.
+    /// Text that would pass.
     pub passes: String,
 }
 

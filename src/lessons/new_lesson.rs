@@ -41,7 +41,7 @@ pub(crate) struct LessonOrigin<'a> {
     pub(crate) root: Option<&'a Path>,
 }
 
-/// What a lesson says of its neighbours.
+/// Relations of a lesson to its neighbours.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relations {
     /// Id of a lesson that says the same.

@@ -369,7 +369,7 @@ fn take(
     Ok(())
 }
 
-/// Mends what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
+/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
 /// short, or that names a home directory, is left out.
 fn mended(mut args: LessonArgs) -> LessonArgs {
     args.lesson = without_home(&args.lesson);

@@ -1,9 +1,8 @@
 //! Calls of a session: what an agent ran, and what came of it.
 //!
 //! A hook appends each call to the log of its session, redacted and shortened; a session file is read
-//! into the same form. The agent's lessons are checked against these calls, so an output keeps its
-//! beginning, its end, and between them the lines that may say an error, or the options and variables
-//! that it shows.
+//! into the same form. Lessons are checked against these calls. So an output keeps its beginning, its
+//! end, and between them the lines that may say an error, or that show options and variables.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

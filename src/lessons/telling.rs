@@ -1,6 +1,6 @@
 //! Texts that tell an agent lessons: at the start of a session, before a call, at a failing call.
 //!
-//! What a person approved stands for itself; everything else is fenced as notes to be checked.
+//! An approved lesson is told as text; everything else is fenced as notes to be checked.
 //! Each text has a limit, and is made of whole lines.
 
 use std::path::Path;
@@ -28,9 +28,9 @@ const LARGEST: u64 = 4 << 20;
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
 pub(crate) struct SessionLessons {
-    /// Those that a person approved.
+    /// Lessons that a person approved: id and text.
     pub(crate) approved: Vec<(String, String)>,
-    /// The others.
+    /// Lessons that nobody approved: id and text.
     pub(crate) observed: Vec<(String, String)>,
 }
 
@@ -146,7 +146,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         if count > 0 && length(&text) + length(&line) > BEFORE {
             break;
         }
-        // What nobody approved is told in a fence of its own, or not with the rest.
+        // Unapproved text is told in a fence of its own, or not with the rest.
         let is_own = hint.trust == Trust::Observed;
         if count > 0 && is_own != is_observed {
             break;

@@ -43,7 +43,7 @@ pub struct PastSessions {
     pub limit: Duration,
 }
 
-/// What a rule would have done at past calls.
+/// Replay of a rule: what it would have done at past calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Replay {
     /// Number of sessions with calls in this project.

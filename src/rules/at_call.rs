@@ -1,4 +1,4 @@
-//! What rules do around a call of an agent: told before it, counted by what comes after.
+//! Rules around a call of an agent: told before it, counted by what comes after.
 //!
 //! A host waits for this at every call, so a call without a match reads derived tables and the notes
 //! of the session, and nothing else. Nothing here permits a call.

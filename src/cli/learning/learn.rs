@@ -261,7 +261,7 @@ fn learned(ids: &[String]) -> String {
     }
 }
 
-/// What was learned from session files, and the lessons that a model worded.
+/// Report of `learn`: patterns of session files, and the lessons that a model worded.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct SessionsLearned {
     #[serde(flatten)]

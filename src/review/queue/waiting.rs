@@ -158,7 +158,7 @@ pub struct Waiting {
     pub near: Option<NearRule>,
     /// Command that decides about the entry.
     pub command: String,
-    /// What the rule would have done at past calls; `None` before it is tried, and for other records.
+    /// Replay of the rule over past calls; `None` before it is tried, and for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
     /// Patterns of a rule.

@@ -1,7 +1,7 @@
 //! Rule that an agent heard in a person's message, as the agent gives it, and its checks.
 //!
-//! The agent words the rule and says how it is seen at a call; the person's own words stand beside
-//! it as the quote. Nothing is guessed here: a refusal names what to mend.
+//! The agent words the rule and says how it is seen at a call; the person's own words are
+//! stored beside it as the quote. Nothing is guessed here: a refusal names what to correct.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,9 +28,9 @@ pub struct HeardArgs {
     pub rule: String,
     /// When it applies; empty if always
     pub when: String,
-    /// What not to do
+    /// Thing not to do
     pub not: String,
-    /// What to do instead
+    /// Thing to do instead
     #[serde(rename = "do")]
     pub action: String,
     /// `project` or `everywhere`
@@ -41,18 +41,18 @@ pub struct HeardArgs {
     /// Regular expressions of a single command that breaks it: `^npm\b`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
-    /// The same of a path
+    /// Expressions over a path
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<PatternArg>,
-    /// The same of new text
+    /// Expressions over new text
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// The same with exceptions: `unless` it matches, or `after` such a command succeeded
+    /// Expressions with exceptions: `unless` it matches, or `after` such a command succeeded
     pub see: Vec<SeeArg>,
     /// Id of the earlier rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
     pub replaces: Option<EarlierArg>,
-    /// The same, if the user takes it back
+    /// Id of the earlier rule if the user takes it back, or `true`
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<EarlierArg>,
 }
@@ -114,7 +114,7 @@ pub(super) struct Heard {
     pub(super) earlier: Option<Earlier>,
 }
 
-/// Returns the error for a field that has to be mended.
+/// Returns the error for a field that has to be corrected.
 pub(super) fn refused(field: &'static str, reason: impl Into<String>) -> Error {
     Error::NotHeard {
         field,

@@ -67,7 +67,7 @@ pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
     })
 }
 
-/// Returns the newest message that a quote stands in.
+/// Returns the newest message that contains a quote.
 pub(super) fn witness(store: &Scoped, quote: &str) -> Option<Message> {
     let mut newest = read(&store.read_notes(NOTES)).into_iter().rev();
     newest.find(|message| stands_in(quote, &message.text))
