@@ -34,7 +34,7 @@ pub struct InitReport {
     pub warnings: Vec<String>,
 }
 
-/// Creates the memory directory if it is missing. A skills directory is made by whoever adds a skill.
+/// Creates the memory directory if it is missing. A skills directory is left to the author of a skill.
 pub fn initialise(
     store: &Scoped,
     skills: &Path,

@@ -8,12 +8,12 @@ use std::path::Path;
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
 use crate::lessons::pattern::{self, NoPattern};
 use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
 use crate::transcript::{self, Format};
 use memctl_files::named;
+use memctl_redact::Clean;
 
 use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
@@ -206,8 +206,8 @@ impl Window {
     }
 }
 
-/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
-/// id that is long enough to be the only one.
+/// Returns the hash of a call, which only a copy of its session shares; empty without a time and
+/// without a long id.
 fn call_hash(step: &Step) -> String {
     let id = step.native_id.as_deref().unwrap_or_default();
     let time = step.time.as_deref().unwrap_or_default();

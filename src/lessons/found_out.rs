@@ -1,4 +1,4 @@
-//! What a session found out, by its calls alone: what is worth asking its agent about.
+//! Findings of a session, by its calls alone: what is worth asking its agent about.
 //!
 //! - A *recovery*: a command failed, and another form of it worked. The same command that works after
 //!   an edit is a repair of the project, not knowledge for others.
@@ -269,7 +269,7 @@ mod tests {
                 effort: 3
             }]
         );
-        // What nobody had to find: nothing of it was shown.
+        // Nobody had to find this: nothing of it was shown.
         let plain = ("cargo test", "ok", false);
         assert_eq!(found_out(&session(&[&look[..], &[plain]].concat())), []);
         // One look is no detour, and the second time is none either.

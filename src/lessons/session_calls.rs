@@ -1,17 +1,16 @@
 //! Calls of a session: what an agent ran, and what came of it.
 //!
 //! A hook appends each call to the log of its session, redacted and shortened; a session file is read
-//! into the same form. The agent's lessons are checked against these calls, so an output keeps its
-//! beginning, its end, and between them the lines that may say an error, or the options and variables
-//! that it shows.
+//! into the same form. Lessons are checked against these calls. So an output keeps its beginning, its
+//! end, and between them the lines that may say an error, or that show options and variables.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{self, beginning};
 use crate::learn::error_line::error_lines;
 use crate::model::Step;
 use crate::store::{self, Scoped, SessionLog};
+use memctl_redact::beginning;
 
 /// Maximum length of a stored command, in characters.
 const LONGEST_COMMAND: usize = 800;
@@ -71,7 +70,7 @@ impl SessionCall {
         } else {
             LONGEST_COMMAND
         };
-        let output = guard::strip_fenced(output);
+        let output = memctl_redact::strip_fenced(output);
         Self {
             tool: tool.unwrap_or_default().to_owned(),
             call: beginning(call, most).into_owned(),

@@ -102,7 +102,7 @@ impl<'s> Tables<'s> {
     }
 }
 
-/// Returns the first rule in force that one of these command lines breaks, whatever ran before.
+/// Returns the first rule in force that one of these command lines breaks, regardless of what ran before.
 pub(crate) fn forbids(store: &Scoped, lines: &[&str]) -> Result<Option<Reflexion>, Error> {
     let tables = Tables::open(store)?;
     if tables.is_blank() {

@@ -1,4 +1,4 @@
-//! Text of people and of their tools as UTF-8, whatever they wrote it in.
+//! Text of people and of their tools as UTF-8, in any encoding that they wrote it in.
 //!
 //! A byte order mark is dropped, and UTF-16 is converted, with its mark or without one. Other bytes
 //! pass as they are: what they mean is for the reader to decide. [`text()`] reads a whole text, and

@@ -1,7 +1,7 @@
 //! Owners of files below a directory.
 //!
-//! A command that root runs in somebody's directory leaves files that its owner can use: new files and
-//! directories belong to the owner of the directory that they are made in (see `unix::files`). What older
+//! A command that root runs in a directory of another user leaves files that its owner can use: new
+//! files and directories belong to the owner of the directory that they are made in (see `unix::files`). What older
 //! versions left behind is found and given back here.
 //!
 //! Where the system has no such owners, nothing is foreign.
@@ -19,7 +19,7 @@ const DEEPEST: usize = 16;
 /// A file or directory that belongs to somebody else than the directory that it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Foreign {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
     /// Name of its owner.
     pub owner: String,
@@ -28,7 +28,7 @@ pub struct Foreign {
 /// Owner of a file or directory that exists.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Owned {
-    /// Its path.
+    /// Path of the file.
     pub path: PathBuf,
     /// Name of its owner.
     pub owner: String,

@@ -1,4 +1,4 @@
-//! What git ignores in a memory directory: all that a session, a hook or a look changes.
+//! Ignored files of a memory directory: all that a session, a hook or a look changes.
 //!
 //! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings
 //! and the identity. Everything else is of this machine: what nobody has approved, runs, sessions,

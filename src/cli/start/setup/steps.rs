@@ -22,7 +22,7 @@ use super::report::{Learned, SetupReport, State, Step};
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
-/// What the permission is for.
+/// Purpose of the permission.
 const ASKED: &str = "only `lesson` of memctl: the agent is asked once at the end of a session in which it found \
     something out (`learning.ask = \"off\"` switches it off)";
 

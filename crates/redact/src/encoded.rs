@@ -69,7 +69,7 @@ fn decoded(bytes: &[u8], at: usize) -> Option<Encoded> {
         return None;
     }
     let mut end = end_of(bytes, at, &[Part::Run(Set::Base64, LEAST, 1 << 20)])?;
-    // Padding ends a run, whatever the next line begins with.
+    // Padding ends a run, regardless of the next line.
     if let Some(padding) = memchr::memchr(b'=', &bytes[at..end]) {
         let padding = at + padding;
         end = padding
