@@ -35,7 +35,6 @@ pub(crate) mod vectors;
 use crate::embedder::Embedding;
 use std::cell::OnceCell;
 
-use crate::guard;
 use crate::model::{Document, Kind};
 use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
@@ -290,7 +289,7 @@ impl Index {
 /// the index could reveal secrets of an old file.
 fn readable(entry: &Entry) -> Option<Document> {
     let document = document(entry)?;
-    let content = guard::redact(&document.content).text.into_owned();
+    let content = memctl_redact::redact(&document.content).text.into_owned();
     Some(Document {
         content,
         ..document

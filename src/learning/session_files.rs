@@ -8,12 +8,12 @@ use std::path::Path;
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
 use crate::lessons::pattern::{self, NoPattern};
 use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
 use crate::transcript::{self, Format};
 use memctl_files::named;
+use memctl_redact::Clean;
 
 use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};

@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use crate::guard::Person;
 use crate::model::{LessonScope, Procedure};
 use crate::store::{Scoped, Selection};
 use crate::workspace::{Error, Records};
+use memctl_redact::Person;
 
 use super::call_match::{Occurrence, occurrence, peeled};
 use super::checks::{Refusal, check, check_words};

@@ -4,8 +4,8 @@
 //! field, the reason, and what would pass, so that the agent can mend it once. No check asks a model,
 //! and none guesses what a sentence means.
 
-use crate::guard::{self, Person};
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
+use memctl_redact::Person;
 
 use super::call_match::{Occurrence, PeeledCall, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
@@ -147,7 +147,7 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
         let passes = format!("give a phrase of at most {LONGEST_PHRASE} characters");
         return refuse("a phrase is too long".to_owned(), &passes);
     }
-    if guard::redact(text).text != *text {
+    if memctl_redact::redact(text).text != *text {
         return refuse(
             "it holds what looks like a secret".to_owned(),
             "leave it out, or write `<token>`",
@@ -159,7 +159,7 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
             "write `~`, a path relative to the project, or `<name>`",
         );
     }
-    if let Some(reason) = guard::screen(text).reason() {
+    if let Some(reason) = memctl_redact::screen(text).reason() {
         return refuse(
             format!("it reads like an instruction to another model: {reason}"),
             "say what to run and when, nothing about prompts, rules or permissions",

@@ -4,10 +4,10 @@
 //! Where that is too long, results of calls that worked shrink first, then those of looking around go,
 //! then the calls of looking around. What is left out is said. All texts are redacted.
 
-use crate::guard::beginning;
 use crate::learn::error_line::error_lines;
 use crate::learn::shell::commands;
 use crate::learn::shell_command::{AROUND, Run};
+use memctl_redact::beginning;
 
 use super::session_calls::SessionCall;
 

@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::guard;
 use crate::learn::error_key::{normalised, quoted_names};
 use crate::learn::failure::{ErrorLine, Failure};
 use crate::learn::likeness::{key_words, same_program, similarity, telling_words, weight};
@@ -327,7 +326,7 @@ fn is_admitted(found: &Found) -> bool {
     hint.trust != Trust::Observed
         || texts
             .iter()
-            .all(|text| guard::admit(text).quarantine.is_none())
+            .all(|text| memctl_redact::admit(text).quarantine.is_none())
 }
 
 /// Returns `true` if a shell line runs a command that begins with one of these.

@@ -112,7 +112,7 @@ pub(crate) fn store_lesson(
         }
     }
     let seen = Origin {
-        session: crate::guard::redact(&origin.session).text.into_owned(),
+        session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
         live: true,
         ..Origin::default()
@@ -258,7 +258,7 @@ fn document(checked: &CheckedLesson) -> serde_json::Value {
         .chain(errors().map(String::as_str))
         .collect();
     json!({
-        "procedure_name": crate::guard::beginning(lesson, LONGEST_TITLE),
+        "procedure_name": memctl_redact::beginning(lesson, LONGEST_TITLE),
         "semantic_description": described.join(" · "),
         "initial_failure_summary": errors().next().cloned().unwrap_or_default(),
         "identified_root_cause": "",

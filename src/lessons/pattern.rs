@@ -6,12 +6,12 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
-use crate::guard::Clean;
 use crate::learn::goal::{Goal, Kind};
 use crate::learn::people::without_people;
 use crate::learn::recover::Episode;
 use crate::learn::shell::commands;
 use crate::model::{Pattern, Step};
+use memctl_redact::Clean;
 
 use super::call::{self, Call};
 use super::change::change;

@@ -3,8 +3,8 @@
 //! People can replace its words by a file. The calls are shortened and redacted; they are the
 //! agent's own, of this session.
 
-use crate::guard::beginning;
 use crate::learn::error_line::error_line;
+use memctl_redact::beginning;
 
 use super::found_out::FoundOut;
 use super::session_calls::SessionCalls;

@@ -7,10 +7,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{self, beginning};
 use crate::learn::error_line::error_lines;
 use crate::model::Step;
 use crate::store::{self, Scoped, SessionLog};
+use memctl_redact::beginning;
 
 /// Maximum length of a stored command, in characters.
 const LONGEST_COMMAND: usize = 800;
@@ -70,7 +70,7 @@ impl SessionCall {
         } else {
             LONGEST_COMMAND
         };
-        let output = guard::strip_fenced(output);
+        let output = memctl_redact::strip_fenced(output);
         Self {
             tool: tool.unwrap_or_default().to_owned(),
             call: beginning(call, most).into_owned(),

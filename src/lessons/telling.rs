@@ -7,7 +7,6 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::guard::{self, fence, length};
 use crate::lessons::here::Here;
 use crate::lessons::hint::Hint;
 use crate::lessons::rendering::render_blocks;
@@ -15,6 +14,7 @@ use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
 use crate::store::{Scoped, Selection};
 use crate::workspace::Error;
 use memctl_files::{hex, named};
+use memctl_redact::{fence, length};
 
 /// Maximum number of newest procedures that a session start looks at.
 const LOOKED_AT: usize = 500;
@@ -66,7 +66,7 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
             continue;
         };
         let is_approved = procedure.trust() != Trust::Observed;
-        if !is_approved && guard::admit(&line).quarantine.is_some() {
+        if !is_approved && memctl_redact::admit(&line).quarantine.is_some() {
             continue;
         }
         let list = if is_approved {
@@ -105,7 +105,7 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
 
 /// Text on one line: redacted, without fence markers, and cut.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
-    let text = guard::unfenced(&guard::redact(text).text);
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -156,7 +156,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         count += 1;
     }
     if is_observed && count > 0 {
-        text = fence(&[guard::defuse(&text)], nonce);
+        text = fence(&[memctl_redact::defuse(&text)], nonce);
     }
     (text, count)
 }

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::guard::{self, Clean};
 use crate::learn::people::without_people;
 use crate::learning::session_files::{self, is_below, microseconds};
 use crate::model::{CallPattern, Event, Speaker};
@@ -22,6 +21,7 @@ use crate::rules::{Call, breaks, fulfilled_by};
 use crate::transcript;
 use crate::workspace::Error;
 use memctl_files::named;
+use memctl_redact::Clean;
 
 /// Maximum age of a session, in days.
 const DAYS: i64 = 90;
@@ -203,7 +203,7 @@ impl<'r> Session<'r> {
 
 /// A call on one line, redacted and cut.
 fn shown(call: &str) -> String {
-    let call = guard::strip_fenced(call).into_owned();
+    let call = memctl_redact::strip_fenced(call).into_owned();
     let call = Clean::of_owned(without_people(&call)).cut(LONGEST);
     call.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -87,8 +87,8 @@ impl Report for UndoReport {
             (Style::Dim, &format!("  {} by {}", change.why, change.who)),
         ]);
         for step in &self.steps {
-            let what =
-                console::truncate_str(&crate::guard::redact(&step.what).text, 60, "…").into_owned();
+            let what = console::truncate_str(&memctl_redact::redact(&step.what).text, 60, "…")
+                .into_owned();
             page.field(step.did, &[step.target.as_str(), &what].join("  "));
         }
         if let Some(undo) = &self.undo {

@@ -18,7 +18,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::guard;
 use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
 use memctl_files::json::with_fields;
@@ -260,7 +259,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
         }
         Kind::Procedure => {
             let procedure: Procedure = workspace.store.get(&entry.id)?;
-            if let Some(reason) = guard::admit(&procedure.content()).quarantine {
+            if let Some(reason) = memctl_redact::admit(&procedure.content()).quarantine {
                 warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
             }
             if procedure.state == QUARANTINED {

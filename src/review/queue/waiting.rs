@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::model::{CallPattern, Evidence, Judgement, Kind, Verdict};
 use crate::review::Replay;
 
@@ -217,7 +216,7 @@ impl Waiting {
             let mut reasons = self
                 .parts
                 .iter()
-                .filter_map(|part| guard::admit(&part.text).quarantine);
+                .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
             self.suspicious = reasons.next();
         }
     }

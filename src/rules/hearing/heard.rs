@@ -6,7 +6,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::guard;
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::{BadPattern, checked};
 use crate::workspace::Error;
@@ -126,7 +125,7 @@ pub(super) fn refused(field: &'static str, reason: impl Into<String>) -> Error {
 impl Heard {
     /// Checks the arguments, without their secrets.
     pub(super) fn of(args: HeardArgs) -> Result<Self, Error> {
-        let quote = guard::redact(args.quote.trim()).text.into_owned();
+        let quote = memctl_redact::redact(args.quote.trim()).text.into_owned();
         if quote.is_empty() {
             return Err(refused(
                 "quote",
@@ -144,7 +143,9 @@ impl Heard {
             (true, true) => line("quote", &quote, LONGEST_RULE)?,
             (true, false) => return Err(refused("rule", "is missing: say the rule in one line")),
         };
-        if let Some(reason) = guard::screen(&format!("{rule}\n{when}\n{not}\n{action}")).reason() {
+        if let Some(reason) =
+            memctl_redact::screen(&format!("{rule}\n{when}\n{not}\n{action}")).reason()
+        {
             return Err(refused("rule", reason));
         }
         Ok(Self {
@@ -173,7 +174,7 @@ impl EarlierArg {
 
 /// Redacted text on one line.
 fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > most {
         return Err(refused(field, format!("has more than {most} characters")));
@@ -250,7 +251,7 @@ fn pattern(field: &'static str, see: SeeArg) -> Result<CallPattern, Error> {
             let most = format!("has a pattern of more than {LONGEST_PATTERN} characters");
             return Err(refused(field, most));
         }
-        if guard::redact(text).text != *text {
+        if memctl_redact::redact(text).text != *text {
             return Err(refused(field, "has a secret in a pattern"));
         }
     }

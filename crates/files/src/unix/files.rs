@@ -22,7 +22,7 @@ const FILE_MODE: Mode = Mode::from_raw_mode(0o600);
 
 /// An open directory.
 #[derive(Debug)]
-pub struct Handle(OwnedFd);
+pub(crate) struct Handle(OwnedFd);
 
 /// Opens a directory by path; the last component must not be a link.
 pub(crate) fn open_base(path: &Path) -> io::Result<Handle> {
@@ -127,7 +127,7 @@ fn user_name(number: u32) -> String {
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
-pub fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
+pub(crate) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
     kind_at(at.0.as_fd(), name)
 }
 
@@ -199,7 +199,7 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a file, or a link itself.
-pub fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
+pub(crate) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(&at.0, name, AtFlags::empty())?)
 }
 
@@ -215,7 +215,7 @@ pub(crate) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
 }
 
 /// Renames an entry, replacing the target.
-pub fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> io::Result<()> {
+pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::renameat(&from.0, name, &to.0, new)?)
 }
 
@@ -233,12 +233,12 @@ pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
     clippy::disallowed_methods,
     reason = "`named` opens files that a user names by their path"
 )]
-pub fn real(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
 
 /// Swaps two names in a directory atomically.
-pub fn exchange(at: &Handle, a: &OsStr, b: &OsStr) -> io::Result<()> {
+pub(crate) fn exchange(at: &Handle, a: &OsStr, b: &OsStr) -> io::Result<()> {
     let at = &at.0;
     Ok(rustix::fs::renameat_with(
         at,
@@ -262,7 +262,7 @@ pub(crate) fn rename_to_free(at: &Handle, from: &OsStr, to: &OsStr) -> io::Resul
 }
 
 /// Gives a file a second name; fails if that exists.
-pub fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
+pub(crate) fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::linkat(
         &at.0,
         from,
@@ -280,7 +280,7 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 }
 
 /// Syncs the names in a directory to disk.
-pub fn sync(directory: &Handle) -> io::Result<()> {
+pub(crate) fn sync(directory: &Handle) -> io::Result<()> {
     Ok(rustix::fs::fsync(&directory.0)?)
 }
 
@@ -295,7 +295,7 @@ pub(crate) fn sync_path(path: &Path) -> io::Result<()> {
 
 /// Removes the permissions of group and others from an open directory of this user. Root leaves the
 /// mode of others' directories as it is.
-pub fn make_private(directory: &Handle) {
+pub(crate) fn make_private(directory: &Handle) {
     if let Ok(stat) = rustix::fs::fstat(&directory.0)
         && stat.st_uid == rustix::process::geteuid().as_raw()
     {
@@ -308,7 +308,7 @@ pub fn make_private(directory: &Handle) {
 }
 
 /// Returns the entries of an open directory with their kinds, unsorted.
-pub fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>> {
+pub(crate) fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>> {
     use std::os::unix::ffi::OsStrExt as _;
     let mut found = Vec::new();
     for entry in rustix::fs::Dir::read_from(&directory.0)? {
@@ -343,7 +343,7 @@ pub(crate) fn is_of_kind(error: &io::Error) -> bool {
 }
 
 /// Returns the state of an open file.
-pub fn state(file: &File) -> io::Result<FileState> {
+pub(crate) fn state(file: &File) -> io::Result<FileState> {
     Ok(state_of(&file.metadata()?))
 }
 
@@ -367,7 +367,7 @@ fn state_of(metadata: &Metadata) -> FileState {
 }
 
 /// Returns the number of names of a file.
-pub fn names(_: &File, metadata: &Metadata) -> u64 {
+pub(crate) fn names(_: &File, metadata: &Metadata) -> u64 {
     metadata.nlink()
 }
 
@@ -380,7 +380,7 @@ pub(crate) fn make_file_private(file: &File, metadata: &Metadata) {
 }
 
 /// Lets the file be private when it is created.
-pub fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600)
 }
 
@@ -395,7 +395,7 @@ pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     clippy::disallowed_methods,
     reason = "`named` opens files that a user names by their path"
 )]
-pub fn make_executable(path: &Path) -> io::Result<()> {
+pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
     std::fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
@@ -404,26 +404,26 @@ pub(crate) fn make_open_executable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o755))
 }
 
-pub fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     file.read_at(into, at)
 }
 
-pub fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
     file.read_exact_at(into, at)
 }
 
-pub fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
+pub(crate) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
     file.write_all_at(bytes, at)
 }
 
 /// Makes a symbolic link, for tests.
 #[expect(clippy::disallowed_methods, reason = "tests make and look at links")]
-pub fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
 
 /// Returns `true` if only the owner may use a file; for tests.
 #[expect(clippy::disallowed_methods, reason = "tests make and look at links")]
-pub fn is_private(path: &Path) -> bool {
+pub(crate) fn is_private(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == 0o600)
 }

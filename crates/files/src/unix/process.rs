@@ -17,22 +17,22 @@ pub(crate) fn begin_group(command: &mut Command) {
 
 /// Process group that a program has begun.
 #[derive(Debug)]
-pub struct Leader(Pid);
+pub(crate) struct Leader(Pid);
 
 impl Leader {
-    pub fn of(child: &Child) -> Option<Self> {
+    pub(crate) fn of(child: &Child) -> Option<Self> {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         id.and_then(Pid::from_raw).map(Self)
     }
 
-    pub fn kill(self) {
+    pub(crate) fn kill(self) {
         // An error means that the group has already exited.
         kill_process_group(self.0, Signal::KILL).ok();
     }
 }
 
 /// Returns the number of the user, as text.
-pub fn user() -> String {
+pub(crate) fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
 }
 

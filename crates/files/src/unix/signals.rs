@@ -9,15 +9,15 @@ use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-pub fn keep_file_size_limit_an_error() -> io::Result<()> {
+pub(crate) fn keep_file_size_limit_an_error() -> io::Result<()> {
     signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(true))).map(drop)
 }
 
-pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(crate) fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     at_signal(SIGINT, act)
 }
 
-pub fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(crate) fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     at_signal(SIGTERM, act)
 }
 
@@ -33,20 +33,20 @@ fn at_signal(number: i32, act: impl FnOnce() + Send + 'static) -> io::Result<()>
 
 /// Handlers of an interrupt and of a request to end.
 #[derive(Debug)]
-pub struct Stop {
+pub(crate) struct Stop {
     interrupt: Signal,
     terminate: Signal,
 }
 
 impl Stop {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
-    pub async fn wait(mut self) {
+    pub(crate) async fn wait(mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

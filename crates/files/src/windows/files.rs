@@ -37,7 +37,7 @@ const TICKS: i64 = 10_000_000;
 
 /// An open directory, and the path that leads to it while it is open.
 #[derive(Debug)]
-pub struct Handle {
+pub(crate) struct Handle {
     path: PathBuf,
     #[expect(dead_code, reason = "held, so that the directory keeps its name")]
     file: File,
@@ -112,7 +112,7 @@ fn open_path(path: &Path, access: Access) -> io::Result<File> {
 }
 
 /// Returns the kind of an entry without following links; `None` if it does not exist.
-pub fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
+pub(crate) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
     let path = at.path.join(name);
     match kind_of_path(&path)? {
         None if replace::bring_back(&path) => kind_of_path(&path),
@@ -180,7 +180,7 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     clippy::disallowed_methods,
     reason = "names in a directory are removed by its path, which it keeps"
 )]
-pub fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
+pub(crate) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
     if replace::discard(&path) {
         return Ok(());
@@ -226,7 +226,7 @@ pub(crate) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
 }
 
 /// Renames an entry, replacing the target.
-pub fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> io::Result<()> {
+pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> io::Result<()> {
     replace::rename_over(&from.path.join(name), &to.path.join(new))
 }
 
@@ -241,7 +241,7 @@ pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
     clippy::disallowed_methods,
     reason = "`named` opens files that a user names by their path"
 )]
-pub fn real(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     let real = std::fs::canonicalize(path)?;
     let mut parts = real.components();
     let Some(Component::Prefix(prefix)) = parts.next() else {
@@ -266,7 +266,7 @@ pub fn real(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Fails: the system cannot swap two names.
-pub fn exchange(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
+pub(crate) fn exchange(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(NOT_SUPPORTED))
 }
 
@@ -280,7 +280,7 @@ pub(crate) fn rename_to_free(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()>
     clippy::disallowed_methods,
     reason = "names in a directory are linked by its path, which it keeps"
 )]
-pub fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
+pub(crate) fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
     std::fs::hard_link(at.path.join(from), at.path.join(to))
 }
 
@@ -291,7 +291,7 @@ pub(crate) fn is_unsupported(error: &io::Error) -> bool {
 
 /// Does nothing: the file system logs changes of names, and directories cannot be synced.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub const fn sync(_: &Handle) -> io::Result<()> {
+pub(crate) const fn sync(_: &Handle) -> io::Result<()> {
     Ok(())
 }
 
@@ -302,7 +302,7 @@ pub(crate) const fn sync_path(_: &Path) -> io::Result<()> {
 }
 
 /// Does nothing: a directory has the permissions of the one that it was made in.
-pub const fn make_private(_: &Handle) {}
+pub(crate) const fn make_private(_: &Handle) {}
 
 /// Returns `None`: files have the rights of their directory.
 pub(crate) const fn foreign_owner(_: &Handle, _: &OsStr) -> Option<String> {
@@ -325,7 +325,7 @@ pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
     clippy::disallowed_methods,
     reason = "a directory is listed by its path, which it keeps"
 )]
-pub fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>> {
+pub(crate) fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&directory.path)? {
         let entry = entry?;
@@ -343,7 +343,7 @@ pub(crate) fn is_of_kind(error: &io::Error) -> bool {
 }
 
 /// Returns the state of an open file.
-pub fn state(file: &File) -> io::Result<FileState> {
+pub(crate) fn state(file: &File) -> io::Result<FileState> {
     let about = information(file)?;
     let ticks = i64::try_from(about.last_write_time().unwrap_or_default()).unwrap_or(i64::MAX);
     let written = [ticks / TICKS - EPOCH, ticks % TICKS * 100];
@@ -370,7 +370,7 @@ pub(crate) fn state_of_path(path: &Path) -> io::Result<FileState> {
 }
 
 /// Returns the number of names of a file; 1 if the file system does not count them.
-pub fn names(file: &File, _: &Metadata) -> u64 {
+pub(crate) fn names(file: &File, _: &Metadata) -> u64 {
     information(file).map_or(1, |about| about.number_of_links())
 }
 
@@ -378,7 +378,7 @@ pub fn names(file: &File, _: &Metadata) -> u64 {
 pub(crate) const fn make_file_private(_: &File, _: &Metadata) {}
 
 /// Changes nothing; see [`make_file_private`].
-pub const fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+pub(crate) const fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options
 }
 
@@ -389,7 +389,7 @@ pub(crate) const fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptio
 
 /// Does nothing: there is no such permission.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub const fn make_executable(_: &Path) -> io::Result<()> {
+pub(crate) const fn make_executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -407,11 +407,11 @@ fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> 
     done
 }
 
-pub fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     keeping_position(file, || file.seek_read(into, at))
 }
 
-pub fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
+pub(crate) fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
     while !into.is_empty() {
         match read_at(file, into, at) {
             Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -426,7 +426,7 @@ pub fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io::Resul
     Ok(())
 }
 
-pub fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
     while !bytes.is_empty() {
         match keeping_position(file, || file.seek_write(bytes, at)) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -442,7 +442,7 @@ pub fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()
 }
 
 /// Makes a symbolic link, for tests.
-pub fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
     if target.is_dir() {
         std::os::windows::fs::symlink_dir(target, link)
     } else {
@@ -451,6 +451,6 @@ pub fn make_link(target: &Path, link: &Path) -> io::Result<()> {
 }
 
 /// Returns `true`: permissions are those of the directory; for tests.
-pub const fn is_private(_: &Path) -> bool {
+pub(crate) const fn is_private(_: &Path) -> bool {
     true
 }

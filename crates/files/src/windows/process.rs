@@ -14,20 +14,20 @@ pub(crate) const fn begin_group(_: &mut Command) {}
 
 /// A group of processes, of which there is none.
 #[derive(Debug)]
-pub enum Leader {}
+pub(crate) enum Leader {}
 
 impl Leader {
-    pub const fn of(_: &Child) -> Option<Self> {
+    pub(crate) const fn of(_: &Child) -> Option<Self> {
         None
     }
 
-    pub const fn kill(self) {
+    pub(crate) const fn kill(self) {
         match self {}
     }
 }
 
 /// Returns a name for a user without one; Windows sets `USERNAME` in every session.
-pub fn user() -> String {
+pub(crate) fn user() -> String {
     "unknown user".to_owned()
 }
 

@@ -7,11 +7,11 @@ use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ct
 
 /// Does nothing: there is no such limit.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub const fn keep_file_size_limit_an_error() -> io::Result<()> {
+pub(crate) const fn keep_file_size_limit_an_error() -> io::Result<()> {
     Ok(())
 }
 
-pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(crate) fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = runtime()?;
     let mut events = {
         let _entered = runtime.enter();
@@ -25,7 +25,7 @@ pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-pub fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub(crate) fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let runtime = runtime()?;
     let mut events = {
         let _entered = runtime.enter();
@@ -47,14 +47,14 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 
 /// Handlers of Ctrl-C, Ctrl-Break, and the end of the console.
 #[derive(Debug)]
-pub struct Stop {
+pub(crate) struct Stop {
     interrupt: CtrlC,
     terminate: CtrlBreak,
     close: CtrlClose,
 }
 
 impl Stop {
-    pub fn new() -> io::Result<Self> {
+    pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
             interrupt: ctrl_c()?,
             terminate: ctrl_break()?,
@@ -62,7 +62,7 @@ impl Stop {
         })
     }
 
-    pub async fn wait(mut self) {
+    pub(crate) async fn wait(mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}

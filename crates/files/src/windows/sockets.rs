@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 pub enum Stream {}
 
 #[expect(clippy::unused_async, reason = "connecting waits on other systems")]
-pub async fn connect(_: &Path) -> io::Result<Stream> {
+pub(crate) async fn connect(_: &Path) -> io::Result<Stream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
@@ -44,6 +44,6 @@ impl AsyncWrite for Stream {
 
 /// Does nothing: the system has no such limit.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub const fn limit_unreceived(_: &SockRef<'_>, _: Option<Duration>) -> io::Result<()> {
+pub(crate) const fn limit_unreceived(_: &SockRef<'_>, _: Option<Duration>) -> io::Result<()> {
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::cli::price::price;
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
-use crate::llm::Progress;
+use memctl_llm::Progress;
 
 use super::report::SetupReport;
 

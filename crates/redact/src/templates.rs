@@ -39,10 +39,10 @@ const HEX: &str = "0123456789abcdef";
 /// Text and its secrets.
 #[derive(Debug, Clone)]
 pub(crate) struct FilledTemplate {
-    pub(crate) text: String,
-    pub(crate) secrets: Vec<String>,
+    pub text: String,
+    pub secrets: Vec<String>,
     /// Text outside the secrets.
-    pub(crate) open: String,
+    pub open: String,
 }
 
 /// Fills in a template.

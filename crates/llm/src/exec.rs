@@ -237,7 +237,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::llm::Llm;
+    use crate::Llm;
 
     /// Runs a shell script as the program.
     fn ask(

@@ -11,13 +11,13 @@ use super::{Paid, Usage};
 /// Partial answer.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Draft {
-    pub(crate) text: String,
-    pub(crate) stop: Stop,
+    pub text: String,
+    pub stop: Stop,
     /// The provider has signalled the end of the text.
-    pub(crate) complete: bool,
-    pub(crate) tokens: Option<Tokens>,
+    pub complete: bool,
+    pub tokens: Option<Tokens>,
     /// Cost reported by the provider, in US dollars.
-    pub(crate) cost_usd: Option<f64>,
+    pub cost_usd: Option<f64>,
 }
 
 /// Reason why an answer ended.
@@ -33,12 +33,12 @@ pub(crate) enum Stop {
 /// answer.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    pub(crate) start: Instant,
-    pub(crate) limit: Duration,
-    pub(crate) attempts: u32,
-    pub(crate) draft: Draft,
+    pub start: Instant,
+    pub limit: Duration,
+    pub attempts: u32,
+    pub draft: Draft,
     /// Earlier answer that is being repaired.
-    pub(crate) earlier: Option<Paid>,
+    pub earlier: Option<Paid>,
 }
 
 impl Tally {

@@ -468,7 +468,7 @@ mod tests {
 
     #[test]
     fn ordinary_texts_of_developers_pass() {
-        for text in include_str!("../../fixtures/guard/benign.txt").lines() {
+        for text in include_str!("../fixtures/benign.txt").lines() {
             check(text, &[]);
         }
         check("# System design\n\n---\n\n## Rules\n\n- Be brief.\n", &[]);
