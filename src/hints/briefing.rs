@@ -73,7 +73,8 @@ impl HintService<'_> {
         }
         if !lessons.observed.is_empty() {
             let lines = lessons.observed.iter().map(|(_, line)| line.clone());
-            observed.push_str(&section("Lessons of this project:", lines));
+            let heading = "Lessons of this project. What they name ran and worked here: try it before you look around.";
+            observed.push_str(&section(heading, lines));
         }
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);

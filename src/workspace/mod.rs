@@ -111,13 +111,8 @@ pub struct Settings {
     pub reflect_prompt: Option<String>,
     /// The instructions for wording the lessons of past sessions, where a user has replaced ours.
     pub past_session_prompt: Option<String>,
-<<<<<<< HEAD
-    /// The person at this machine, whose data stands in no lesson.
-    pub person: memctl_redact::Person,
-=======
     /// The person at this machine; no lesson contains their data.
     pub person: memctl_redact::Person,
->>>>>>> integration
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.
