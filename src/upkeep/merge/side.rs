@@ -7,7 +7,7 @@ use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
 use memctl_files::json::{with_fields, with_other_strings};
 
 use super::conflict::Unjoinable;
-use crate::exchange::import::{FROM as IMPORTED, created};
+use crate::upkeep::exchange::import::{FROM as IMPORTED, created};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;

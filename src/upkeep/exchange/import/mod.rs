@@ -23,10 +23,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::exchange::Skipped;
+use crate::upkeep::exchange::Skipped;
 
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::workspace::{Error, Workspace};
 
 /// Source of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]

@@ -13,16 +13,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
-use crate::exchange::skill_md;
 use crate::model::{Kind, Procedure, SkillPath, Trust};
 use crate::store::{Entry, Frame, Selection, logs, redact};
+use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
+use crate::upkeep::exchange::skill_md;
 use memctl_files::named;
 
-use crate::workspace::Error;
-use crate::workspace::Workspace;
-use crate::workspace::redacting_writer;
 use crate::workspace::redacting_writer::redaction_warning;
+use crate::workspace::{Error, Workspace, redacting_writer};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]

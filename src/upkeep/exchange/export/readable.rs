@@ -3,9 +3,9 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::exchange::markdown::{self, Section};
 use crate::model::{Correction, Execution, Kind, Memory, Procedure, Reflexion, Session};
 use crate::store::Entry;
+use crate::upkeep::exchange::markdown::{self, Section};
 
 /// Renders the page; the entries must be sorted by kind.
 pub(crate) fn page(workspace: &str, at: &str, entries: &[Entry]) -> String {

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::exchange::lines::{Header, Line, VERSION};
-use crate::exchange::{Found, Skipped, mem0, notes};
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
+use crate::upkeep::exchange::lines::{Header, Line, VERSION};
+use crate::upkeep::exchange::{Found, Skipped, mem0, notes};
 use memctl_files::{decoded, named};
 
 use super::{ImportSource, unreadable};

@@ -21,9 +21,9 @@ mod skills;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-use crate::exchange::import::tests;
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
+use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
 pub(crate) use conflict::CONFLICT;

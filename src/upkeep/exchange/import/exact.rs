@@ -9,25 +9,22 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::exchange::Skipped;
-use crate::exchange::lines::Line;
 use crate::model::Kind;
 use crate::store::{
     Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
     text_field,
 };
+use crate::upkeep::exchange::Skipped;
+use crate::upkeep::exchange::lines::Line;
 use memctl_files::json::{with_fields, with_other_strings};
 
-use super::claimed;
 use super::detect::ParsedExport;
 use super::existing::{FROM, Here, Known, Origin, created, digest};
 use super::regression_test_names::tests;
-use super::{ImportOptions, ImportReport, Renamed};
-use crate::workspace::Error;
-use crate::workspace::document::document;
-use crate::workspace::document::remembered;
+use super::{ImportOptions, ImportReport, Renamed, claimed};
+use crate::workspace::document::{document, remembered};
 use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Error, Workspace, repair_warnings};
 
 /// Record to import.
 struct Incoming {

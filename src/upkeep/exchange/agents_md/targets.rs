@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::block;
 use super::report::{AgentsMdOptions, AgentsMdReport};
-use crate::exchange::notes;
+use crate::upkeep::exchange::notes;
 use crate::workspace::{BlockError, Error, Workspace};
 use memctl_files::{ProjectPath, named};
 

@@ -42,7 +42,7 @@ pub struct FileFormat {
 
 impl Formats {
     /// Returns the formats of a store.
-    pub(super) fn of(store: &Scoped) -> Result<Self, store::Error> {
+    pub(crate) fn of(store: &Scoped) -> Result<Self, store::Error> {
         let files = store
             .formats()?
             .into_iter()

@@ -9,15 +9,14 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::exchange::{Foreign, Found, Skipped};
 use crate::model::{Kind, Memory, OBSERVED, Record as _, Trust};
 use crate::store::{ForgottenRecords, RawEntry, foreign_entries, laid_out, redact};
+use crate::upkeep::exchange::{Foreign, Found, Skipped};
 
 use super::ids::Taken;
 use super::{ImportOptions, ImportReport};
-use crate::workspace::Error;
 use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::workspace::{Error, Workspace, repair_warnings};
 
 pub(crate) fn import(
     workspace: &Workspace,

@@ -4,9 +4,9 @@
 //! because similar words may say the opposite.
 
 use crate::embedder::built_in;
-use crate::exchange::notes;
 use crate::learn::likeness::{key_words, similarity};
 use crate::learn::plain_words::plain_words;
+use crate::upkeep::exchange::notes;
 use crate::workspace::Error;
 
 /// Maximum number of statements that are compared with a rule by their meaning.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::merge::*;
+use crate::upkeep::merge::*;
 
 /// Changes on one side: new pairs of a correction and its rule, edited rules, removed rules.
 #[derive(Debug, Clone, Default)]
