@@ -12,7 +12,7 @@
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | records: data, no files, no clock |
-//! | 2 | [`store`], [`search`], [`embedder`], [`skill`] | data files, ranking, vectors, skills |
+//! | 2 | [`store`], [`skill`] | data files, skills |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
 //! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`upkeep`], [`sessions`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; reports, undo, repair, export and import, git branches; agents' sessions; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
@@ -70,7 +70,6 @@ pub mod arguments;
 pub mod cli;
 #[cfg(not(fuzzing))]
 pub mod config;
-pub mod embedder;
 pub mod engine;
 #[cfg(not(fuzzing))]
 pub mod error;
@@ -86,7 +85,6 @@ pub mod prompt;
 pub mod remote;
 pub mod review;
 pub mod rules;
-pub mod search;
 #[cfg(not(fuzzing))]
 pub mod serve;
 pub mod sessions;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::embedder::EmbedError;
 use crate::workspace::{Error, SessionError};
 use crate::{model, remote, skill, store};
+use memctl_search::embedder::EmbedError;
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)

@@ -4,12 +4,12 @@
 
 use crate::store::{AuditAction, Scoped};
 
-use crate::embedder::Embedder;
-use crate::embedder::config::Patience;
 use crate::lessons::table;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::Patience;
 
 /// Embedder for shared records.
 #[derive(Debug)]

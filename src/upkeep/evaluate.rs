@@ -8,17 +8,17 @@ use std::time::Instant;
 
 use serde::{Serialize, Serializer};
 
-use crate::search::{
+use memctl_search::{
     Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment,
     SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
-use crate::embedder::Embedder;
-use crate::embedder::Embedding;
-use crate::embedder::config::{EmbedderConfig, Patience};
 use crate::engine::find::with_related_terms;
 use crate::learn::rewrite::Rewrite;
 use crate::workspace::Error;
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::Embedding;
+use memctl_search::embedder::config::{EmbedderConfig, Patience};
 
 /// Number of texts to embed between two progress reports.
 const BATCH: usize = 32;

@@ -8,13 +8,13 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::search::Filter;
+use crate::indexing::Filter;
 
-use crate::embedder::Embedder;
-use crate::embedder::config::{Destination, Patience};
 use crate::indexing::MultiIndex;
 use crate::workspace::Error;
 use crate::workspace::{Workspace, milliseconds};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::{Destination, Patience};
 
 /// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]

@@ -8,12 +8,13 @@ use std::thread;
 
 use chrono::Utc;
 use memctl::engine::{self, FindOptions};
+use memctl::indexing::Filter;
 use memctl::learn::rewrite::{Rewrite, RewriteBy};
 use memctl::model::{Correction, Scope};
-use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
 use memctl::workspace::Providers;
 use memctl::workspace::{Settings, Workspace as Opened};
+use memctl_search::Fusion;
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;

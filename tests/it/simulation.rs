@@ -14,10 +14,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memctl::embedder::{Vector, built_in};
 use memctl::learn::credit::{applies, at_fault};
 use memctl::model::Reflexion;
 use memctl::prompt::{Choice, Learned, assemble};
+use memctl_search::embedder::{Vector, built_in};
 use serde_json::json;
 
 const SKILLS: usize = 20;

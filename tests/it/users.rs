@@ -4,10 +4,11 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use memctl::engine::{self, FindOptions};
+use memctl::indexing::Filter;
 use memctl::learn::rewrite::Rewrite;
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
-use memctl::search::{Filter, Fusion};
 use memctl::store::{Error, Scoped, Selection};
+use memctl_search::Fusion;
 use serde_json::{Value, json};
 
 use crate::workspace::{NOW, Workspace};

@@ -12,8 +12,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
 use crate::learn::rewrite::Rewrite;
-use crate::search::{Fusion, Rrf};
 use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
+use memctl_search::{Fusion, Rrf};
 
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]

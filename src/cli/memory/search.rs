@@ -14,10 +14,11 @@ use crate::cli::progress::follow;
 use crate::cli::share::remote::address;
 use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::error::UserError;
+use crate::indexing::Filter;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::remote::{self, RemoteQuestion};
-use crate::search::{Filter, Fusion};
+use memctl_search::Fusion;
 
 /// Search records by keywords and meaning
 ///

@@ -14,12 +14,12 @@ use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::primary;
 use crate::config::Environment;
-use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::workspace::Workspace;
 use memctl_files::{Directory, SharedFile, named};
+use memctl_search::embedder::EmbedderCache;
 
 /// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);

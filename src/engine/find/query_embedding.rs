@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::embedder::Vector;
+use memctl_search::embedder::Vector;
 
-use crate::embedder::Embedder;
-use crate::embedder::Embedding;
 use crate::workspace::{Error, Providers};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::Embedding;
 
 /// Query vector, and the embedder for records that have no vector yet.
 pub(crate) struct QueryEmbedding {

@@ -11,7 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use crate::embedder::EmbedderCache;
 use crate::error::Kind;
 use crate::model::Viewer;
 use crate::remote;
@@ -23,6 +22,7 @@ use crate::store::{
 use crate::workspace::Providers;
 use crate::workspace::{Settings, Workspace};
 use memctl_files::Directory;
+use memctl_search::embedder::EmbedderCache;
 
 use super::events::Events;
 use super::limits::{Limits, Rates};

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{LONGEST_QUERY, RESULTS, text};
 use crate::engine::{self, FindOptions, Found};
 use crate::error::UserError;
+use crate::indexing::Filter;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Kind, MemoryType, Trust, mark};
-use crate::search::{Filter, snippet, words};
 use crate::workspace::Workspace;
+use memctl_search::{snippet, words};
 
 use super::fenced::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};

@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::engine::{self, FindOptions, Found};
+use crate::indexing::Filter;
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
-use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
 use crate::workspace::Workspace;
+use memctl_search::{Fusion, Rrf};
 
 use super::super::problem::Problem;
 

@@ -9,9 +9,10 @@ use serde_json::json;
 
 use crate::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::engine::{self, FindOptions};
+use crate::indexing::Filter;
 use crate::model::{Kind, MemoryType};
-use crate::search::{Filter, Fusion, Rrf};
 use crate::serve::token::Caller;
+use memctl_search::{Fusion, Rrf};
 
 use super::super::input::{Body, Names, Parameters};
 use super::super::problem::Problem;
