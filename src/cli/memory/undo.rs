@@ -16,10 +16,8 @@ use crate::undo::{self, ChangeReport, UndoReport};
 /// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
 /// by name. An undo is a change too: `memory undo NAME` reverts it. Logs do not change.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
-    memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
-)]
+#[command(after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
+    memctl memory undo --list\n  memctl memory undo 3f2a9c1e")]
 pub(in crate::cli) struct UndoArgs {
     /// Name of the change from `--list`, or a prefix of it; default: the last change
     change: Option<String>,

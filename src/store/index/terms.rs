@@ -348,10 +348,7 @@ fn copy(bytes: &[u8], from: usize, into: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-#[expect(
-    clippy::cast_sign_loss,
-    reason = "the bits are kept, and compared as bits"
-)]
+#[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
 fn header(of: &FileState, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..8].copy_from_slice(MAGIC);
