@@ -10,7 +10,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::json;
 use crate::model::{IdShape, Kind, numbered};
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
@@ -21,6 +20,7 @@ use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, SMALL_FILE};
 use crate::store::files::ignored;
 use crate::store::undo_journal::{self, step::Step};
+use memctl_files::json;
 
 use super::Writer;
 
