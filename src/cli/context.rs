@@ -6,11 +6,11 @@ use crate::config::{Config, Environment, Places};
 use crate::error::UserError;
 use crate::hints::Here;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
-use crate::platform::process;
 use crate::remote;
 use crate::store::Project;
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::{Settings, Workspace};
+use memctl_files::process;
 
 use super::global::Global;
 use super::off::Off;

@@ -50,8 +50,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 
 use crate::config::Environment;
 use crate::error::{Kind, UserError};
-use crate::platform::named;
-use crate::platform::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
+use memctl_files::named;
+use memctl_files::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use context::Context;
 use global::Global;

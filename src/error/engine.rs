@@ -153,7 +153,7 @@ fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> St
 }
 
 /// Explains a failed call of a model whose attempt is recorded.
-fn recorded(execution: &str, source: &crate::llm::Error) -> Explanation {
+fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
     let (kind, hint) = source.explain();
     let recorded = format!("the attempt is recorded: memctl show {execution}");
     let hint = hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"));

@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::{Explain, Explanation, Kind};
-use crate::platform::{Owned, owned};
 use crate::{remote, store};
+use memctl_files::{Owned, owned};
 
 impl Explain for store::Error {
     fn explain(&self) -> Explanation {

@@ -6,7 +6,6 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::guard;
 use crate::lessons::table::prepare;
 use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
@@ -49,7 +48,7 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         similar: Vec::new(),
     })?;
     let is_observed = level(writer.store(), &entry) == Trust::Observed;
-    let redacted = guard::redact(reason.trim());
+    let redacted = memctl_redact::redact(reason.trim());
     let reason = redacted.text.into_owned();
     let judgement = Judgement {
         verdict: Verdict::Discard,

@@ -14,7 +14,7 @@ use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
 use super::vector::quantized_vectors::QueryVector;
-use crate::platform::parallel::each;
+use memctl_files::parallel::each;
 
 mod cosines;
 mod keywords;
@@ -70,7 +70,7 @@ pub struct Question<'a> {
     pub fusion: Fusion,
     /// Minimum cosine of a document without a query word; `None` for 0.3.
     pub floor: Option<f32>,
-    /// Whether weak matches fill the results up to `limit`, after all others. They are the nearest
+    /// Fills the results with weak matches up to `limit`, after all others. They are the nearest
     /// documents below the usual floor; a caller's own `floor` excludes them.
     pub weak: bool,
     /// Maximum number of results.
@@ -173,7 +173,7 @@ impl<'a> Ranker<'a> {
             weak.retain(|hit| ranked.iter().all(|found| found.document != hit.document));
             weak.truncate(question.limit - ranked.len());
             let weak = self.with_ranks(&views, &weak, query.as_ref());
-            // Their ranks would be those of another list.
+            // Ranks of weak matches would be those of another list.
             ranked.extend(weak.into_iter().map(|found| Ranked {
                 keyword: None,
                 semantic: None,

@@ -10,9 +10,9 @@ use super::eval_lines::{lines, text};
 use super::index::sending;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
-use crate::insight::{EvaluateReport, Passage, Question, evaluate};
 use crate::learn::rewrite::Rewrite;
 use crate::search::{Fusion, Rrf};
+use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
 
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]

@@ -22,9 +22,9 @@ use crate::hints::{HintService, SessionCounts};
 use crate::host::Host;
 use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
-use crate::platform::{Directory, named};
 use crate::store::Scoped;
 use crate::workspace::Share;
+use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.
 const DEADLINE: Duration = Duration::from_millis(400);

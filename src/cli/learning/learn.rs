@@ -12,8 +12,8 @@ use crate::error::{Kind, UserError};
 use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{TidyReport, tidy};
-use crate::llm::Progress;
 use crate::workspace::Workspace;
+use memctl_llm::Progress;
 
 /// Minimum width of an error or a change.
 pub(crate) const LEAST_TEXT: usize = 20;
@@ -250,7 +250,7 @@ fn learned(ids: &[String]) -> String {
     }
 }
 
-/// What was learned from session files, and the lessons that a model worded.
+/// Report of `learn`: patterns of session files, and the lessons that a model worded.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct SessionsLearned {
     #[serde(flatten)]

@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Table, plural};
-use crate::engine::{self, AuditFilter, AuditReport};
 use crate::store::Audited;
+use crate::upkeep::{self, AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///
@@ -73,7 +73,7 @@ pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
         limit: args.limit as usize,
     };
     let store = context.workspace(None)?.store;
-    Ok(Box::new(engine::audit(&store, &filter)?))
+    Ok(Box::new(upkeep::audit(&store, &filter)?))
 }
 
 impl Report for AuditReport {

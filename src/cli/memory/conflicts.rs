@@ -9,9 +9,9 @@ use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
 /// List related rules, and near ones that nobody has related
 ///
-/// Shows the pairs that a model or a person found to be the same or contradictory, and rules of a
-/// skill that are near in meaning. Only `--merge` and `--keep-both` change anything: a merged rule passes its usage counts, corrections
-/// and tests on to the kept one. Nothing is deleted.
+/// Shows pairs that were found to be the same or contradictory, and rules that are near in meaning.
+/// Only `--merge` and `--keep-both` change anything. A merged rule passes its usage counts,
+/// corrections and tests on to the kept one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \

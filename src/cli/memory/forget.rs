@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
-use crate::engine::{self, ForgetReport};
 use crate::model::{USER_STORE, with_origin};
+use crate::upkeep::{self, ForgetReport};
 
 /// Delete a record, and do not learn its content again
 ///
@@ -22,7 +22,7 @@ pub(crate) struct ForgetArgs {
 
 pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    let mut report = engine::forget(&workspace, &id, args.for_good)?;
+    let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
     if id != args.id {
         report.id = with_origin(&report.id, USER_STORE);
         context.note_change_of_user_store();

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
-use crate::exchange::{self, ImportOptions, ImportReport, ImportSource};
+use crate::upkeep::exchange::{self, ImportOptions, ImportReport, ImportSource};
 
 /// Maximum number of reasons on the page; `--json` has all of them.
 const SHOWN: usize = 15;

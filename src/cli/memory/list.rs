@@ -226,7 +226,7 @@ fn heard(record: &Listed) -> String {
     format!(" (\"{}\" in session {}{times})", said.quote, said.session)
 }
 
-/// What agents did after they were told a rule, behind its text; empty if it was never told.
+/// Receipts of a rule, behind its text; empty if it was never told.
 fn receipts(record: &Listed) -> String {
     let words = record.receipts.map(Receipts::words).unwrap_or_default();
     if words.is_empty() {

@@ -13,9 +13,9 @@ use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::share::remote::address;
 use crate::engine::{self, AddOptions, AddReport, Listed};
 use crate::error::UserError;
-use crate::maintenance::{self, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::remote;
+use crate::upkeep::{self, PruneReport};
 
 /// Add a typed memory
 ///
@@ -146,7 +146,7 @@ pub(crate) fn prune(context: &Context, args: &PruneArgs) -> Done {
         let address = address(context, None)?;
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
     }
-    Ok(Box::new(maintenance::prune(
+    Ok(Box::new(upkeep::prune(
         &context.workspace(None)?,
         args.dry_run,
     )?))

@@ -30,8 +30,8 @@ use crate::cli::output::{Done, Page, Report, plural, product};
 use crate::cli::primary;
 use crate::engine::{self, PromptReport};
 use crate::error::Kind as ErrorKind;
-use crate::insight::{self, StatusReport};
 use crate::model::{Kind, SkillPath};
+use crate::upkeep::{self, StatusReport};
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
 use conflicts::{ConflictsArgs, conflicts};
@@ -178,7 +178,7 @@ pub(crate) fn records(context: &Context, command: RecordsCommand) -> Done {
 pub(crate) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Done {
-    let mut report = insight::status(&context.workspace(None)?)?;
+    let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
     let database = primary::DATABASE
         .iter()

@@ -7,8 +7,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::review::{self, Promoted};
+use memctl_files::Directory;
 
 /// Copy a rule or a lesson to the user store, for all of your projects
 ///

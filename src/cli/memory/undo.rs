@@ -6,8 +6,8 @@ use serde::Serialize;
 use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table};
-use crate::platform::Directory;
-use crate::undo::{self, ChangeReport, UndoReport};
+use crate::upkeep::undo::{self, ChangeReport, UndoReport};
+use memctl_files::Directory;
 
 /// Revert the last change
 ///
@@ -79,8 +79,8 @@ impl Report for UndoReport {
             (Style::Dim, &format!("  {} by {}", change.why, change.who)),
         ]);
         for step in &self.steps {
-            let what =
-                console::truncate_str(&crate::guard::redact(&step.what).text, 60, "…").into_owned();
+            let what = console::truncate_str(&memctl_redact::redact(&step.what).text, 60, "…")
+                .into_owned();
             page.field(step.did, &[step.target.as_str(), &what].join("  "));
         }
         if let Some(undo) = &self.undo {

@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, end, plural};
-use crate::insight::{self, Link, WhyReport};
 use crate::model::mark;
+use crate::upkeep::{self, Link, WhyReport};
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
@@ -24,7 +24,7 @@ pub(crate) struct WhyArgs {
 }
 
 pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done {
-    Ok(Box::new(insight::why(&context.workspace(None)?, &args.id)?))
+    Ok(Box::new(upkeep::why(&context.workspace(None)?, &args.id)?))
 }
 
 /// Line of the tree.

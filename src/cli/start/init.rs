@@ -7,10 +7,10 @@ use super::merge_driver::project;
 use super::setup::next::offer_to_join;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
-use crate::engine::{InitReport, initialise};
-use crate::merge::git::Repository;
 use crate::model::SkillPath;
 use crate::skill::Skills;
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::{InitReport, initialise};
 
 /// Create a workspace here: `.agentura/` for records
 ///

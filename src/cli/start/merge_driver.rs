@@ -6,11 +6,11 @@ use std::path::Path;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::program;
 use crate::config::Places;
-use crate::engine::with_lines;
 use crate::error::UserError;
-use crate::merge::git::Repository;
-use crate::platform::{ProjectPath, named};
 use crate::store::{DIRECTORY, shared_files};
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::with_lines;
+use memctl_files::{ProjectPath, named};
 
 /// Name of the driver in git.
 const NAME: &str = "memctl";

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::guard;
 use crate::lessons::episodes::LEARNED;
 use crate::lessons::evidence::doubts;
 use crate::model::{Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Trust};
@@ -43,7 +42,7 @@ pub(super) fn of_procedure(
 fn suspicion(parts: &[Part]) -> String {
     let mut reasons = parts
         .iter()
-        .filter_map(|part| guard::admit(&part.text).quarantine);
+        .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
     reasons.next().unwrap_or_else(|| {
         "quarantined when it was learned; nothing in it is suspicious today".to_owned()
     })

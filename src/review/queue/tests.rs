@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::Scope;
-use crate::platform::named;
 use crate::store::Approvals;
+use memctl_files::named;
 
 /// Entries of the store with these records, for a user who vouches for what is approved in it.
 fn queue(files: &[(Kind, Vec<Value>)]) -> Vec<Waiting> {

@@ -1,6 +1,6 @@
 //! Records a heard rule as a candidate, beside its neighbours.
 //!
-//! The quote has to stand in a message that a hook saw. Recording the same quote again changes the
+//! The quote has to be part of a message that a hook saw. Recording the same quote again changes the
 //! candidate, so that an agent can say afterwards how it relates to its neighbours.
 //!
 //! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is
@@ -63,7 +63,7 @@ pub struct EarlierRule {
     pub id: String,
     /// Text of the rule.
     pub rule: String,
-    /// What became of it.
+    /// State of the earlier rule now.
     pub now: EarlierState,
 }
 

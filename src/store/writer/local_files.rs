@@ -15,7 +15,6 @@ use std::collections::{HashMap, HashSet};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::json;
 use crate::model::{IdShape, Kind, numbered};
 use crate::store::audit::audit_context::AuditContext;
 use crate::store::audit::audit_event::AuditAction;
@@ -28,6 +27,7 @@ use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, SMALL_FILE};
 use crate::store::files::ignored;
 use crate::store::undo_journal::{self, step::Step};
+use memctl_files::json;
 
 use super::Writer;
 

