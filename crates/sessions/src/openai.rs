@@ -4,7 +4,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::anthropic::{self, Content};
 use super::calls::Calls;

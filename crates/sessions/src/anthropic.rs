@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::text::{self, Text};

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::{LineFormat, broken, text};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{BrokenLine, Event, Remark, Speaker, Step};
+use crate::{BrokenLine, Event, Remark, Speaker, Step};
 use memctl_redact::{Clean, composed};
 
 use super::own_words;

@@ -13,7 +13,7 @@ use std::io::{self, BufRead, Read as _};
 
 use serde_json::json;
 
-use crate::model::{BrokenLine, Speaker, Step};
+use crate::{BrokenLine, Speaker, Step};
 
 use super::anthropic;
 use super::calls::Calls;
@@ -276,8 +276,8 @@ fn step(tool: &str, lines: &str) -> Step {
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::model::Speaker;
-    use crate::transcript::{Format, tests::read_all};
+    use crate::Speaker;
+    use crate::{Format, tests::read_all};
 
     #[test]
     fn exports_before_version_2_have_calls_in_lines() {

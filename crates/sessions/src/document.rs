@@ -9,7 +9,7 @@ use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
-use crate::model::BrokenLine;
+use crate::BrokenLine;
 
 use super::calls::Calls;
 use super::{Format, LineFormat, broken, cline, gemini, openai, opencode, swe};

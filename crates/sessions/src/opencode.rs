@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::text;

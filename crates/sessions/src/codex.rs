@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::anthropic;
 use super::calls::Calls;

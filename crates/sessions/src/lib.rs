@@ -11,7 +11,7 @@
 mod anthropic;
 mod calls;
 mod claude;
-pub(crate) mod cline;
+pub mod cline;
 mod codex;
 mod detect;
 mod document;
@@ -24,16 +24,17 @@ mod own_words;
 mod steps;
 mod swe;
 mod text;
+mod trace;
 
 use std::io::{self, BufRead};
 
 use serde::Serialize;
 
-use crate::model::{BrokenLine, Event};
 use memctl_files::decoded::Decoded;
 
 use calls::Calls;
 pub use own_words::own_words;
+pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE: u64 = 256 << 20;
@@ -241,7 +242,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::model::{Remark, Speaker, Step};
 
     /// All events of a reader.
     #[derive(Debug, Default)]

@@ -6,20 +6,20 @@
 
 use serde_json::{Value, json};
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::text;
 
 /// Result of a call in the form of Cline.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub struct Outcome {
     /// Output, without the lines that Cline adds. After a failure, only that of the failed part.
-    pub(crate) output: String,
+    pub output: String,
     /// Exit code of a failed command.
-    pub(crate) exit_code: Option<i64>,
+    pub exit_code: Option<i64>,
     /// `true` if a part of the call failed.
-    pub(crate) failed: bool,
+    pub failed: bool,
 }
 
 /// Reads a message.
@@ -76,7 +76,7 @@ fn typed(words: &str) -> &str {
 }
 
 /// Returns the arguments of a call; a list of commands becomes one text, as other agent hosts have it.
-pub(crate) fn input(arguments: &Value) -> Value {
+pub fn input(arguments: &Value) -> Value {
     match arguments["commands"].as_array() {
         Some(commands) => {
             let commands: Vec<&str> = commands.iter().filter_map(Value::as_str).collect();
@@ -87,7 +87,7 @@ pub(crate) fn input(arguments: &Value) -> Value {
 }
 
 /// Returns the outcome of a call from its results.
-pub(crate) fn outcome(results: &Value) -> Outcome {
+pub fn outcome(results: &Value) -> Outcome {
     let parts = results.as_array().map_or(&[][..], Vec::as_slice);
     let text = |part: &Value| {
         let said = part["result"].as_str().or_else(|| part["text"].as_str());

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::anthropic::{self, Content};
 use super::calls::Calls;
@@ -106,7 +106,7 @@ impl LineFormat for Reader {
 
 #[cfg(test)]
 mod tests {
-    use crate::transcript::{Format, tests::read_all};
+    use crate::{Format, tests::read_all};
 
     #[test]
     fn calls_answers_and_words_come_in_order() {
