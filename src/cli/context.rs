@@ -18,7 +18,7 @@ use super::output::Printer;
 use super::primary::primary;
 
 pub(super) struct Context {
-    pub(in crate::cli) environment: Environment,
+    pub(crate) environment: Environment,
     pub(super) places: Places,
     pub(super) printer: Printer,
     /// Reason why memory is switched off; `None` while it is on.

@@ -18,7 +18,7 @@ use crate::workspace::document::document;
 use crate::workspace::locate::locate;
 
 /// Records of one kind.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct ListReport {
     /// Kind of the records.
     pub kind: Kind,
@@ -31,7 +31,7 @@ pub struct ListReport {
 }
 
 /// Record in a list.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct Listed {
     /// Id of the record.
     pub id: String,
@@ -77,7 +77,7 @@ pub struct Listed {
 }
 
 /// Content of a procedure in a list, and how often it was told and to what effect.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct ListedLesson {
     /// Lesson in one line; empty if nobody has worded it.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -115,7 +115,7 @@ impl ListedLesson {
 }
 
 /// Messages that a rule was heard in.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub struct ListedSaid {
     /// Words of the person in the newest message.
     pub quote: String,

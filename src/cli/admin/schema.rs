@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 use crate::cli::insight::watch;
 use crate::cli::learning;
-use crate::cli::memory::{approve, audit, list_all, switch, undo};
-use crate::cli::output::{Page, Report, Verbatim};
+use crate::cli::memory::{approve, audit, list, switch, undo};
+use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
@@ -32,7 +32,7 @@ use super::{config, merge_driver, trust};
 #[command(
     after_help = "Examples:\n  memctl schema\n  memctl schema list\n  memctl schema error > error.schema.json"
 )]
-pub(in crate::cli) struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// Words of the command, or `error`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
@@ -78,7 +78,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory add", &[of::<engine::AddReport>]),
     ("approve", &[of::<approve::Approval>]),
     ("memory audit", &[of::<upkeep::AuditReport>]),
-    ("memory audit verify", &[of::<audit::Verified<'_>>]),
+    ("memory audit verify", &[of::<audit::Verified>]),
     (
         "memory conflicts",
         &[
@@ -96,10 +96,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("forget", &[of::<upkeep::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
-    (
-        "list",
-        &[of::<engine::ListReport>, of::<list_all::AllKinds<'_>>],
-    ),
+    ("list", &[of::<engine::ListReport>, of::<list::AllKinds>]),
     ("memory pin", &[of::<review::PinReport>]),
     ("memory promote", &[of::<review::Promoted>]),
     ("memory prompt", &[of::<engine::PromptReport>]),
@@ -223,10 +220,6 @@ struct Commands {
 }
 
 impl Report for Commands {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         for command in &self.commands {
             page.line(*command);
@@ -235,19 +228,17 @@ impl Report for Commands {
 }
 
 /// Schema of one command.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Found(Value);
 
 impl Report for Found {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.0)
-    }
-
     fn page(&self, page: &mut Page) {
         page.verbatim(&format!("{:#}", self.0));
     }
 }
 
-pub(in crate::cli) fn schema(args: &SchemaArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn schema(args: &SchemaArgs) -> Done {
     if args.command.is_empty() {
         let commands = SCHEMAS.iter().map(|(name, _)| *name).collect();
         return Ok(Box::new(Commands { commands }));

@@ -38,7 +38,7 @@ const LARGEST: u64 = 1 << 20;
 /// To show it beside your own status line, call both from one script that passes the input to each.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl statusline\n  memctl statusline < session.json")]
-pub(in crate::cli) struct StatuslineArgs {}
+pub(crate) struct StatuslineArgs {}
 
 /// Input from the agent host. Unknown fields are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -58,7 +58,7 @@ struct Workspace {
 }
 
 /// Returns the line with its line feed; `None` to print nothing.
-pub(in crate::cli) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
+pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let deadline = Deadline::start(DEADLINE)?;
     let line = line(environment, root);
     deadline.end();

@@ -54,16 +54,16 @@ const LARGEST: u64 = 16 << 20;
 #[command(
     after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
 )]
-pub(in crate::cli) struct HookArgs {
+pub(crate) struct HookArgs {
     /// Agent host, as in `hooks install`
-    pub(in crate::cli) host: String,
+    pub(crate) host: String,
     /// Write nothing to the memory: no outcome, no session, nothing learned
     #[arg(long)]
-    pub(in crate::cli) read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 /// Returns the text for the agent host to print, or `None`.
-pub(in crate::cli) fn hook(
+pub(crate) fn hook(
     environment: &Environment,
     host: &str,
     read_only: bool,

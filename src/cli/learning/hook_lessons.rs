@@ -24,7 +24,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// When an agent is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Ask {
+pub(crate) enum Ask {
     /// When it is about to stop; at a recovery on agent hosts without such an event.
     Stop,
     /// At a recovery.

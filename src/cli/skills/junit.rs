@@ -14,7 +14,7 @@ enum Outcome {
 }
 
 /// Returns the XML document.
-pub(in crate::cli) fn document(report: &TestReport) -> String {
+pub(crate) fn document(report: &TestReport) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     push_line(
         &mut text,

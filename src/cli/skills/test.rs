@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 
 use super::junit;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::price::Spending;
 use crate::engine::{
     self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
@@ -31,7 +32,7 @@ const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for ea
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
     memctl test --max-calls 40 --junit target/memory.xml\n  memctl test hr/resume-screen --export"
 )]
-pub(in crate::cli) struct TestArgs {
+pub(crate) struct TestArgs {
     /// Skill, as `domain/skill`; default: all skills
     skill: Option<String>,
     /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
@@ -60,10 +61,7 @@ pub(in crate::cli) struct TestArgs {
     export: bool,
 }
 
-pub(in crate::cli) fn test(
-    context: &Context,
-    args: &TestArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     if args.export {
@@ -98,7 +96,7 @@ fn decide(
     context: &Context,
     args: &TestArgs,
     (skill, case, output): (&SkillPath, &str, &str),
-) -> Result<Box<dyn Report>, UserError> {
+) -> Done {
     let text = context.read(Path::new(output))?;
     let program = context.environment.var("MEMCTL_JUDGE");
     let program = program.map(|program| format!("exec:{program}"));
@@ -122,36 +120,35 @@ fn decide(
 const SKIPPED: u8 = 7;
 
 /// Report of a test run, with the meaning of a skipped test.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Tested {
     report: TestReport,
+    #[serde(skip)]
     allow_skipped: bool,
 }
 
 /// Verdict on one output, with the meaning of a skipped test.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Decided {
     verdict: OutputVerdict,
+    #[serde(skip)]
     allow_skipped: bool,
 }
 
 impl Report for Decided {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.verdict)
-    }
-
     fn page(&self, page: &mut Page) {
         let OutputVerdict { status, reason, .. } = &self.verdict;
         page.styled(&[
             (style(*status), &format!("{} ", name(*status))),
             (Style::Plain, reason),
         ]);
-    }
-
-    fn exit_code(&self) -> u8 {
-        match self.verdict.status {
+        page.exits_with(match status {
             Status::Failed => 1,
             Status::Skipped if !self.allow_skipped => SKIPPED,
             _ => 0,
-        }
+        });
     }
 }
 
@@ -192,40 +189,20 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
 }
 
 impl Report for TestExportReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         for file in &self.files {
             page.line(file);
         }
         page.line(format!("{} exported", plural(self.cases as u64, "test")));
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for Tested {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
         if !self.report.cases.is_empty() {
-            let mut table = Table::new(
-                &[
-                    ("Test", Align::Left),
-                    ("Skill", Align::Left),
-                    ("Rule", Align::Left),
-                    ("Without", Align::Left),
-                    ("With", Align::Left),
-                    ("Result", Align::Left),
-                ],
-                &[1, 0],
-            );
+            let mut table = Table::new("Test|Skill|Rule|Without|With|Result", &[1, 0]);
             for case in &self.report.cases {
                 let side = |side: Option<Status>| match side {
                     Some(status) => (style(status), name(status).to_owned()),
@@ -284,12 +261,11 @@ impl Report for Tested {
             .map(|(style, text)| (*style, text.as_str()))
             .collect();
         page.styled(&parts);
+        page.exits_with(self.exit_code());
     }
+}
 
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
-    }
-
+impl Tested {
     fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
         let fails = |case: &CaseReport| {

@@ -10,7 +10,7 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::Report;
+use crate::cli::output::Done;
 use crate::cli::progress::follow;
 use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
@@ -38,7 +38,7 @@ use questions::{execution_of, holds_for_every_run, pick, relate, use_draft, writ
     memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
     memctl correct"
 )]
-pub(in crate::cli) struct CorrectArgs {
+pub(crate) struct CorrectArgs {
     /// Skill, as `domain/skill`
     skill: Option<String>,
     /// Text of the correction: the mistake and the change; `-` reads standard input
@@ -84,10 +84,7 @@ pub(in crate::cli) struct CorrectArgs {
     model: Option<String>,
 }
 
-pub(in crate::cli) fn correct(
-    context: &Context,
-    args: CorrectArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
     if let Some(json) = &args.heard {
         return heard::record(context, json);
     }
