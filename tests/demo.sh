@@ -19,7 +19,7 @@ indent() { fold -s -w 96 | sed 's/^/  /; s/ *$//'; }
 show() {
     printf '$ memctl'
     for word; do
-        case $word in *\ *) printf " '%.24s…'" "$word" ;; *) printf ' %s' "$word" ;; esac
+        case $word in *\ *) printf " '%.16s…'" "$word" ;; *) printf ' %s' "$word" ;; esac
     done
     echo
     "$memctl" "$@"
