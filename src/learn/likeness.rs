@@ -41,10 +41,7 @@ pub(crate) fn is_generic(word: &str) -> bool {
 }
 
 /// Weight of a word that `holding` of `total` known errors contain.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of errors stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of errors stay far below 2^52")]
 pub(crate) fn weight(word: &str, holding: u64, total: u64) -> f64 {
     let (total, holding) = (total as f64 + PRIOR, holding as f64);
     let rarity = (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln();

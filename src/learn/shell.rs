@@ -94,10 +94,7 @@ pub(crate) fn written_commands(line: &str) -> Vec<Simple> {
 }
 
 /// Splits a line at its operators and assigns here-documents to their commands.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one arm for each character that means something"
-)]
+#[expect(clippy::too_many_lines, reason = "one arm for each character that means something")]
 fn split(line: &str) -> Vec<Simple> {
     let mut all = Vec::new();
     let mut now = Simple::default();

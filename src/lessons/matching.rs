@@ -367,7 +367,7 @@ pub(crate) fn before_call(
     if prefixes.is_empty() {
         return Ok(Vec::new());
     }
-    let terms = table::open_on_disk(store)?;
+    let terms = table::open(store)?;
     if terms.is_blank() {
         return Ok(Vec::new());
     }

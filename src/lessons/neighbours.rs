@@ -34,10 +34,7 @@ pub(crate) fn nearest(lesson: &str, applies: &Applies, all: &[&Procedure]) -> Ve
             *known_in.entry(word).or_default() += 1;
         }
     }
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "numbers of lessons stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "numbers of lessons stay far below 2^52")]
     let weight = |word: &str| {
         let number = known_in.get(word).copied().unwrap_or_default();
         (1.0 + (texts.len() + 1) as f64 / (number + 1) as f64).ln()

@@ -75,10 +75,7 @@ pub struct StoredLesson {
 }
 
 /// Stores a lesson. A refusal depends on what is stored: a tombstone, an unknown id, too many.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one decision after the other, under one lock"
-)]
+#[expect(clippy::too_many_lines, reason = "one decision after the other, under one lock")]
 pub(crate) fn store_lesson(
     records: &Records<'_>,
     checked: &CheckedLesson,

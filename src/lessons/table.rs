@@ -18,14 +18,9 @@ const SCHEME: u64 = 8;
 /// Maximum number of words of a command that are compared.
 pub(super) const COMMAND_WORDS: usize = 6;
 
-/// Opens the table for many lookups.
+/// Opens the table.
 pub(super) fn open(store: &Scoped) -> Result<Terms, Error> {
     Ok(store.terms(Kind::Procedure, SCHEME, &terms_of_entry)?)
-}
-
-/// Opens the table for few lookups.
-pub(super) fn open_on_disk(store: &Scoped) -> Result<Terms, Error> {
-    Ok(store.terms_on_disk(Kind::Procedure, SCHEME, &terms_of_entry)?)
 }
 
 /// Rebuilds the table after procedures have changed, so that no later lookup has to.

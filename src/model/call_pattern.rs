@@ -110,10 +110,7 @@ impl CallAction {
     }
 
     /// Returns `true` for the action of a rule that says nothing else.
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "serde passes a reference"
-    )]
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub(super) fn is_note(&self) -> bool {
         *self == Self::Note
     }

@@ -43,7 +43,7 @@ pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later, utc};
 pub use id::{IdShape, USER_STORE, numbered, split_origin, timestamped, with_origin};
-pub use judgement::{Judgement, OFFLINE, Verdict};
+pub use judgement::{Judgement, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};
 pub use memory::Memory;

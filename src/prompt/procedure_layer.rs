@@ -108,10 +108,7 @@ fn topic(fields: &ProcedureFields) -> String {
 }
 
 /// Returns true if the input is about what a procedure is about. One word in common says little.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "numbers of words stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "numbers of words stay far below 2^52")]
 fn is_covered(fields: &ProcedureFields, asked: &HashSet<String>) -> bool {
     let own: HashSet<String> = words(&topic(fields)).into_iter().collect();
     let shared = own.intersection(asked).count();

@@ -49,12 +49,6 @@ pub enum BadPattern {
         /// The expression.
         pattern: String,
     },
-    /// It does not match the call that was corrected.
-    #[error("no pattern matches the corrected call `{call}`")]
-    Misses {
-        /// The corrected call.
-        call: String,
-    },
 }
 
 impl BadPattern {
@@ -67,9 +61,6 @@ impl BadPattern {
                 "chains, wrappers, assignments and quotes are taken off first: `^npm\\b` is enough"
             }
             Self::Everything { .. } => "begin with the program, as in `^npm\\b`",
-            Self::Misses { .. } => {
-                "each simple command is tried without wrappers, and the whole line"
-            }
         }
     }
 }

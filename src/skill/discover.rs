@@ -27,16 +27,6 @@ impl Skills {
         Root::open(dir).map(|root| Self { root })
     }
 
-    /// Absolute path of the skills directory.
-    pub fn dir(&self) -> &Path {
-        &self.root.skills
-    }
-
-    /// Project root; sources of layers and problems are relative to it.
-    pub fn project(&self) -> &Path {
-        &self.root.project
-    }
-
     /// Path for display and for records, relative to the project root.
     pub fn shown(&self, path: &Path) -> String {
         self.root.shown(path).display().to_string()
@@ -94,15 +84,6 @@ impl Skills {
     /// [`Error`] if the directory of examples cannot be listed or leads outside.
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
         examples::examples(&self.root, &self.dir_of(path))
-    }
-
-    /// Sample inputs of a skill.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`] if their directory cannot be listed or leads outside.
-    pub fn fixtures(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
-        examples::fixtures(&self.root, &self.dir_of(path))
     }
 
     /// Default input: `fixtures/sample_input.json`, if it exists.

@@ -89,10 +89,6 @@ pub(super) fn examples(root: &Root, skill_dir: &Path) -> Result<Examples, Error>
     Ok(all)
 }
 
-pub(super) fn fixtures(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
-    json_files(root, &skill_dir.join("fixtures"))
-}
-
 pub(super) fn sample_input(root: &Root, skill_dir: &Path) -> Result<Option<PathBuf>, Error> {
     let path = skill_dir.join("fixtures").join(SAMPLE_INPUT);
     Ok(root.kind(&path)?.map(|_| path))
@@ -180,10 +176,6 @@ mod tests {
     fn a_skill_without_cases_has_none() {
         let (_tmp, root, skill) = tree(&[("fixtures/other.json", "{}"), ("examples", "a file")]);
         assert!(examples(&root, &skill).unwrap().cases.is_empty());
-        assert_eq!(
-            fixtures(&root, &skill).unwrap(),
-            [skill.join("fixtures/other.json")]
-        );
         assert_eq!(sample_input(&root, &skill).unwrap(), None);
     }
 }

@@ -35,7 +35,6 @@ mod layers;
 mod lines;
 mod listing;
 mod root;
-pub mod standard;
 mod yaml;
 
 use std::fmt;
@@ -182,7 +181,6 @@ mod tests {
         for path in &listing.skills {
             let skill = skills.load(path).unwrap();
             assert_eq!(skill.problems, [], "{path}");
-            assert_eq!(standard::deviations(&skill), [] as [String; 0], "{path}");
             let layers: Vec<u8> = skill.layers().iter().map(|layer| layer.number).collect();
             assert_eq!(layers, [0, 1, 3], "{path}");
             check_cases(&skills, path);

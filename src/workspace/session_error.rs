@@ -6,10 +6,7 @@ use crate::model::SessionState;
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     /// State transition that is not allowed.
-    #[error(
-        "session `{id}` cannot go from `{from}` to `{to}`; it may become {}",
-        list(allowed)
-    )]
+    #[error("session `{id}` cannot go from `{from}` to `{to}`; it may become {}", list(allowed))]
     Move {
         /// Id of the session.
         id: String,

@@ -7,10 +7,7 @@
 //! sometimes corrects a case that a harmful rule spoilt with the opposite rule, which counts against
 //! none. Half of a skill's rules fit into a prompt.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "the figures are shown with --nocapture"
-)]
+#![allow(clippy::print_stdout, reason = "the figures are shown with --nocapture")]
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -190,10 +190,7 @@ impl Check {
         Ok(())
     }
 
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "lengths and counts stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "lengths and counts stay far below 2^52")]
     fn holds(&self, found: &Value) -> Result<(), String> {
         let verdict = |holds: bool, reason: String| if holds { Ok(()) } else { Err(reason) };
         match self {

@@ -95,10 +95,7 @@ pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
 }
 
 /// Sets fields of a record: all of them, or none if one value does not fit.
-#[expect(
-    clippy::too_many_lines,
-    reason = "one match over the kinds of a record"
-)]
+#[expect(clippy::too_many_lines, reason = "one match over the kinds of a record")]
 pub fn edit(
     workspace: &Workspace,
     id: &str,

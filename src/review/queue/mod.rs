@@ -204,16 +204,6 @@ impl Rest {
     }
 }
 
-/// Returns the entries about one record, as it is now: empty if it does not wait any more.
-pub fn waiting_for(workspace: &Workspace, kind: Kind, id: &str) -> Result<Vec<Waiting>, Error> {
-    let Some(entry) = workspace.store.find(kind, id)? else {
-        return Ok(Vec::new());
-    };
-    let mut found = of_entry(&entry, &workspace.store.trust_snapshot());
-    found.extend(files::merge_conflict(&entry, &title(&entry)));
-    Ok(found)
-}
-
 /// Entries about one record, but for open merge conflicts.
 fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
     fn one<R: Record>(entry: &Entry, of: impl FnOnce(&R) -> Option<Waiting>) -> Vec<Waiting> {

@@ -68,10 +68,7 @@ pub enum PatternArg {
 }
 
 // Pattern with exceptions.
-#[expect(
-    missing_docs,
-    reason = "a comment would cost tokens in the schema of the tool"
-)]
+#[expect(missing_docs, reason = "a comment would cost tokens in the schema of the tool")]
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SeeArg {
