@@ -24,16 +24,11 @@ use memctl_files::Directory;
 #[command(
     after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
 )]
-<<<<<<< HEAD
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
-pub(in crate::cli) struct TrustArgs {
-=======
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of the command line"
 )]
 pub(crate) struct TrustArgs {
->>>>>>> integration
     /// Trust the current records; later changes make them data again
     #[arg(long, conflicts_with_all = ["origin", "revoke"])]
     once: bool,

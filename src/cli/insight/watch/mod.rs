@@ -32,17 +32,11 @@ pub(crate) use event::Other;
 /// an execution is its record, and other events are named: `{"hint": …}`, `{"lesson": …}` and
 /// `{"rule": …}`. Hints and lessons belong to no skill, so `--skill` leaves them out.
 #[derive(Debug, Args)]
-<<<<<<< HEAD
-#[command(after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
-    memctl watch --skill hr/triage --kind executions --json | jq .outcome")]
-pub(in crate::cli) struct WatchArgs {
-=======
 #[command(
     after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
     memctl watch --skill hr/triage --kind executions --json | jq .outcome"
 )]
 pub(crate) struct WatchArgs {
->>>>>>> integration
     /// Show only executions and rules of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
