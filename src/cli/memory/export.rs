@@ -36,12 +36,10 @@ enum FormatName {
 /// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
 /// that it says already are left out of the block. `memctl undo` reverts it.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
+#[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
     memctl memory export --format markdown --kind reflexion --output -\n  \
     memctl memory export --format skills --output ~/.claude/skills\n  \
-    memctl memory export --format agents-md --dry-run"
-)]
+    memctl memory export --format agents-md --dry-run")]
 pub(crate) struct ExportArgs {
     /// Output file or `-` for stdout; for skills, the parent directory; optional for agents-md
     #[arg(long, short, value_name = "FILE|-")]
