@@ -7,8 +7,8 @@ use crate::config::Environment;
 use crate::error::UserError;
 use crate::model::Scope;
 use crate::remote::{self, Address, PgStore};
+use crate::store::workspace::Workspace;
 use crate::store::{PrimaryName, Scoped};
-use crate::workspace::Workspace;
 use memctl_files::Directory;
 
 /// Variables that name the database, in order of precedence.

@@ -7,8 +7,9 @@ use crate::arguments::Invalid;
 use crate::model::InvalidSkillPath;
 use crate::serve::http::{InvalidOrigin, NotListening};
 use crate::serve::token::InvalidSecret;
+use crate::store::skill;
 use crate::upkeep::merge::git;
-use crate::{config, host, skill};
+use crate::{config, host};
 
 impl Explain for skill::Error {
     fn explain(&self) -> Explanation {

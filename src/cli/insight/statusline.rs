@@ -18,12 +18,11 @@ use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
-use crate::hints::{HintService, SessionCounts};
-use crate::host::Host;
-use crate::lessons::Marks;
+use crate::host::{Host, SessionCounts};
+use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
 use crate::store::Scoped;
-use crate::workspace::Share;
+use crate::store::workspace::Share;
 use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.

@@ -10,7 +10,7 @@ use crate::cli::learning::hooks::directory;
 use crate::cli::output::Page;
 use crate::error::UserError;
 use crate::host::Host;
-use crate::learning::OnBytes;
+use crate::lessons::OnBytes;
 use memctl_files::named;
 use memctl_sessions::Format;
 

@@ -17,7 +17,7 @@ use crate::error::UserError;
 use crate::model::SkillPath;
 use crate::review::PastSessions;
 use crate::review::queue::{Queue, Rest, Waiting};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::arguments::TYPED;
 use crate::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
-use crate::sessions::{self, NewAction, NewSession, SessionChange};
+use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
 
 use super::context::Context;
 use super::output::{Done, Report};

@@ -18,7 +18,7 @@ use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::serve::mcp::{Purpose, Server, serve};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 use memctl_files::{Directory, SharedFile, named};
 
 /// Time for pending calls after the input ends.

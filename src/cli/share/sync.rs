@@ -15,7 +15,7 @@ use crate::error::UserError;
 use crate::remote::{
     self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time for embedding in one sync. The next sync continues.
 const VECTORS_WITHIN: Duration = Duration::from_secs(20);

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::{BadPattern, checked};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 use super::cues::words;
 
