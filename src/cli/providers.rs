@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::context::Context;
 use crate::config::{Config, LONGEST};
 use crate::error::UserError;
-use crate::workspace::Providers;
+use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};

@@ -2,7 +2,7 @@
 
 use super::{Explain, Explanation, Kind, of_io};
 use crate::model::SkillPath;
-use crate::workspace::{BlockError, Error, SessionError};
+use crate::store::workspace::{BlockError, Error, SessionError};
 use memctl_search::embedder;
 
 /// Hint for a runtime that cannot be started.

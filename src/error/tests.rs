@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::workspace::{Error, SessionError};
-use crate::{model, remote, skill, store};
+use crate::store::workspace::{Error, SessionError};
+use crate::store::{self, skill};
+use crate::{model, remote};
 use memctl_search::embedder::EmbedError;
 
 fn os(kind: io::ErrorKind) -> io::Error {

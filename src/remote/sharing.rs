@@ -4,10 +4,9 @@
 
 use crate::store::{AuditAction, Scoped};
 
-use crate::lessons::table;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
-use crate::workspace::error::chain;
+use crate::lessons::telling::table;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace};
 use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::Patience;
 

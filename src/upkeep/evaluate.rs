@@ -13,12 +13,11 @@ use memctl_search::{
     SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
-use crate::engine::find::with_related_terms;
-use crate::learn::rewrite::Rewrite;
-use crate::workspace::Error;
-use memctl_search::embedder::Embedder;
-use memctl_search::embedder::Embedding;
+use crate::notes::find::rewrite::Rewrite;
+use crate::notes::find::with_related_terms;
+use crate::store::workspace::Error;
 use memctl_search::embedder::config::{EmbedderConfig, Patience};
+use memctl_search::embedder::{Embedder, Embedding};
 
 /// Number of texts to embed between two progress reports.
 const BATCH: usize = 32;

@@ -11,8 +11,7 @@ use serde::Serialize;
 use crate::indexing::Filter;
 
 use crate::indexing::MultiIndex;
-use crate::workspace::Error;
-use crate::workspace::{Workspace, milliseconds};
+use crate::store::workspace::{Error, Workspace, milliseconds};
 use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::{Destination, Patience};
 

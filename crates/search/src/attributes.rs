@@ -57,10 +57,7 @@ pub fn seconds(time: &str) -> Option<i64> {
 
 /// Hash for comparing skills and domains, never 0. About one name in 2³² collides, so exact access
 /// checks must compare the record itself.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "half of the bits is enough for a filter"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "half of the bits is enough for a filter")]
 pub fn name_hash(name: &str) -> u32 {
     (xxh3_64(name.as_bytes()) as u32).max(1)
 }

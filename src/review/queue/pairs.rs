@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Kind, Reflexion};
-use crate::review::conflicts::{
+use crate::rules::place::conflicts::{
     ALIKE, Finding, Relation, cosine as cosine_of, judged_relation, relations, vectors,
 };
 use memctl_search::embedder::Vector;
