@@ -12,9 +12,9 @@
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | records: data, no files, no clock |
-//! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
+//! | 2 | [`store`], [`search`], [`embedder`], [`skill`] | data files, ranking, vectors, skills |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
-//! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
+//! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`upkeep`], [`sessions`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; reports, undo, repair, export and import, git branches; agents' sessions; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
 //!
 //! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or
@@ -46,7 +46,7 @@
 //! files get a section, and [`learn::case`] creates a regression test in the skill. The next run
 //! includes the rule like any other.
 //!
-//! *A session.* [`learning::learn()`] opens session files, and [`transcript`] parses them into
+//! *A session.* [`learning::learn()`] opens session files, and [`memctl_sessions`] parses them into
 //! steps. [`learn::recover`] finds failures with a recovery, and [`lessons::pattern`] decides which
 //! of them are patterns. The store adds new records and updates the counts of known ones.
 //!
@@ -74,16 +74,12 @@ pub mod embedder;
 pub mod engine;
 #[cfg(not(fuzzing))]
 pub mod error;
-pub mod exchange;
 pub mod hints;
 pub mod host;
 pub mod indexing;
-pub mod insight;
 pub mod learn;
 pub mod learning;
 pub mod lessons;
-pub mod maintenance;
-pub mod merge;
 pub mod model;
 pub mod prompt;
 #[cfg(not(fuzzing))]
@@ -96,6 +92,5 @@ pub mod serve;
 pub mod sessions;
 pub mod skill;
 pub mod store;
-pub mod transcript;
-pub mod undo;
+pub mod upkeep;
 pub mod workspace;

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use serde::Serialize;
 
-use crate::{exchange, store};
+use crate::store;
+use crate::upkeep::exchange;
 
 /// Facts about this program.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

@@ -15,19 +15,15 @@
 //! step can fail. The store lock is never held during a model call.
 
 pub(crate) mod assemble;
-pub(crate) mod audit;
 pub(crate) mod browse;
 pub(crate) mod correct;
 pub(crate) mod embed;
 pub(crate) mod executions;
 pub(crate) mod find;
-pub(crate) mod forget;
-pub(crate) mod init;
 pub(crate) mod memories;
 pub(crate) mod nearest;
 pub(crate) mod procedures;
 pub(crate) mod record;
-pub(crate) mod reindex;
 pub(crate) mod remember;
 pub(crate) mod remote_results;
 pub(crate) mod rewrite;
@@ -35,7 +31,6 @@ pub(crate) mod run;
 pub(crate) mod test;
 
 pub use assemble::{PromptReport, prompt};
-pub use audit::{AuditFilter, AuditReport, audit};
 pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
@@ -43,12 +38,9 @@ pub use correct::{
 pub use embed::{Embedded, embed};
 pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
-pub use forget::{ForgetReport, forget};
-pub use init::{InitReport, initialise, with_lines};
 pub use memories::{list_memories, memories_where};
 pub use procedures::{ProcedureReport, add_procedure};
 pub use record::{RecordReport, Success};
-pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};
 pub use remote_results::{RemoteResult, remote_results};
 pub use rewrite::rewrite;

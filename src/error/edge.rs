@@ -4,10 +4,10 @@ use std::io;
 
 use super::{Explain, Explanation, Kind, of_io};
 use crate::arguments::Invalid;
-use crate::merge::git;
 use crate::model::InvalidSkillPath;
 use crate::serve::http::{InvalidOrigin, NotListening};
 use crate::serve::token::InvalidSecret;
+use crate::upkeep::merge::git;
 use crate::{config, host, skill};
 
 impl Explain for skill::Error {

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::model::{Step, Trial};
+use crate::model::Trial;
+use memctl_sessions::Step;
 
 use crate::learn::goal::Goal;
 use crate::learn::goal_match::{Match, same_goal};

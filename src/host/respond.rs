@@ -7,10 +7,11 @@ use crate::hints::{Here, HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
 use crate::lessons::hint::{Hint, MAX_HINTS};
 use crate::lessons::telling;
-use crate::model::{CallAction, Step, Trust};
+use crate::model::{CallAction, Trust};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
 use crate::workspace::Error;
 use memctl_redact::length;
+use memctl_sessions::Step;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use crate::model::Step;
+use memctl_sessions::Step;
 
 use super::shell;
 use super::shell_command::{AROUND, Run, code_words};

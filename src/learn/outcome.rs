@@ -4,7 +4,7 @@
 //! the relevant code, the text decides. It is matched by the formats of failure messages, not by
 //! words: a search may well find the word `error`.
 
-use crate::model::Step;
+use memctl_sessions::Step;
 
 use super::goal::{Goal, Kind};
 use super::plain_output::plain;

@@ -5,7 +5,7 @@
 //! from those is worse than not learning. A success must have the same goal, with more certainty
 //! the farther away it is. Errors that the agent or the user calls expected are ignored.
 
-use crate::model::{Remark, Step};
+use memctl_sessions::{Remark, Step};
 
 use super::error_key::normalised;
 use super::error_line::error_line;

@@ -12,8 +12,8 @@ use crate::learn::failure::project_of;
 use crate::lessons::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
-use crate::transcript::Format;
 use memctl_redact::Clean;
+use memctl_sessions::Format;
 
 use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
 use super::session_files::{self, OnStep, SessionFile, SessionTrace, is_below};

@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::learn::redacted;
 use super::session_files::Found;
-use crate::model::{BrokenLine, Pattern};
-use crate::transcript::Format;
+use crate::model::Pattern;
+use memctl_sessions::BrokenLine;
+use memctl_sessions::Format;
 
 /// Outcome of `learn()`.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]

@@ -10,10 +10,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::learn::recover::{self, Episode};
 use crate::lessons::pattern::{self, NoPattern};
-use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
-use crate::transcript::{self, Format};
+use crate::model::Pattern;
 use memctl_files::named;
 use memctl_redact::Clean;
+use memctl_sessions::Format;
+use memctl_sessions::{BrokenLine, Event, Remark, Step};
 
 use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
@@ -81,7 +82,7 @@ pub(crate) fn read(
     let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
-    session.format = transcript::read(
+    session.format = memctl_sessions::read(
         format.or_else(|| by_name(path)),
         &mut counted,
         &mut |event| match event {

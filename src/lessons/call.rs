@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::learn::shell::{Simple, basename, written_commands};
 use crate::learn::shell_command::{AROUND, Run};
-use crate::model::Step;
+use memctl_sessions::Step;
 
 /// Maximum length of a call that is compared, in bytes.
 pub(crate) const LONGEST: usize = 3_000;

@@ -11,15 +11,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::learn::recover::analyse;
-use crate::model::{ActionType, Event, ExecutionLog, Remark, Speaker, Step};
+use crate::model::{ActionType, ExecutionLog};
 use crate::store::Source;
-use crate::transcript::{self, Format};
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace, dollars};
 use memctl_files::named;
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_redact::Clean;
+use memctl_sessions::Format;
+use memctl_sessions::{Event, Remark, Speaker, Step};
 
 use super::checks::{Refusal, check, is_telling};
 use super::digest::{Item, digest};
@@ -419,7 +420,7 @@ fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
     let mut input = BufReader::with_capacity(BUFFER, named::open(&file.path).ok()?);
     let (mut steps, mut remarks) = (Vec::new(), Vec::new());
     let mut id = None;
-    let format = transcript::read(options.format, &mut input, &mut |event| match event {
+    let format = memctl_sessions::read(options.format, &mut input, &mut |event| match event {
         Event::Step(step) => steps.push(*step),
         Event::Remark(remark) => remarks.push(remark),
         Event::Session(named) => id = Some(named),

@@ -10,8 +10,9 @@ use crate::learn::goal::{Goal, Kind};
 use crate::learn::people::without_people;
 use crate::learn::recover::Episode;
 use crate::learn::shell::commands;
-use crate::model::{Pattern, Step};
+use crate::model::Pattern;
 use memctl_redact::Clean;
+use memctl_sessions::Step;
 
 use super::call::{self, Call};
 use super::change::change;

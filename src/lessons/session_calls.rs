@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::learn::error_line::error_lines;
-use crate::model::Step;
 use crate::store::{self, Scoped, SessionLog};
 use memctl_redact::beginning;
+use memctl_sessions::Step;
 
 /// Maximum length of a stored command, in characters.
 const LONGEST_COMMAND: usize = 800;

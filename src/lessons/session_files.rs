@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::transcript::Format;
 use crate::workspace::Error;
 use memctl_files::named;
+use memctl_sessions::Format;
 
 /// Maximum depth of folders to walk.
 const MAX_DEPTH: usize = 32;

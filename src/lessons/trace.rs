@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::learn::recover::analyse;
-use crate::model::{Pattern, Step};
+use crate::model::Pattern;
 use memctl_redact::Clean;
+use memctl_sessions::Step;
 
 use super::pattern;
 

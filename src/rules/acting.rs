@@ -8,9 +8,10 @@
 //! The rules of the memory come first, then those of the user store. Rules of other workspaces
 //! never act: nobody approved their patterns here.
 
-use crate::model::{CallAction, CallPart, Kind, Reflexion, Step, USER_STORE, with_origin};
+use crate::model::{CallAction, CallPart, Kind, Reflexion, USER_STORE, with_origin};
 use crate::store::{Scoped, Terms};
 use crate::workspace::Error;
+use memctl_sessions::Step;
 
 use super::call::Call;
 use super::literals::{Place, Trigrams, numbers};

@@ -12,11 +12,12 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 
 use crate::model::{
-    ActionType, CallAction, ExecutionLog, Kind, Reflexion, Step, USER_STORE, split_origin,
+    ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
 use crate::store::{self, Scoped};
 use crate::workspace::Error;
 use crate::workspace::execution_log_lines::{Scribe, data};
+use memctl_sessions::Step;
 
 use super::acting::{Tables, prepare};
 use super::call::Call;

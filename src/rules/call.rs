@@ -1,6 +1,6 @@
 //! Call of an agent as what patterns are matched with: commands, changed paths, new content.
 
-use crate::model::Step;
+use memctl_sessions::Step;
 
 use super::changed_paths::{changed, cleaned};
 use super::peel::{Simple, commands};

@@ -116,7 +116,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::model::Step;
+    use memctl_sessions::Step;
 
     fn call(tool: &str, input: Value) -> Call {
         let step = Step {

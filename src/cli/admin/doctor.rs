@@ -9,8 +9,8 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::start::merge_driver;
 use crate::cli::start::merge_driver::project;
 use crate::error::UserError;
-use crate::maintenance::{self, DoctorReport, Formats, SecretsReport};
 use crate::store::ProblemKind;
+use crate::upkeep::{self, DoctorReport, Formats, SecretsReport};
 
 /// Check the store and repair damage
 ///
@@ -44,12 +44,12 @@ pub(in crate::cli) fn doctor(
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect();
-        let report = maintenance::secrets(&context.workspace(None)?, &paths, args.repair);
+        let report = upkeep::secrets(&context.workspace(None)?, &paths, args.repair);
         drop(spinner);
         return Ok(Box::new(report?));
     }
     let spinner = context.printer.spinner("reading every record");
-    let report = maintenance::doctor(&context.workspace_over_files(None)?, args.repair);
+    let report = upkeep::doctor(&context.workspace_over_files(None)?, args.repair);
     drop(spinner);
     let mut report = report?;
     report.git = merge_driver::problems(project(&context.places));

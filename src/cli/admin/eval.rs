@@ -11,9 +11,9 @@ use super::index::sending;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{EvaluateReport, Passage, Question, evaluate};
 use crate::learn::rewrite::Rewrite;
 use crate::search::{Fusion, Rrf};
+use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
 
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]

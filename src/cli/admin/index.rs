@@ -6,8 +6,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::price::{Spending, price};
 use crate::embedder::Destination;
-use crate::engine::{self, IndexOptions, IndexReport, IndexStage};
 use crate::error::UserError;
+use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
 
 /// Update the search index, with a vector for every record
 ///
@@ -44,7 +44,7 @@ pub(in crate::cli) fn index(
     let printer = &context.printer;
     let (mut words, mut vectors) = (None, None);
     let mut answer = Ok(true);
-    let report = engine::index(&workspace, options, &mut |stage| {
+    let report = upkeep::index(&workspace, options, &mut |stage| {
         match stage {
             IndexStage::Words(done, of) => words
                 .get_or_insert_with(|| printer.bar("words"))

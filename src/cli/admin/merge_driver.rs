@@ -10,10 +10,12 @@ use crate::cli::output::{Page, Report, Style, plural};
 use crate::cli::start::merge_driver::{install, no_repository, project};
 use crate::config::Places;
 use crate::error::UserError;
-use crate::merge::git::{DriverInput, Repository};
-use crate::merge::{Joined, Versions, is_of_corrections, join, write_renamed, write_result};
 use crate::model::Kind;
 use crate::store::{DIRECTORY, Role, role};
+use crate::upkeep::merge::git::{DriverInput, Repository};
+use crate::upkeep::merge::{
+    Joined, Versions, is_of_corrections, join, write_renamed, write_result,
+};
 use memctl_files::named;
 
 /// Merge memory files of two git branches by records (called by git)

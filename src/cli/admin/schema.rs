@@ -19,8 +19,8 @@ use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
-use crate::{engine, exchange, hints, host, maintenance, merge, remote, review};
-use crate::{serve as server, sessions};
+use crate::upkeep::{self, exchange, merge};
+use crate::{engine, hints, host, remote, review, serve as server, sessions};
 
 use super::{config, merge_driver, trust};
 
@@ -52,19 +52,16 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     (
         "doctor",
-        &[
-            of::<maintenance::DoctorReport>,
-            of::<maintenance::SecretsReport>,
-        ],
+        &[of::<upkeep::DoctorReport>, of::<upkeep::SecretsReport>],
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
-    ("eval retrieval", &[of::<crate::insight::EvaluateReport>]),
+    ("eval retrieval", &[of::<upkeep::EvaluateReport>]),
     ("hint", &[of::<hints::HintReport>]),
     ("hooks install", &[of::<host::InstallReport>]),
     ("hooks status", &[of::<learning::hooks::HookStatuses>]),
     ("hooks uninstall", &[of::<host::InstallReport>]),
-    ("index", &[of::<engine::IndexReport>]),
-    ("init", &[of::<engine::InitReport>]),
+    ("index", &[of::<upkeep::IndexReport>]),
+    ("init", &[of::<upkeep::InitReport>]),
     ("lesson add", &[of::<crate::lessons::StoredLesson>]),
     ("lesson list", &[of::<learning::lesson::LessonList>]),
     (
@@ -80,7 +77,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("mcp uninstall", &[of::<host::RegisterReport>]),
     ("memory add", &[of::<engine::AddReport>]),
     ("approve", &[of::<approve::Approval>]),
-    ("memory audit", &[of::<engine::AuditReport>]),
+    ("memory audit", &[of::<upkeep::AuditReport>]),
     ("memory audit verify", &[of::<audit::Verified<'_>>]),
     (
         "memory conflicts",
@@ -97,7 +94,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
         "memory export",
         &[of::<exchange::ExportReport>, of::<exchange::AgentsMdReport>],
     ),
-    ("forget", &[of::<engine::ForgetReport>]),
+    ("forget", &[of::<upkeep::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
     (
         "list",
@@ -106,17 +103,17 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory pin", &[of::<review::PinReport>]),
     ("memory promote", &[of::<review::Promoted>]),
     ("memory prompt", &[of::<engine::PromptReport>]),
-    ("memory prune", &[of::<maintenance::PruneReport>]),
-    ("memory purge", &[of::<maintenance::PurgeReport>]),
+    ("memory prune", &[of::<upkeep::PruneReport>]),
+    ("memory purge", &[of::<upkeep::PurgeReport>]),
     ("memory resolve", &[of::<merge::ResolveReport>]),
     ("search", &[of::<engine::FindReport>]),
     ("show", &[of::<engine::ShowReport>]),
-    ("memory status", &[of::<crate::insight::StatusReport>]),
+    ("memory status", &[of::<upkeep::StatusReport>]),
     (
         "undo",
-        &[of::<crate::undo::UndoReport>, of::<undo::Changes>],
+        &[of::<upkeep::undo::UndoReport>, of::<undo::Changes>],
     ),
-    ("why", &[of::<crate::insight::WhyReport>]),
+    ("why", &[of::<upkeep::WhyReport>]),
     (
         "merge-driver",
         &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
@@ -147,7 +144,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("session progress", &[of::<sessions::ChangedSession>]),
     ("session show", &[of::<sessions::SessionReport>]),
     ("session start", &[of::<sessions::ChangedSession>]),
-    ("stats", &[of::<crate::insight::StatsReport>]),
+    ("stats", &[of::<upkeep::StatsReport>]),
     ("setup", &[of::<setup::report::SetupReport>]),
     ("sync", &[of::<remote::SyncReport>]),
     (

@@ -6,9 +6,9 @@ use serde::Serialize;
 use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
-use crate::engine::{self, AuditFilter, AuditReport};
 use crate::error::UserError;
 use crate::store::Audited;
+use crate::upkeep::{self, AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///
@@ -76,7 +76,7 @@ pub(in crate::cli) fn audit(
         limit: args.limit as usize,
     };
     Ok(Box::new(Lines {
-        report: engine::audit(&context.workspace(None)?.store, &filter)?,
+        report: upkeep::audit(&context.workspace(None)?.store, &filter)?,
         now: context.environment.now,
     }))
 }

@@ -8,10 +8,10 @@ use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::error::UserError;
-use crate::exchange::{
+use crate::model::{Kind, SkillPath};
+use crate::upkeep::exchange::{
     self, AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,
 };
-use crate::model::{Kind, SkillPath};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]

@@ -4,9 +4,9 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
-use crate::engine::{self, ForgetReport};
 use crate::error::UserError;
 use crate::model::{USER_STORE, with_origin};
+use crate::upkeep::{self, ForgetReport};
 
 /// Delete a record, and do not learn its content again
 ///
@@ -26,7 +26,7 @@ pub(in crate::cli) fn forget(
     args: &ForgetArgs,
 ) -> Result<Box<dyn Report>, UserError> {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    let mut report = engine::forget(&workspace, &id, args.for_good)?;
+    let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
     if id != args.id {
         report.id = with_origin(&report.id, USER_STORE);
         context.note_change_of_user_store();

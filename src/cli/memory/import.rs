@@ -9,7 +9,7 @@ use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, plural};
 use crate::error::UserError;
-use crate::exchange::{self, ImportOptions, ImportReport, ImportSource};
+use crate::upkeep::exchange::{self, ImportOptions, ImportReport, ImportSource};
 
 /// Maximum number of reasons on the page; `--json` has all of them.
 const SHOWN: usize = 15;

@@ -13,9 +13,9 @@ use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
 use crate::cli::share::remote::address;
 use crate::engine::{self, AddOptions, AddReport, Listed};
 use crate::error::UserError;
-use crate::maintenance::{self, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::remote;
+use crate::upkeep::{self, PruneReport};
 
 /// Add a typed memory
 ///
@@ -156,7 +156,7 @@ pub(in crate::cli) fn prune(
         let address = address(context, None)?;
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
     }
-    Ok(Box::new(maintenance::prune(
+    Ok(Box::new(upkeep::prune(
         &context.workspace(None)?,
         args.dry_run,
     )?))

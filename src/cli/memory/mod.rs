@@ -30,8 +30,8 @@ use crate::cli::output::{Page, Report, Style, plural, product};
 use crate::cli::primary;
 use crate::engine::{self, PromptReport};
 use crate::error::UserError;
-use crate::insight::{self, StatusReport};
 use crate::model::SkillPath;
+use crate::upkeep::{self, StatusReport};
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
 use conflicts::{ConflictsArgs, conflicts};
@@ -186,7 +186,7 @@ pub(in crate::cli) fn records(
 pub(in crate::cli) struct StatusArgs {}
 
 fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
-    let mut report = insight::status(&context.workspace(None)?)?;
+    let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
     let database = primary::DATABASE
         .iter()

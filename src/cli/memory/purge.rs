@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, clean, plural};
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::maintenance::{self, PurgeReport};
+use crate::upkeep::{self, PurgeReport};
 
 /// Delete all records permanently
 ///
@@ -37,9 +37,9 @@ pub(in crate::cli) fn purge(
     // A purge works while memory is switched off.
     workspace.store = workspace.store.even_if_disabled();
     if !args.dry_run && !args.yes {
-        confirm(context, &maintenance::purge(&workspace, true)?)?;
+        confirm(context, &upkeep::purge(&workspace, true)?)?;
     }
-    Ok(Box::new(maintenance::purge(&workspace, args.dry_run)?))
+    Ok(Box::new(upkeep::purge(&workspace, args.dry_run)?))
 }
 
 /// Asks the user to type the name of the workspace.

@@ -5,7 +5,7 @@ use clap::{ArgGroup, Args};
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::error::UserError;
-use crate::merge::{self, ResolveReport, ResolveSide as Side};
+use crate::upkeep::merge::{self, ResolveReport, ResolveSide as Side};
 
 /// Resolve a merge conflict in a record
 ///

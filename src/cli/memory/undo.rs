@@ -7,7 +7,7 @@ use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::error::UserError;
-use crate::undo::{self, ChangeReport, UndoReport};
+use crate::upkeep::undo::{self, ChangeReport, UndoReport};
 use memctl_files::Directory;
 
 /// Revert the last change

@@ -6,8 +6,8 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style, end, plural, when};
 use crate::error::UserError;
-use crate::insight::{self, Link, WhyReport};
 use crate::model::mark;
+use crate::upkeep::{self, Link, WhyReport};
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
@@ -27,7 +27,7 @@ pub(in crate::cli) struct WhyArgs {
 
 pub(in crate::cli) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
     Ok(Box::new(Tree {
-        report: insight::why(&context.workspace(None)?, &args.id)?,
+        report: upkeep::why(&context.workspace(None)?, &args.id)?,
         now: context.environment.now,
     }))
 }

@@ -7,11 +7,11 @@ use super::merge_driver::project;
 use super::setup::next::offer_to_join;
 use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
-use crate::engine::{InitReport, initialise};
 use crate::error::UserError;
-use crate::merge::git::Repository;
 use crate::model::SkillPath;
 use crate::skill::Skills;
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::{InitReport, initialise};
 
 /// Create a workspace here: `.agentura/` for records
 ///

@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::program;
 use crate::config::Places;
-use crate::engine::with_lines;
 use crate::error::UserError;
-use crate::merge::git::Repository;
 use crate::store::{DIRECTORY, shared_files};
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::with_lines;
 use memctl_files::{ProjectPath, named};
 
 /// Name of the driver in git.

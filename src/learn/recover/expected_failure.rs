@@ -3,7 +3,7 @@
 //! Decides by the surrounding steps and remarks. `outcome` decides whether a step failed.
 
 use crate::learn::shell::commands;
-use crate::model::{Remark, Step};
+use memctl_sessions::{Remark, Step};
 
 use super::super::goal::Goal;
 use super::super::outcome::Outcome;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::merge::open_fields;
 use crate::model::{Kind, Reflexion, SkillPath};
 use crate::skill::guardrails::rule_in;
 use crate::store::{Entry, raw_field};
+use crate::upkeep::merge::open_fields;
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;
 

@@ -23,10 +23,10 @@ use std::collections::{BTreeMap, HashSet};
 use serde::Serialize;
 
 use crate::hints::forbidden::rule_against;
-use crate::merge::CONFLICT;
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+use crate::upkeep::merge::CONFLICT;
 use crate::workspace::document::document;
 use crate::workspace::{Error, Workspace};
 

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine;
 use crate::error::UserError;
 use crate::model::Kind;
+use crate::upkeep;
 use crate::workspace::{RuleFiles, Workspace};
 use memctl_redact::fence;
 
@@ -43,7 +43,7 @@ pub struct Forgotten {
 }
 
 pub(super) fn forget(workspace: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
-    let report = engine::forget(workspace, &args.id, false).map_err(user_error)?;
+    let report = upkeep::forget(workspace, &args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,

@@ -3,9 +3,9 @@
 use memctl::learn::error_key::{error_key, normalised};
 use memctl::learn::recover::analyse;
 use memctl::lessons::pattern::of_episode;
-use memctl::model::Event;
-use memctl::transcript::{Format, read};
 use memctl_redact::Clean;
+use memctl_sessions::Event;
+use memctl_sessions::{Format, read};
 
 pub(crate) fn run(bytes: &[u8]) {
     for format in Format::ALL.into_iter().map(Some).chain([None]) {

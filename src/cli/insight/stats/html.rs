@@ -10,7 +10,7 @@ use super::chart;
 use super::escape::escape;
 use super::figures::over_time;
 use super::words::{NO_PROOF, NONE, basis, compared, estimate, ms, number, percent, usd};
-use crate::insight::{Estimate, Part, StatsReport, Used};
+use crate::upkeep::{Estimate, Part, StatsReport, Used};
 
 const STYLE: &str = include_str!("style.css");
 

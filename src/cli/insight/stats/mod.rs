@@ -16,7 +16,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
+use crate::upkeep::{self, Part, RuleAtCalls, StatsReport, Used};
 use crate::workspace::Error;
 use memctl_files::named;
 
@@ -53,11 +53,11 @@ pub(in crate::cli) fn stats(
         refuse(path)?;
     }
     let spinner = context.printer.spinner("counting");
-    let report = insight::stats(&workspace);
+    let report = upkeep::stats(&workspace);
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        insight::save_page(path, &html::page(&report, workspace.now))?;
+        upkeep::save_page(path, &html::page(&report, workspace.now))?;
     }
     Ok(Box::new(Shown { report, page: path }))
 }

@@ -1,6 +1,6 @@
 //! Number formats for people. A missing value is never shown as a number.
 
-use crate::insight::{Comparison, Estimate, Part};
+use crate::upkeep::{Comparison, Estimate, Part};
 
 /// Text for missing data.
 pub(super) const NONE: &str = "no data yet";

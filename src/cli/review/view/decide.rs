@@ -4,8 +4,9 @@ use crate::cli::context::Context;
 use crate::cli::memory;
 use crate::cli::output::Style;
 use crate::error::UserError;
+use crate::review;
 use crate::review::queue::{Queue, Waiting};
-use crate::{engine, merge, review, undo as journal};
+use crate::upkeep::{self, merge, undo as journal};
 use memctl_files::Directory;
 
 use super::state::{Decision, State};
@@ -51,7 +52,7 @@ pub(super) fn decide(
             (format!("rejected {}", done.id), None, done.warnings)
         }
         Decision::Forget => {
-            let done = engine::forget(&workspace, &newer, false)?;
+            let done = upkeep::forget(&workspace, &newer, false)?;
             (format!("forgot {newer}"), Some(newer), done.warnings)
         }
         Decision::Merge { keep, other } => {
