@@ -20,6 +20,7 @@ pub(crate) mod contradictions;
 pub(crate) mod evidence;
 pub mod hearing;
 mod literals;
+mod look_around;
 mod matcher;
 pub(crate) mod passed_on;
 mod patterns;
