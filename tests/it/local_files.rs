@@ -88,38 +88,6 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
-fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
-    let workspace = repository();
-    let old = json!({ "entries": [
-        pattern!({"procedure_id": "PROC-001", "error_key": "disk full", "failing_code": "a", "working_code": "b",
-            "created_at": "2026-01-01T00:00:00Z", "trust": "observed" }),
-        pattern!({"procedure_id": "PROC-002", "error_key": "memory full", "failing_code": "c",
-            "working_code": "d", "created_at": "2026-01-01T00:00:01Z", "trust": "approved" }),
-    ]});
-    workspace.write(SHARED, old.to_string());
-    workspace.run(&["trust"]).succeeds();
-    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
-    assert_eq!(ids(&workspace, SHARED), ["PROC-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["PROC-001", "PROC-003"]);
-    let changes = workspace.json(&["memory", "undo", "--list"]);
-    let changes = changes["changes"].as_array().unwrap();
-    let moved = changes
-        .iter()
-        .find(|change| change["why"].as_str().unwrap().starts_with("move "))
-        .unwrap();
-    let name = moved["change"].as_str().unwrap();
-    let undone = workspace.json(&["memory", "undo", name]);
-    assert_eq!(undone["steps"][0]["did"], "moved back", "{undone}");
-    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["PROC-003"]);
-    // It is not moved again.
-    workspace.run(&["memory", "forget", "PROC-003"]).succeeds();
-    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
-    workspace.run(&["doctor"]).succeeds();
-}
-
-#[test]
-#[cfg_attr(windows, ignore = "it needs git")]
 fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     let workspace = repository();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);

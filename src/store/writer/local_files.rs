@@ -2,9 +2,6 @@
 //!
 //! - A record that is approved moves to the shared file, in the order of its id: two people who
 //!   approve records rarely write the same lines, so git can merge them. An undo moves it back.
-//! - When the first record is added to the local file of a kind, those of the shared file that nobody
-//!   has approved move with it: a memory of an earlier version had one file. They are a change of
-//!   their own in the undo journal.
 //! - A pull of git may bring a record with an id that a local record has. The local one gets another
 //!   id, here and in the local records that refer to it.
 //!
@@ -13,16 +10,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use crate::model::{IdShape, Kind, numbered};
-use crate::store::audit::audit_context::AuditContext;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data::offsets::Row;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, SMALL_FILE};
 use crate::store::files::ignored;
@@ -30,9 +23,6 @@ use crate::store::undo_journal::{self, step::Step};
 use memctl_files::json;
 
 use super::Writer;
-
-/// Reason of the change that moves the records of an earlier version.
-const REASON: &str = "move what nobody has approved to files that git ignores";
 
 impl Writer {
     /// Moves records that are approved to the shared file of their kind, each with its text.
@@ -86,60 +76,13 @@ impl Writer {
         Ok(true)
     }
 
-    /// Prepares the local file of a kind before its first record: what nobody has approved moves to
-    /// it, and git is told to ignore it.
+    /// Tells git to ignore the local file of a kind before its first record.
     pub(super) fn begin_local(&mut self, file: DataFile) -> Result<(), Error> {
         let state = self.lock().directory().state(file.name());
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
         }
-        ignored::complete(self.lock().directory())?;
-        let shared = DataFile::shared(file.kind);
-        let mut going = Vec::new();
-        let snapshot = self.prepare(shared)?;
-        each_entry(&snapshot, &mut |entry| {
-            let is_going = DataFile::for_record(file.kind, &entry.text) == file;
-            if is_going && !entry.id.is_empty() {
-                let text = String::from_utf8_lossy(&entry.text).into_owned();
-                going.push((entry.id, text));
-            }
-        })?;
-        if going.is_empty() {
-            return Ok(());
-        }
-        let own = self.own_change(file);
-        let steps = going.iter().map(|(id, _)| (&own, Step::moved(file, id)));
-        // As every failure of the journal, one here only makes the move impossible to revert.
-        drop(undo_journal::append_each(self.lock(), self.key(), steps));
-        let touched: Vec<_> = going.iter().map(|(id, _)| (id.as_str(), None)).collect();
-        self.store().audit(AuditAction::Edited, &touched)?;
-        let records: Vec<_> = going.iter().map(|(id, text)| (&**id, &**text)).collect();
-        let plain = Frame::plain(file.kind);
-        self.redone(file, |writer, snapshot| {
-            let texts: Vec<&str> = records.iter().map(|(_, text)| *text).collect();
-            let to = writer.store().file(snapshot.of);
-            match snapshot.file {
-                None => to.append_all(snapshot, &texts, (&plain.head, &plain.tail)),
-                Some(_) => writer.insert(snapshot, &records),
-            }
-        })?;
-        let ids: HashSet<&str> = records.iter().map(|(id, _)| *id).collect();
-        self.redone(shared, |writer, snapshot| writer.drop_rows(snapshot, &ids))
-    }
-
-    /// Returns the context of a change that is not the caller's.
-    fn own_change(&self, file: DataFile) -> AuditContext {
-        let caller = self.store().audit_context();
-        let number = xxh3_64(format!("{} {file}", caller.change).as_bytes());
-        let change = match caller.change.as_str() {
-            "" => String::new(),
-            _ => AuditContext::change_name(&format!("{number:016x}")),
-        };
-        AuditContext {
-            change,
-            why: REASON.to_owned(),
-            ..caller.clone()
-        }
+        ignored::complete(self.lock().directory()).map(drop)
     }
 
     /// Inserts records into a file in the order of their ids. One that is there gets the new text.
@@ -148,7 +91,7 @@ impl Writer {
         let order = |id: &str| IdShape::of(kind, id);
         let mut records = records.to_vec();
         records.sort_by_key(|(id, _)| order(id));
-        let rows = rows(snapshot)?;
+        let rows = snapshot.rows()?;
         let ids: Vec<String> = rows
             .iter()
             .map(|row| String::from_utf8_lossy(row.id()).into_owned())
@@ -194,7 +137,7 @@ impl Writer {
     fn drop_rows(&self, snapshot: &Snapshot, ids: &HashSet<&str>) -> Result<(), Error> {
         let kind = snapshot.of.kind;
         let mut going = Vec::new();
-        for row in rows(snapshot)? {
+        for row in snapshot.rows()? {
             if ids.contains(snapshot.entry(kind, &row)?.id.as_str()) {
                 going.push(row);
             }
@@ -298,7 +241,7 @@ impl Writer {
     /// Replaces ids in all entries of a file.
     fn rename(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
         let mut changes = Vec::new();
-        for row in rows(snapshot)? {
+        for row in snapshot.rows()? {
             let text = snapshot.read(&row)?;
             let new = json::with_other_strings(&String::from_utf8_lossy(&text), ids);
             changes.extend(new.map(|new| (row, new)));
@@ -313,19 +256,9 @@ impl Writer {
     }
 }
 
-/// Returns the rows of a file.
-fn rows(snapshot: &Snapshot) -> Result<Vec<Row>, Error> {
-    let mut rows = Vec::new();
-    snapshot.each(false, &mut |row| {
-        rows.push(row.clone());
-        true
-    })?;
-    Ok(rows)
-}
-
 /// Visits all entries of a file.
 fn each_entry(snapshot: &Snapshot, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
-    for row in rows(snapshot)? {
+    for row in snapshot.rows()? {
         visit(snapshot.entry(snapshot.of.kind, &row)?);
     }
     Ok(())

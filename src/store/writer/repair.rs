@@ -95,11 +95,7 @@ impl Scoped {
         let kind = file.kind;
         let snapshot = self.file(file).by_scan()?;
         let mut problems = snapshot.problems.clone();
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         let Some(opened) = &snapshot.file else {
             return Ok(problems);
         };
@@ -200,11 +196,7 @@ impl Scoped {
         let held = self.held();
         let file = held.file(of);
         let snapshot = file.by_scan()?;
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         let mut edits = Vec::new();
         for row in rows {
             let bytes = snapshot.read(&row)?;

@@ -14,10 +14,9 @@ use super::{
     Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport,
     Used, mean, rounded,
 };
-use crate::lessons::evidence::doubts;
+use crate::lessons::telling::evidence::doubts;
 use crate::rules::acting;
-use crate::workspace::Error;
-use crate::workspace::{Workspace, dollars};
+use crate::store::workspace::{Error, Workspace, dollars};
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -208,10 +207,7 @@ fn hints(trials: &[Trial], procedures: &[Procedure], compared: Option<&[Comparis
         let count = shown.iter().filter(|trial| is(trial)).count();
         Part::new(count as u64, shown.len() as u64)
     };
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "steps of a session stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "steps of a session stay far below 2^52")]
     let steps = |of: &[&Trial]| {
         let steps: Vec<f64> = of.iter().map(|trial| trial.steps as f64).collect();
         mean(&steps).map(rounded)
@@ -224,10 +220,7 @@ fn hints(trials: &[Trial], procedures: &[Procedure], compared: Option<&[Comparis
     }
     let estimate = |comparison: &Comparison| {
         let (difference, interval) = comparison.difference.zip(comparison.interval)?;
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "counts of errors stay far below 2^52"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "counts of errors stay far below 2^52")]
         let times = |by: f64| (by * comparison.shown.count as f64 * 10.0).round() / 10.0;
         Some(Estimate {
             value: times(difference),

@@ -77,10 +77,7 @@ pub(crate) fn of_hints(trials: &[Trial]) -> Option<[Comparison; 2]> {
         arm.map(value).collect()
     };
     let repeated = |error: &Error| if error.repeats > 0 { 1.0 } else { 0.0 };
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "steps of a session stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "steps of a session stay far below 2^52")]
     let steps = |error: &Error| error.steps as f64;
     let unit = "error in a session";
     Some([

@@ -3,10 +3,7 @@
 //! Shares: Wilson's score interval, and for a difference Newcombe's hybrid of two such intervals
 //! (Newcombe 1998, method 10). Both also hold for small counts and for shares near 0 and 1. Means:
 //! Welch's interval, which does not assume equal variances.
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "counts of what happened stay far below 2^52"
-)]
+#![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
 /// Quantile of the normal distribution at 97.5 %.
 const Z: f64 = 1.959_963_984_540_054;

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
 
-use crate::workspace::{Error, redacting_writer};
+use crate::store::workspace::{Error, redacting_writer};
 
 pub use collect::stats;
 pub use compare::{Arm, Comparison};
@@ -244,18 +244,12 @@ pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
     redacting_writer::create(path, page)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of what happened stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 fn quotient(count: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| rounded(count as f64 / of as f64))
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of what happened stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -9,7 +9,7 @@ use crate::cli::learning::session_files::{all_sessions, project_sessions, readin
 use crate::cli::share::mcp;
 use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
-use crate::learning::{LearnOptions, learn};
+use crate::lessons::{LearnOptions, learn};
 use crate::store::shared_files;
 use crate::upkeep::initialise;
 use crate::upkeep::merge::git::Repository;

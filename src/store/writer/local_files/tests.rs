@@ -164,43 +164,6 @@ fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
 }
 
 #[test]
-fn the_records_of_an_earlier_version_move_with_the_first_one_that_is_added() {
-    let memory = Memory::new();
-    let old = [
-        observed("PROC-001", "old"),
-        approved("PROC-002", "good"),
-        observed("PROC-007", "older"),
-    ];
-    memory.put("procedural_memory.json", &old);
-    memory.approve("PROC-001");
-    assert_eq!(memory.files()[0], ["PROC-001", "PROC-002", "PROC-007"]);
-    fs::write(memory.dir.path().join("memory/.gitignore"), "mine").unwrap();
-    assert_eq!(memory.learn("new"), "PROC-008");
-    assert_eq!(
-        memory.files(),
-        [vec!["PROC-001", "PROC-002"], vec!["PROC-007", "PROC-008"]]
-    );
-    let ignored = fs::read_to_string(memory.dir.path().join("memory/.gitignore")).unwrap();
-    assert!(ignored.starts_with("mine\n"), "{ignored}");
-    assert!(ignored.contains("\n*.local.json\n"), "{ignored}");
-    // The move is a change of its own, which can be reverted without the record that was learned.
-    let changes = memory.store.changes().unwrap();
-    let of = |id: &str| {
-        let line = changes.iter().rfind(|line| line.step.target() == Some(id));
-        line.unwrap().change.clone()
-    };
-    assert_ne!(of("PROC-007"), of("PROC-008"));
-    assert!(
-        memory
-            .writer()
-            .move_back(Kind::Procedure, "PROC-007", false)
-            .unwrap()
-    );
-    assert_eq!(memory.learn("newer"), "PROC-009");
-    assert_eq!(memory.files()[0], ["PROC-001", "PROC-002", "PROC-007"]);
-}
-
-#[test]
 fn a_pulled_record_keeps_its_id_and_the_local_one_gets_another() {
     let memory = Memory::new();
     memory.learn("mine");
