@@ -65,15 +65,16 @@
 
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
-pub mod arguments;
-#[cfg(not(fuzzing))]
 pub mod cli;
+<<<<<<< HEAD
 #[cfg(not(fuzzing))]
 pub mod config;
 #[cfg(not(fuzzing))]
 pub mod error;
+=======
+pub mod embedder;
+>>>>>>> integration
 pub mod host;
-pub mod indexing;
 pub mod lessons;
 pub mod model;
 pub mod notes;
