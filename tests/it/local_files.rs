@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::hosts::hook;
+use crate::mcp::Server;
 use crate::support::RUN;
 use crate::workspace::Workspace;
 
@@ -88,38 +89,6 @@ fn git_sees_a_fix_when_it_is_approved_and_not_before() {
 
 #[test]
 #[cfg_attr(windows, ignore = "it needs git")]
-fn a_memory_of_an_earlier_version_is_moved_over_and_can_be_moved_back() {
-    let workspace = repository();
-    let old = json!({ "entries": [
-        pattern!({"procedure_id": "PROC-001", "error_key": "disk full", "failing_code": "a", "working_code": "b",
-            "created_at": "2026-01-01T00:00:00Z", "trust": "observed" }),
-        pattern!({"procedure_id": "PROC-002", "error_key": "memory full", "failing_code": "c",
-            "working_code": "d", "created_at": "2026-01-01T00:00:01Z", "trust": "approved" }),
-    ]});
-    workspace.write(SHARED, old.to_string());
-    workspace.run(&["trust"]).succeeds();
-    workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
-    assert_eq!(ids(&workspace, SHARED), ["PROC-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["PROC-001", "PROC-003"]);
-    let changes = workspace.json(&["memory", "undo", "--list"]);
-    let changes = changes["changes"].as_array().unwrap();
-    let moved = changes
-        .iter()
-        .find(|change| change["why"].as_str().unwrap().starts_with("move "))
-        .unwrap();
-    let name = moved["change"].as_str().unwrap();
-    let undone = workspace.json(&["memory", "undo", name]);
-    assert_eq!(undone["steps"][0]["did"], "moved back", "{undone}");
-    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
-    assert_eq!(ids(&workspace, LOCAL), ["PROC-003"]);
-    // It is not moved again.
-    workspace.run(&["memory", "forget", "PROC-003"]).succeeds();
-    assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
-    workspace.run(&["doctor"]).succeeds();
-}
-
-#[test]
-#[cfg_attr(windows, ignore = "it needs git")]
 fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     let workspace = repository();
     workspace.json(&["learn", "fixtures/transcripts/steps.jsonl"]);
@@ -132,7 +101,9 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     workspace.write(SHARED, theirs.to_string());
     workspace.run(&["trust"]).succeeds();
     workspace.run(&["doctor", "--repair"]).succeeds();
-    workspace.json(&["memory", "approve", "PROC-002"]);
+    let local = ids(&workspace, LOCAL);
+    let approved = workspace.json(&["memory", "approve", &local[0]]);
+    assert_eq!(approved["id"], "PROC-002", "{approved}");
     assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
     assert_eq!(hinted(&workspace), "approved");
     let hint = workspace.json(&["hint", "--error", "disk quota exceeded"]);
@@ -228,30 +199,63 @@ fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
     assert_eq!(said, ["base", "ours", "theirs"]);
 }
 
+/// Item 12: a candidate and a pulled rule with one number. Each verb speaks of the one that is meant.
 #[test]
-fn doctor_gives_a_local_record_another_id_than_a_shared_one() {
-    let workspace = Workspace::empty();
-    workspace.run(&["init"]).succeeds();
-    let rule = |text: &str, status: &str| {
-        json!({"entries": [{"reflexion_id": "REFL-002", "skill": "", "rule": text, "status": status,
-            "source": "chat", "created_at": format!("2026-02-0{}T00:00:00+00:00", text.len() % 9 + 1)}]})
+fn a_local_candidate_beside_a_pulled_rule_of_its_number() {
+    let workspace = Workspace::sample();
+    workspace.run(&RUN).succeeds();
+    let heard = json!({ "skill": "hr/resume-screen",
+        "correction": "When screening for senior roles, ALWAYS weigh system design." });
+    let mut server = Server::greeted(&workspace, &[]);
+    let (made, _) = server.done("correct", &heard);
+    server.end();
+    let candidate = made["reflexion_id"].as_str().unwrap().to_owned();
+    let number = candidate.rsplit_once('-').unwrap().0.to_owned();
+    assert_eq!(number, "REFL-001");
+    let pulled = json!({"entries": [{"reflexion_id": number, "skill": "hr/resume-screen",
+        "rule": "Name the years of experience.", "applies_when": "", "status": "active",
+        "created_at": "2026-02-03T00:00:00+00:00", "correction_id": ""}]});
+    workspace.write(".agentura/reflexion_entries.json", pulled.to_string());
+    let ids = |list: &Value| -> Vec<String> {
+        let rows = list["rules"].as_array().unwrap().iter();
+        rows.map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect()
     };
-    let put = |file: &str, rules: &Value| {
-        workspace.write(&format!(".agentura/{file}"), rules.to_string())
+    let listed = ids(&workspace.json(&["memory", "list", "rules"]));
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(listed.contains(&candidate) && listed.contains(&number));
+    let check_doctor = || {
+        let report = workspace.json_of(&["doctor", "--repair"]);
+        assert_eq!(report["problems"], json!([]), "{report}");
+        assert_eq!(report["repaired"], json!([]), "{report}");
     };
-    put("reflexion_entries.json", &rule("Pulled.", "active"));
-    put(
-        "reflexion_entries.local.json",
-        &rule("Heard here.", "candidate"),
+    check_doctor();
+    let approved = workspace.json(&["memory", "approve", &candidate]);
+    assert_eq!(
+        (&approved["id"], &approved["local_id"]),
+        (&json!("REFL-002"), &json!(candidate))
     );
-    let report = workspace.json_of(&["doctor"]);
-    assert_eq!(report["problems"][0]["kind"], "taken_id", "{report}");
-    workspace.run(&["doctor", "--repair"]).succeeds();
-    assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
-    let id = |file: &str| {
-        let file: Value = serde_json::from_str(&workspace.read(file)).unwrap();
-        file["entries"][0]["reflexion_id"].clone()
-    };
-    assert_eq!(id(".agentura/reflexion_entries.json"), "REFL-002");
-    assert_eq!(id(".agentura/reflexion_entries.local.json"), "REFL-003");
+    // The old id still finds the rule.
+    for command in [
+        &["memory", "show"][..],
+        &["memory", "why"],
+        &["memory", "audit", "--record"],
+    ] {
+        let shown = workspace.json(&[command, &[candidate.as_str()]].concat());
+        assert!(
+            shown.to_string().contains("REFL-002"),
+            "{command:?} {shown}"
+        );
+    }
+    let correction =
+        workspace.json(&["memory", "show", "REFL-002"])["record"]["correction_id"].clone();
+    assert_eq!(correction, "CORR-001");
+    check_doctor();
+    workspace.json(&["memory", "undo"]);
+    let listed = ids(&workspace.json(&["memory", "list", "rules"]));
+    assert!(
+        listed.contains(&candidate) && !listed.contains(&"REFL-002".to_owned()),
+        "{listed:?}"
+    );
+    check_doctor();
 }

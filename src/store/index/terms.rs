@@ -140,11 +140,7 @@ impl Scoped {
             ));
         }
         let snapshot = self.file(file).snapshot()?;
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         let mut body = Vec::with_capacity(rows.len() * ROW);
         let mut postings: Vec<(u64, u32)> = Vec::new();
         for (number, row) in (0..).zip(&rows) {

@@ -59,11 +59,7 @@ pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<
     let (mut entries, mut problems) = (Vec::new(), Vec::new());
     for file in DataFile::of(kind) {
         let snapshot = JsonFile::new(&directory, file, false).by_scan()?;
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         for row in rows {
             entries.push(snapshot.entry(kind, &row)?);
         }

@@ -39,11 +39,7 @@ impl Writer {
         at: &str,
         gone: &mut Vec<String>,
     ) -> Result<(), Error> {
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         let mut ids = Vec::new();
         let mut offsets = HashSet::new();
         for row in rows {

@@ -84,6 +84,16 @@ impl Snapshot {
         bytes.map_err(Error::io("read", &self.path))
     }
 
+    /// Returns all rows, oldest first.
+    pub(crate) fn rows(&self) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        self.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        Ok(rows)
+    }
+
     /// Visits every row until `visit` returns `false`.
     pub(crate) fn each(
         &self,

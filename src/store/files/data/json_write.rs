@@ -62,11 +62,7 @@ impl JsonFile<'_> {
         snapshot: &Snapshot,
         is_kept: &dyn Fn(&Row) -> bool,
     ) -> Result<(), Error> {
-        let mut rows = Vec::new();
-        snapshot.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
+        let rows = snapshot.rows()?;
         let Some(first) = rows.first() else {
             return Ok(());
         };
