@@ -11,9 +11,6 @@ pub(crate) mod status;
 pub(crate) mod why;
 
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
-pub use stats::{
-    Arm, Comparison, Estimate, Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page,
-    stats,
-};
+pub use stats::{Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page, stats};
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

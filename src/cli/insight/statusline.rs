@@ -24,7 +24,6 @@ use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
 use crate::platform::{Directory, named};
 use crate::store::Scoped;
-use crate::workspace::Share;
 
 /// Time after which the process ends without a line.
 const DEADLINE: Duration = Duration::from_millis(400);
@@ -105,7 +104,6 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         store: &store,
         now: environment.now,
         random,
-        withhold: Share::default(),
     };
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));

@@ -20,7 +20,7 @@ use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
 use crate::platform::named;
 use crate::workspace::Error;
 
-use words::{compared, estimate, ms, number, part, usd};
+use words::{ms, number, part, usd};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -169,21 +169,17 @@ fn hints(report: &StatsReport, page: &mut Page) {
     let hints = &report.hints;
     page.line("");
     page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    if hints.shown + hints.withheld == 0 && hints.evidence.shown == 0 {
+    if hints.shown == 0 && hints.evidence.shown == 0 {
         page.field("shown", words::NONE);
     } else {
-        page.field(
-            "shown",
-            &format!("{}; {} withheld", hints.shown, hints.withheld),
-        );
+        page.field("shown", &hints.shown.to_string());
         page.field("helped", &shown(&hints.precision));
         page.field("recovered", &shown(&hints.overcome));
         page.field("repeated", &shown(&hints.repeated));
         let steps = |mean: Option<f64>| or_none(mean.map(number));
         let steps = format!(
-            "{} until recovery or the end of the attempt; {} where withheld",
-            steps(hints.steps_shown),
-            steps(hints.steps_withheld)
+            "{} until recovery or the end of the attempt",
+            steps(hints.steps_shown)
         );
         page.field("calls", &steps);
         let e = hints.evidence;
@@ -192,24 +188,6 @@ fn hints(report: &StatsReport, page: &mut Page) {
             e.shown, e.helped, e.harmed
         );
         page.field("all lessons", &all);
-    }
-    let proof = |what: Option<String>| what.unwrap_or_else(|| words::NO_PROOF.to_owned());
-    page.field(
-        "avoided",
-        &proof(hints.failures_avoided.map(|e| estimate(&e, "failures"))),
-    );
-    page.field(
-        "saved",
-        &proof(hints.steps_saved.map(|e| estimate(&e, "steps"))),
-    );
-    if let Some(experiment) = &report.experiment {
-        page.line("");
-        page.styled(&[(Style::Strong, "Experiment: withheld minus shown")]);
-        for comparison in &experiment.comparisons {
-            let (result, _) = compared(comparison);
-            page.line(format!("{}, by {}", comparison.measure, comparison.unit));
-            page.field("difference", &result);
-        }
     }
 }
 
