@@ -8,7 +8,7 @@ export CARGO
 
 # `make demo DEMO_PROFILE=dev` takes the program that the tests have been built with.
 DEMO_PROFILE ?= release
-demo: ## build, then show both loops on real input; a script stands for the model, without key and network
+demo: ## build, then show a correction, a lesson and a skill on real input, without key and network
 	@echo "building memctl with its embedder and its libraries: the first time takes some minutes"
 	@$(CARGO) $(if $(filter dev,$(DEMO_PROFILE)),test --no-run --test it,build --profile $(DEMO_PROFILE)) --locked
 	@tests/demo.sh "$$($(CARGO) metadata --format-version 1 --no-deps | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/$(DEMO_PROFILE:dev=debug)/memctl"
@@ -16,15 +16,15 @@ demo: ## build, then show both loops on real input; a script stands for the mode
 # Many tests wait for a process or a lock, so there are more of them than cores.
 test: export RUST_TEST_THREADS ?= $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONLN || echo 2)")
 test: ## all tests but those with a command of their own
-	$(CARGO) test --locked
+	$(CARGO) test --locked --workspace --exclude memctl-fuzz
 
 test-%: ## tests with a command of their own: clients, exports, storm, database, deny, …; `make test-` lists them
 	@tools/suite $*
 
 lint: ## formatting, lints, and documentation without a warning
-	$(CARGO) fmt --check
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --no-deps --document-private-items
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --exclude memctl-fuzz --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --exclude memctl-fuzz --no-deps --document-private-items
 
 check: lint test ## everything that has to pass before a change lands
 

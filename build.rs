@@ -1,5 +1,5 @@
 //! Links the program at a fixed address on Linux, so that nothing is relocated when it starts; see
-//! `docs/adr/0031-build.md`. Tells the program for what it is built.
+//! `docs/adr/build.md`. Tells the program for what it is built.
 
 #![allow(
     clippy::disallowed_methods,

@@ -20,7 +20,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::platform::{Reason, Refused};
+use memctl_files::{Reason, Refused};
 
 /// Hint of internal errors.
 const REPORT: &str = "this is a defect of memctl: report the output of `memctl --version`, the command and this \

@@ -11,8 +11,7 @@
 //!
 //! | layer | modules | what they know |
 //! |---|---|---|
-//! | 0 | [`model`], [`platform`] | records: data, no files, no clock; the operating system |
-//! | 1 | [`json`], [`guard`], [`llm`] | JSON text, byte for byte; secrets, prompt injection and fences in text; models |
+//! | 0 | [`model`] | records: data, no files, no clock |
 //! | 2 | [`store`], [`search`], [`embedder`], [`skill`], [`transcript`] | data files, ranking, vectors, skills, session files |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
 //! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`exchange`], [`merge`], [`undo`], [`sessions`], [`insight`], [`maintenance`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; export and import; git branches; undo; agents' sessions; reports; upkeep; the shared database |
@@ -25,8 +24,8 @@
 //!
 //! - Nothing below layer 5 prints, exits, reads the environment or the clock; `now` and randomness
 //!   are arguments.
-//! - Only [`platform`] opens files, and below a workspace it follows no link. Only [`store`] writes
-//!   records. Only [`llm`], [`remote`] and [`serve`] open sockets.
+//! - Only [`memctl_files`] opens files, and below a workspace it follows no link. Only [`store`] writes
+//!   records. Only [`memctl_llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is logged before it happens, in the audit log and in the undo journal.
 //! - [`store`] redacts every record that it writes, and `workspace::redacting_writer` every other file.
 //! - No field of a file grants trust: approvals by the user are stored outside the workspace.
@@ -39,7 +38,7 @@
 //!
 //! *A run.* `cli::skills` reads the input and calls [`engine::run()`]. The engine takes layers
 //! 0, 1 and 3 of the prompt from [`skill`] and the learned rules from [`store`].
-//! [`prompt::assemble`] joins them. [`llm::Llm::ask`] answers, or the most similar known case does.
+//! [`prompt::assemble`] joins them. [`memctl_llm::Llm::ask`] answers, or the most similar known case does.
 //! The execution is stored with the ids of the rules in its prompt.
 //!
 //! *A correction.* [`engine::correct()`] stores the correction **first**. Then
@@ -76,20 +75,16 @@ pub mod engine;
 #[cfg(not(fuzzing))]
 pub mod error;
 pub mod exchange;
-pub mod guard;
 pub mod hints;
 pub mod host;
 pub mod indexing;
 pub mod insight;
-pub mod json;
 pub mod learn;
 pub mod learning;
 pub mod lessons;
-pub mod llm;
 pub mod maintenance;
 pub mod merge;
 pub mod model;
-pub mod platform;
 pub mod prompt;
 #[cfg(not(fuzzing))]
 pub mod remote;

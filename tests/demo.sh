@@ -1,21 +1,17 @@
 #!/bin/sh
-# The two loops on real input. A skill is corrected once, and the rule decides about another input;
-# an agent's failing call gets what worked in another session from the hook.
-# Works on a copy, so that the repository stays as it is. Needs no key and no network.
+# Three scenes on real input: a correction in a chat and its receipt, a lesson that is told at a call of
+# a later session, and a skill that follows a correction for another input. Calls of Claude Code are
+# what it passes to its hooks. Works in empty directories; needs no key and no network.
+# usage: demo.sh MEMCTL [correction|lesson|skill]
 set -eu
 memctl=$1
+scene=${2:-correction lesson skill}
 here=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp -R "$here/skills" "$here/fixtures" "$here/.agentura" "$work"
-cd "$work"
 unset ANTHROPIC_API_KEY OPENAI_API_KEY OPENROUTER_API_KEY DATABASE_URL AGENTURA_KNOWLEDGE_DIR AGENTURA_SKILLS_DIR
 unset TMUX TMUX_PANE MEMCTL_MODEL
 export NO_COLOR=1 HOME="$work"
-
-said="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
-jane=fixtures/sample_input.json
-marco=fixtures/demo/candidate.json
 
 step() { printf '\n'; for line; do printf '# %s\n' "$line"; done; }
 indent() { fold -s -w 96 | sed 's/^/  /; s/ *$//'; }
@@ -28,45 +24,81 @@ show() {
     echo
     "$memctl" "$@"
 }
+# Passes an event of a session to the hook, and prints the text that the agent gets: EVENT SESSION
+# FIELDS, the fields as JSON.
+hook() {
+    printf '{"hook_event_name": "%s", "session_id": "%s", "cwd": "%s", %s}' "$1" "$2" "$PWD" "$3" |
+        "$memctl" hook claude-code | sed 's/.*"additionalContext":"//; s/"}*$//' |
+        awk '{ gsub(/\\n/, "\n"); gsub(/\\"/, "\""); print }'
+}
+bash() { printf '"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "%s"}' "$1"; }
+worked() { hook PostToolUse "$1" "$(bash "$2"), \"tool_response\": {\"stdout\": \"$3\"}" >/dev/null; }
+failed() { hook PostToolUseFailure "$1" "$(bash "$2"), \"error\": \"Exit code 2\\n$3\"" >/dev/null; }
+# Shows what the agent reads before a call, and how long the hook took.
+before() {
+    step "A later session is about to run:  $2" "The hook answers beside the call:"
+    hook PreToolUse "$1" "$(bash "$2")" | grep -v -e '^$' -e '^<' | indent
+}
+project() { mkdir -p "$work/$1" && cd "$work/$1" && "$memctl" init --quiet >/dev/null; }
+
+correction() {
+    project web
+    said="we're a pnpm shop, never npm install"
+    step "You correct your coding agent in the chat:"
+    echo "  $said"
+    hook UserPromptSubmit first "\"prompt\": \"$said\"" >/dev/null
+    step "A hook asks the agent to record it, with your exact words and how such a call looks."
+    show correct --heard "{\"rule\": \"Install packages with pnpm, never with npm.\", \"not\": \"npm\",
+        \"do\": \"pnpm\", \"quote\": \"$said\", \"commands\": [\"^npm (install|i|ci)\\\\b\"]}" |
+        grep -E '^(\$|rule)'
+    step "Nothing acts before you approve it: one key in \`memctl review\`, or"
+    show approve REFL-001 | grep -E '^\$|at calls'
+    before second "cd app && npm ci"
+    worked second "cd app && npm ci" "added 214 packages"
+    hook PreToolUse second "$(bash "cd app && pnpm install")" >/dev/null
+    worked second "cd app && pnpm install" "Done"
+    hook SessionEnd second '"reason": "exit"' >/dev/null
+    step "The agent reads it with the output, and runs \`pnpm install\`. The receipt:"
+    show stats | grep -E -A 1 '^\$|^At calls' | grep -v -e '^--' -e '^20'
+}
+
+lesson() {
+    project shop
+    step "An agent tries a script of the project in vain, and finds out what it wants:"
+    printf '  ./check            check: no target: --target web or --target api\n'
+    printf '  ./check --target web           all 214 checks passed\n'
+    failed first ./check "check: no target: --target web or --target api"
+    worked first "./check --target web" "all 214 checks passed"
+    step "At its end it is asked once what the session found out. It answers in one line:"
+    hook Stop first '"stop_hook_active": false, "transcript_path": "none"' >/dev/null
+    show lesson add '{"lesson": "Run the checks with `./check --target web`.", "commands": ["./check"]}'
+    before second ./check
+    worked second "./check --target web" "all 214 checks passed"
+    step "You approve it, and git shares it with your team."
+    show approve PROC-001 | tail -1
+    show list lessons | grep -A 1 -E 'PROC-001'
+}
+
 screen() { show run hr/resume-screen --input "$1" 2>&1 | grep -E '^\$|overall_score|recommendation|^rules'; }
 
-step "Two candidates, Marco and Jane, for senior backend roles; neither knows distributed systems." \
-    "The model is a script, so no key is needed. It follows the prompt and nothing else:" \
-    "it weighs system design separately only if a rule in the prompt says so. Both scores are too high."
-export MEMCTL_MODEL=scripted:fixtures/demo/model.jsonl
-echo "\$ export MEMCTL_MODEL=$MEMCTL_MODEL"
-screen $marco
-screen $jane
+skill() {
+    cp -R "$here/skills" "$here/fixtures" "$here/.agentura" "$work"
+    cd "$work"
+    jane=fixtures/sample_input.json
+    marco=fixtures/demo/candidate.json
+    said="When screening for senior backend roles, system design experience should be weighted separately from coding skills. A candidate with 5 years Python but no distributed systems should score below 60."
+    step "A skill judges two candidates; neither knows distributed systems. A script stands for the model:" \
+        "it weighs system design separately only if a rule in its prompt says so. Both scores are too high."
+    export MEMCTL_MODEL=scripted:fixtures/demo/model.jsonl
+    screen $marco
+    screen $jane
+    step "Correct the result for Jane once. It becomes a rule, a guardrail and a regression test:"
+    show correct hr/resume-screen "$said" --execution-id latest --model offline |
+        grep -E '^\$|^(correction|rule|guardrail|tests)' | cut -c 1-98
+    step "Marco again. Nobody corrected this result, but the rule applies to it:"
+    screen $marco
+}
 
-step "Correct the result for Jane once. It becomes a rule and a guardrail, without a model:"
-echo "$said" | indent
-show correct hr/resume-screen "$said" --execution-id latest --model offline |
-    grep -E '^\$|^(correction|rule|confidence|guardrail)'
-
-step "The rule is in the prompt of every later run, between the domain and the skill."
-show memory prompt hr/resume-screen | grep -E '^\$|Learned Rules|REFL-' | cut -c 1-98
-
-step "Marco again. Nobody corrected this result, but the rule applies to it:"
-screen $marco
-
-step "A session of a coding agent: a recovery by a small change becomes a pattern, without a model."
-show learn fixtures/sessions/codex-stock.jsonl |
-    grep -E -A 1 '^\$|sessions?:|Permission|auto-detect|learned' | grep -v -e '^--' -e '^codex' | cut -c 1-98
-
-step "Other commands are told of it once a person has approved it."
-show memory approve PROC-001 | cut -c 1-98
-
-step "A session of another agent, replayed at its failing call, as Claude Code passes it to the hook:"
-call=fixtures/demo/failing-call.json
-sed 's/.*"command": "\([^"]*\)".*\(fatal: [^"]*\)".*/\1|\2/' $call | tr '|' '\n' | indent
-echo "\$ memctl hook claude-code < $call"
-before=$(date +%s%N)
-answer=$("$memctl" hook claude-code < $call)
-after=$(date +%s%N)
-printf '%s\n' "$answer" | sed 's/.*"additionalContext":"//; s/"}}$//' |
-    awk '{ gsub(/\\n/, "\n"); gsub(/\\"/, "\""); print }' | grep -v '^$' | indent
-# Nanoseconds are no part of POSIX; elsewhere the time is left out.
-case $before$after in
-*[!0-9]*) ;;
-*) step "The agent reads this beside its error, after $(((after - before) / 1000000)) ms, instead of searching." ;;
-esac
+for one in $scene; do
+    (unset MEMCTL_MODEL; "$one")
+done

@@ -59,8 +59,8 @@ The ephemeris comes first (`make ephemeris`), then `make report NIGHT=night-07`.
     '.githooks/commit-msg': '#!/bin/sh\ngrep -q "^Night: [0-9][0-9]*$" "$1" || { echo "commit refused by policy" >&2; exit 1; }\n',
 }
 JOBS['observatory'] = {
-    'first': 'Five jobs in this repository: (1) calibrate frames/m31.raw with ./obs and tell the mean it prints; (2) run the check `messier` of checks/ and tell how many rows it has; (3) publish notes/night-07.md with ./obs; (4) make the report of night-07 and tell its digest; (5) correct the typo "Teh" in README.md and commit it with git.',
-    'second': 'Five jobs in this repository: (1) calibrate frames/m42.raw with ./obs and tell the mean it prints; (2) run the check `caldwell` of checks/ and tell how many rows it has; (3) publish notes/night-08.md with ./obs; (4) make the report of night-08 and tell its digest; (5) correct the typo "Teh" in README.md and commit it with git.',
+    'first': 'Five jobs in this repository: (1) calibrate frames/m31.raw with ./obs and tell the mean it prints; (2) run the check `messier` of checks/ and tell how many rows it has; (3) publish notes/night-07.md with ./obs (Kim Lund observed); (4) make the report of night-07 and tell its digest; (5) correct the typo "Teh" in README.md and commit it with git.',
+    'second': 'Five jobs in this repository: (1) calibrate frames/m42.raw with ./obs and tell the mean it prints; (2) run the check `caldwell` of checks/ and tell how many rows it has; (3) publish notes/night-08.md with ./obs (Kim Lund observed); (4) make the report of night-08 and tell its digest; (5) correct the typo "Teh" in README.md and commit it with git.',
 }
 
 FILES['gazette'] = {

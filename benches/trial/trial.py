@@ -5,6 +5,7 @@
     trial.py count DIR…                                        calls, failed calls and characters read of sessions
 
 In DIR/work an agent works through `./sh`: `./sh --start`, then every command as `./sh 'COMMAND'`, then `./sh --end`.
+`./sh --say 'TEXT'` is the agent's next message, as an agent host would write it to the transcript.
 `./sh` passes the events of a session to `memctl hook claude-code` and prints what it answers in <memory>, as an agent host
 would. REPOSITORY is a name of `repositories.py`. `first` keeps a memory of its own; `second` has none, or a copy of the
 one that `--memory` names. $MEMCTL is the program. Python's standard library only.
@@ -88,13 +89,20 @@ class Session:
         text, _ = self.event('SessionStart', source='startup')
         print(f'<memory>\n{text}\n</memory>' if text else 'started')
 
+    def say(self, text):
+        (self.work / '.trial/message').write_text(text)
+        self.write('assistant', [{'type': 'text', 'text': text}])
+        print('said')
+
     def end(self):
         """Stops the session. The memory may ask once before."""
         asked = self.work / '.trial/asked'
-        _, stop = self.event('Stop', stop_hook_active=asked.exists())
+        message = self.work / '.trial/message'
+        text = message.read_text() if message.exists() else ''
+        _, stop = self.event('Stop', stop_hook_active=asked.exists(), last_assistant_message=text)
         if stop and not asked.exists():
             asked.touch()
-            print(f"<memory>\n{stop}\n</memory>\n(Answer with ./sh '…', then ./sh --end again.)")
+            print(f"<memory>\n{stop}\n</memory>\n(Answer with ./sh --say 'TEXT', then ./sh --end again.)")
             return
         self.event('SessionEnd', reason='other')
         print('ended')
@@ -139,6 +147,9 @@ def count(arguments):
 def main():
     if sys.argv[1:2] == ['sh']:
         session, argument = Session(Path(sys.argv[2])), ' '.join(sys.argv[3:])
+        if sys.argv[3:4] == ['--say']:
+            session.say(' '.join(sys.argv[4:]))
+            return
         {'--start': session.start, '--end': session.end}.get(argument, lambda: session.call(argument))()
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes a picture of the output of the program.
 
-`make -s demo | python3 docs/images/record.py > docs/images/demo.svg`; `screens.sh` uses it for the
-others. A test (`cargo test demo`) runs it and compares the picture.
+`tests/demo.sh memctl lesson | python3 docs/images/record.py > docs/images/lesson.svg`, and the same of
+`correction`; `screens.sh` uses it for the others. A test (`cargo test demo`) compares the pictures.
 """
 import sys
 from html import escape

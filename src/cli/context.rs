@@ -6,11 +6,11 @@ use crate::config::{Config, Environment, Places};
 use crate::error::UserError;
 use crate::hints::Here;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
-use crate::platform::process;
 use crate::remote;
 use crate::store::Project;
 use crate::store::{AuditContext, Scoped};
 use crate::workspace::{Settings, Workspace};
+use memctl_files::process;
 
 use super::global::Global;
 use super::off::Off;
@@ -169,8 +169,7 @@ impl Context {
 
     /// Says how to revert a change of the user store. The last change of this workspace is another.
     pub(super) fn note_change_of_user_store(&self) {
-        self.printer
-            .note("to undo it: memctl memory undo --user-store");
+        self.printer.note("to undo it: memctl undo --user-store");
     }
 
     /// Opens the workspace over the files as they are.

@@ -12,7 +12,7 @@ use crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::error::UserError;
-use crate::platform::{named, signals};
+use memctl_files::{named, signals};
 
 /// Time within which events count as one: a single write causes several.
 const BURST_GAP: Duration = Duration::from_millis(15);

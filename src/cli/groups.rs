@@ -22,8 +22,8 @@ struct Group {
 const GROUPS: [Group; 7] = [
     Group {
         name: "Start",
-        commands: &["setup", "init"],
-        others: &["hooks", "hook", "statusline"],
+        commands: &["setup"],
+        others: &["init", "hooks", "hook", "statusline"],
     },
     Group {
         name: "Skills",
@@ -32,30 +32,28 @@ const GROUPS: [Group; 7] = [
     },
     Group {
         name: "Learn",
-        commands: &["learn", "lesson", "hint"],
-        others: &["record"],
+        commands: &["learn", "lesson"],
+        others: &["hint", "record", "session"],
     },
     Group {
         name: "Review",
-        commands: &["review", "why", "undo", "stats", "watch"],
+        commands: &["review", "approve", "why", "undo", "stats", "watch"],
         others: &[],
     },
     Group {
         name: "Memory",
-        commands: &[
-            "search", "list", "show", "edit", "forget", "memory", "session",
-        ],
-        others: &["status", "index"],
+        commands: &["search", "list", "show", "edit", "forget", "memory"],
+        others: &["index"],
     },
     Group {
         name: "Share",
-        commands: &["sync", "remote", "serve", "mcp"],
-        others: &["token"],
+        commands: &["sync", "remote", "serve"],
+        others: &["mcp", "token"],
     },
     Group {
         name: "Care",
-        commands: &["doctor", "config", "trust"],
-        others: &["eval", "schema", "completions", "man", "help"],
+        commands: &["doctor", "trust"],
+        others: &["config", "eval", "schema", "completions", "man", "help"],
     },
 ];
 
@@ -84,7 +82,7 @@ pub(super) fn grouped(command: Command, all: bool) -> Command {
              {STRONG}All{PLAIN}     memctl help --all, memctl COMMAND --help{{after-help}}"
         )
     };
-    super::related::named(command).help_template(StyledStr::from(template))
+    command.help_template(StyledStr::from(template))
 }
 
 fn about(command: &Command, name: &str) -> String {
@@ -150,13 +148,11 @@ const PLAIN: &str = "\u{1b}[0m";
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn each_command_is_in_one_group() {
-        let command = crate::cli::Cli::command();
+        let command = crate::cli::program();
         let commands: BTreeSet<&str> = command
             .get_subcommands()
             .filter(|sub| !sub.is_hide_set())
@@ -173,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_first_page_fits_a_screen() {
-        let mut program = grouped(crate::cli::Cli::command(), false);
+        let mut program = grouped(crate::cli::program(), false);
         let text = program.render_help().to_string();
         assert!(text.lines().count() <= 40, "{text}");
         for line in text.lines() {

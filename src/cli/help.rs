@@ -9,7 +9,7 @@ use crate::error::UserError;
 
 /// Show the help of a command, or all commands
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl help --all\n  memctl help memory search")]
+#[command(after_help = "Examples:\n  memctl help --all\n  memctl help memory export")]
 pub(super) struct HelpArgs {
     /// Command, as words
     #[arg(value_name = "COMMAND")]

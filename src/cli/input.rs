@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::context::Context;
 use crate::error::UserError;
-use crate::platform::{decoded, named};
 use crate::workspace::Error;
+use memctl_files::{decoded, named};
 
 /// Maximum size of a text from standard input or a file: 16 MiB.
 const MAX_GIVEN: u64 = 16 << 20;

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use crate::error::UserError;
-use crate::platform::signals;
+use memctl_files::signals;
 
 /// Runs a future on a runtime of one thread. An interrupt drops the future, and with it a program
 /// that it has started.

@@ -1,7 +1,7 @@
-//! The person at this machine, as their data must not stand in a lesson.
+//! The person at this machine: a lesson must not contain their data.
 
 use crate::config::Environment;
-use crate::guard::Person;
+use memctl_redact::Person;
 
 /// Returns the person's home directory and login.
 pub(in crate::cli) fn person(environment: &Environment) -> Person {

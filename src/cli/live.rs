@@ -47,7 +47,7 @@ pub(super) fn redraw(
         let (rows, columns) = terminal.size();
         let columns = usize::from(columns);
         let frame = screen.frame(usize::from(rows), columns, start.elapsed());
-        let frame = crate::guard::redact(&frame).text;
+        let frame = memctl_redact::redact(&frame).text;
         let lines = frame.lines();
         let lines: Vec<_> = lines
             .map(|line| console::truncate_str(line, columns, "…"))

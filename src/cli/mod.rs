@@ -34,7 +34,6 @@ mod primary;
 mod progress;
 mod providers;
 mod question;
-mod related;
 mod review;
 mod session;
 mod share;
@@ -51,8 +50,8 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 
 use crate::config::Environment;
 use crate::error::{Kind, UserError};
-use crate::platform::named;
-use crate::platform::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
+use memctl_files::named;
+use memctl_files::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use context::Context;
 use global::Global;
@@ -106,6 +105,8 @@ enum Command {
     Review(review::ReviewArgs),
     #[command(flatten)]
     Records(memory::RecordsCommand),
+    #[command(flatten)]
+    Whole(memory::WholeCommand),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -169,7 +170,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         printer.write(&version);
         return ExitCode::from(written(&printer).unwrap_or(0));
     }
-    if let Some(answer) = complete::answer(&arguments, &environment, Cli::command) {
+    if let Some(answer) = complete::answer(&arguments, &environment, program) {
         Printer::new(false, true, true).write(&answer);
         return ExitCode::SUCCESS;
     }
@@ -178,8 +179,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Ok((Cli::from_arg_matches(&matches)?, named(&matches)))
     };
     // Only the help needs the groups.
-    let parsed =
-        parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(Cli::command(), false)));
+    let parsed = parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(program(), false)));
     let (cli, command) = match parsed {
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
@@ -204,6 +204,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 
+/// The command line, with the second spellings of commands hidden.
+fn program() -> clap::Command {
+    let hidden = |command: clap::Command, names: &[&str]| {
+        names.iter().fold(command, |command, name| {
+            command.mut_subcommand(*name, |sub| sub.hide(true))
+        })
+    };
+    hidden(Cli::command(), memory::OF_MEMORY)
+        .mut_subcommand("memory", |memory| hidden(memory, memory::AT_TOP))
+}
+
 /// Returns the exit code of a failed write to standard output; `None` if all was written.
 fn written(printer: &Printer) -> Option<u8> {
     let error = printer.failure()?;
@@ -219,12 +230,15 @@ fn named(matches: &ArgMatches) -> String {
         words.push(name.to_owned());
         at = below;
     }
-    // A command of `memory` has one name, however it was typed.
-    if words
-        .first()
-        .is_some_and(|word| memory::RecordsCommand::has_subcommand(word))
-    {
-        words.insert(0, "memory".to_owned());
+    // A command has one name, however it was typed.
+    match &words[..] {
+        [word] if memory::OF_MEMORY.contains(&word.as_str()) => {
+            words.insert(0, "memory".to_owned());
+        }
+        [_, word, ..] if words[0] == "memory" && memory::AT_TOP.contains(&word.as_str()) => {
+            words.remove(0);
+        }
+        _ => {}
     }
     if let Ok(Some(skill)) = at.try_get_one::<String>("skill") {
         words.push(skill.clone());
@@ -259,7 +273,7 @@ impl Command {
             | Self::MergeDriver(_)
             | Self::Doctor(_) => true,
             Self::Memory(command) => command.works_without_memory(),
-            Self::Records(command) => command.works_without_memory(),
+            Self::Whole(command) => command.works_without_memory(),
             _ => false,
         }
     }
@@ -310,9 +324,8 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
             context.printer.write(&line.unwrap_or_default());
             return Ok(0);
         }
-        Command::Records(command) => {
-            memory::memory(context, memory::MemoryCommand::Records(command))?
-        }
+        Command::Records(command) => memory::records(context, command)?,
+        Command::Whole(command) => memory::whole(context, &command)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
         Command::Remote(command) => share::remote::remote(context, command)?,
@@ -328,8 +341,8 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
         Command::Schema(args) => admin::schema::schema(&args)?,
         Command::Completions(args) => admin::completions::completions(&args)?,
-        Command::Man(args) => admin::man::man(&args, &grouped(Cli::command(), true))?,
-        Command::Help(args) => help::help(&args, Cli::command())?,
+        Command::Man(args) => admin::man::man(&args, &grouped(program(), true))?,
+        Command::Help(args) => help::help(&args, program())?,
     };
     context.printer.show(report.as_ref())
 }

@@ -8,18 +8,15 @@ use clap::builder::PossibleValue;
 
 use crate::model::{Kind, MemoryType, Trust};
 
-/// Kind of record, in singular or plural; a reflexion is also a rule.
+/// Kind of record, in singular or plural; a rule is also a reflexion, as in the files.
 impl ValueEnum for Kind {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
     }
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
-        let value = PossibleValue::new(self.name()).alias(self.plural());
-        Some(match self {
-            Self::Reflexion => value.aliases(["rule", "rules"]),
-            _ => value,
-        })
+        let value = PossibleValue::new(self.noun());
+        Some(value.aliases([self.nouns(), self.name(), self.plural()]))
     }
 }
 

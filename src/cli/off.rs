@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use crate::config::{Config, Environment, Places};
 use crate::model::Viewer;
-use crate::platform::Directory;
 use crate::store::{disabled_users, is_disabled};
+use memctl_files::Directory;
 
 /// Variable that switches memory off for one process.
 const VARIABLE: &str = "MEMCTL_MEMORY";

@@ -6,10 +6,10 @@ use std::time::Duration;
 use crate::config::Environment;
 use crate::error::UserError;
 use crate::model::Scope;
-use crate::platform::Directory;
 use crate::remote::{self, Address, PgStore};
 use crate::store::{PrimaryName, Scoped};
 use crate::workspace::Workspace;
+use memctl_files::Directory;
 
 /// Variables that name the database, in order of precedence.
 pub(in crate::cli) const DATABASE: [&str; 2] = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];

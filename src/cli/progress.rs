@@ -1,7 +1,7 @@
 //! Progress of an exchange with the shared store, and of an answer of a model.
 
-use crate::llm::Progress;
 use crate::remote::SyncStage;
+use memctl_llm::Progress;
 
 use super::output::{Bar, Printer, Spinner};
 

@@ -9,9 +9,9 @@ use super::context::Context;
 use crate::config::{Config, LONGEST};
 use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::error::UserError;
-use crate::llm::{EmbeddingsProtocol, Secret};
-use crate::platform::{Directory, named};
 use crate::workspace::Providers;
+use memctl_files::{Directory, named};
+use memctl_llm::{EmbeddingsProtocol, Secret};
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";

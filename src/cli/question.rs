@@ -7,7 +7,7 @@ use dialoguer::Editor;
 
 use crate::config::Environment;
 use crate::error::UserError;
-use crate::platform::process::USUAL_EDITOR;
+use memctl_files::process::USUAL_EDITOR;
 
 use super::interrupt::END_AT_ONCE;
 

@@ -3,11 +3,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::output::Printer;
-use super::{Cli, suggest, written};
+use super::{program, suggest, written};
 use crate::error::{Kind, UserError};
 
 /// Prints help and versions as results, and every other message of clap as wrong usage.
@@ -53,7 +52,7 @@ pub(super) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
 
 /// Error for a command that does not exist, with those that may be meant.
 fn unknown_command(typed: &str) -> UserError {
-    let meant = suggest::meant(&Cli::command(), typed);
+    let meant = suggest::meant(&program(), typed);
     let hint = if meant.is_empty() {
         "memctl help --all".to_owned()
     } else {

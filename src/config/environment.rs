@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Datelike as _, Utc};
 
-use crate::platform::user_directories;
+use memctl_files::user_directories;
 
 /// Environment variables, directories and time of a process.
 #[derive(Debug, Clone)]

@@ -15,8 +15,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::Viewer;
-use crate::platform::{Directory, named};
 use crate::store::Scoped;
+use memctl_files::{Directory, named};
 
 use keys::{FileTrust, KEYS, Key};
 

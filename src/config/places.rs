@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::USER_STORE;
-use crate::platform::named;
 use crate::store::{self, DIRECTORY, Project};
+use memctl_files::named;
 
 use super::Environment;
 

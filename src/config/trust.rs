@@ -8,8 +8,8 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{Directory, hex};
 use crate::store::Approvals;
+use memctl_files::{Directory, hex};
 
 use super::{Environment, FILE, LONGEST};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::error::Error;
 use super::local::{DIMENSIONS, EMBEDDER, built_in};
 use super::opened::{Driver, Embedder, Model};
-use crate::llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
+use memctl_llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 //! Name and shape of vectors.
 
-use crate::llm::EmbeddingsProtocol;
+use memctl_llm::EmbeddingsProtocol;
 
 /// Embedding of a set of vectors. Vectors of different embeddings are never compared.
 #[derive(Debug, Clone, PartialEq, Eq)]

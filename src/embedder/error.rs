@@ -2,8 +2,6 @@
 
 use std::io;
 
-use crate::llm;
-
 use super::EmbedError;
 
 /// Reason why texts were not embedded.
@@ -14,7 +12,7 @@ pub enum Error {
     Embed(#[from] EmbedError),
     /// A model behind a URL failed.
     #[error(transparent)]
-    Llm(#[from] llm::Error),
+    Llm(#[from] memctl_llm::Error),
     /// The embedder returned vectors of another size than configured or than before.
     #[error("`{embedder}` returned vectors of {found} dimensions, but {expected} are expected")]
     VectorSize {

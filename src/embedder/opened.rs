@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 use super::embedding::Embedding;
 use super::error::Error;
 use super::transformer::{EmbedError, Transformer, Vector};
-use crate::llm::Embeddings;
+use memctl_llm::Embeddings;
 
 /// Embedder that is ready for use.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use rten_tensor::prelude::*;
 
 use super::operators::operators;
 use super::wordpiece::WordPiece;
-use crate::platform::parallel::{each, processors};
+use memctl_files::parallel::{each, processors};
 
 /// Vector of length 1.
 pub type Vector = Vec<f32>;

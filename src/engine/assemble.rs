@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::model::{Kind, Procedure, Record as _, Reflexion, SkillPath, split_origin};
 use crate::prompt::{self, Assembly, Choice, Learned};
 use crate::skill::Skill;
@@ -135,7 +134,7 @@ fn assemble_records(
         budget: workspace.settings.rules_tokens,
         procedures_budget: workspace.settings.procedures_tokens,
         now: workspace.now,
-        fence: |text, nonce| guard::fence(&[text], nonce),
+        fence: |text, nonce| memctl_redact::fence(&[text], nonce),
         nonce: &(workspace.random)(),
         refuses,
     };
@@ -155,7 +154,7 @@ fn assemble_records(
     }
     let mut procedures = records.procedures.to_vec();
     for procedure in &mut procedures {
-        let clean = guard::redact_json(procedure.data.get()).text;
+        let clean = memctl_redact::redact_json(procedure.data.get()).text;
         // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
         procedure.data = serde_json::from_str(&clean).unwrap_or_default();
     }
@@ -197,7 +196,7 @@ fn refuses(rule: &Reflexion) -> Option<String> {
         return None;
     }
     let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
-    let reason = guard::admit(&text.join("\n")).quarantine?;
+    let reason = memctl_redact::admit(&text.join("\n")).quarantine?;
     Some(format!(
         "nobody here stands behind it, and it is suspicious: {reason}"
     ))
@@ -205,29 +204,29 @@ fn refuses(rule: &Reflexion) -> Option<String> {
 
 /// Redacts a text for the prompt.
 fn clean(text: &mut String) {
-    if let std::borrow::Cow::Owned(cleaned) = guard::redact(text).text {
+    if let std::borrow::Cow::Owned(cleaned) = memctl_redact::redact(text).text {
         *text = cleaned;
     }
 }
 
 /// Warning about a suspicious procedure that is in the prompt because a person approved it.
 fn suspicion_of(procedure: &Procedure) -> Option<String> {
-    let reason = guard::admit(&procedure.content()).quarantine?;
+    let reason = memctl_redact::admit(&procedure.content()).quarantine?;
     let id = &procedure.procedure_id;
     Some(format!(
-        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl memory forget {id}"
+        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
     ))
 }
 
 /// Warning about a suspicious rule that is in the prompt because a person gave it.
 pub(crate) fn suspicion(rule: &Reflexion) -> Option<String> {
     let text = format!("{}\n{}", rule.rule, rule.applies_when);
-    let reason = guard::screen(&text).reason()?;
+    let reason = memctl_redact::screen(&text).reason()?;
     let id = &rule.reflexion_id;
     if rule.is_candidate() {
         return Some(format!("`{id}` is suspicious: {reason}"));
     }
     Some(format!(
-        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl memory forget {id}"
+        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl forget {id}"
     ))
 }

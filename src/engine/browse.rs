@@ -68,7 +68,7 @@ pub struct Listed {
     /// Messages that a rule was heard in; `None` for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub said: Option<ListedSaid>,
-    /// What agents did after they were told a rule at calls; `None` if it was never told.
+    /// Receipts of a rule: what agents did after they were told it; `None` if it was never told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receipts: Option<Receipts>,
     /// Retrievals of a procedure; `None` if there were none, and for other kinds.

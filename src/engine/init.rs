@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::platform::ProjectPath;
 use crate::store::{Error as StoreError, Scoped, ignore_local_files};
+use memctl_files::ProjectPath;
 
 use crate::workspace::Error;
 use crate::workspace::redacting_writer;
@@ -34,7 +34,7 @@ pub struct InitReport {
     pub warnings: Vec<String>,
 }
 
-/// Creates the memory directory if it is missing. A skills directory is made by whoever adds a skill.
+/// Creates the memory directory if it is missing. A skills directory is left to the author of a skill.
 pub fn initialise(
     store: &Scoped,
     skills: &Path,

@@ -8,12 +8,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::guard;
-use crate::json::compact;
 use crate::lessons::episodes::LEARNED;
 use crate::lessons::table::prepare;
 use crate::model::{Kind, Procedure, Record as _};
 use crate::store::Selection;
+use memctl_files::json::compact;
 
 use crate::model::OBSERVED;
 use crate::workspace::Error;
@@ -40,7 +39,7 @@ pub struct ProcedureReport {
 /// Stores a procedure: `{"status": "procedure_learned", "data": {…}}`.
 pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<ProcedureReport, Error> {
     let data = data(document)?;
-    if let Some(reason) = guard::admit(data.get()).quarantine {
+    if let Some(reason) = memctl_redact::admit(data.get()).quarantine {
         return Err(Error::Suspicious { reason });
     }
     let mut writer = workspace.writer()?;
@@ -64,7 +63,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
             kind: Kind::Procedure,
         });
     }
-    let text = compact(&guard::redact_json(new.data.get()).text);
+    let text = compact(&memctl_redact::redact_json(new.data.get()).text);
     let known = writer.store().list::<Procedure>(&Selection::default())?;
     let mut known = known.records.into_iter();
     let same = known.find(|known| compact(known.data.get()) == text);
@@ -107,7 +106,7 @@ fn data(document: &RawValue) -> Result<Box<RawValue>, Error> {
     let data = &read["data"];
     let says = |name: &str| {
         let text = data[name].as_str().unwrap_or_default();
-        !guard::says_nothing(text)
+        !memctl_redact::says_nothing(text)
     };
     for name in ["procedure_name", "semantic_description"] {
         if !says(name) {

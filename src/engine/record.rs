@@ -6,7 +6,6 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::guard;
 use crate::hints::session_state::{Pending, PendingOutcomes, SessionNotes};
 use crate::learn::likeness::of_commands;
 use crate::lessons::episodes;
@@ -58,7 +57,10 @@ impl HintService<'_> {
 
     /// Records a success. Each failure that it answers becomes a procedure.
     pub fn record_success(&self, success: &Success) -> Result<RecordReport, Error> {
-        let (code, output) = (guard::admit(&success.code), guard::admit(&success.output));
+        let (code, output) = (
+            memctl_redact::admit(&success.code),
+            memctl_redact::admit(&success.output),
+        );
         let suspicious = code.quarantine.is_some() || output.quarantine.is_some();
         let success = &Success {
             code: code.text,

@@ -13,7 +13,6 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::guard;
 use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
 use crate::store::Writer;
 
@@ -96,13 +95,14 @@ pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddRepo
 /// Adds a typed memory from an agent.
 pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
     let metadata = options.metadata.as_ref().map_or("", |json| json.get());
-    let admitted = guard::admit(&options.content);
-    let of_metadata = || guard::admit(metadata).quarantine;
+    let admitted = memctl_redact::admit(&options.content);
+    let of_metadata = || memctl_redact::admit(metadata).quarantine;
     if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
         return Err(Error::Suspicious { reason });
     }
     // Hints that this program showed the agent must not be learned again.
-    let content = guard::visible(&guard::strip_fenced(&options.content)).into_owned();
+    let content =
+        memctl_redact::visible(&memctl_redact::strip_fenced(&options.content)).into_owned();
     let tombstone = workspace
         .store
         .tombstone_of(Kind::Memory, admitted.text.trim_end())?;
@@ -128,7 +128,7 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
     let mut problems = Vec::new();
     // Other programs may end a text with a line break, which means nothing.
     let content = options.content.trim_end();
-    if guard::says_nothing(&guard::redact(content).text) {
+    if memctl_redact::says_nothing(&memctl_redact::redact(content).text) {
         problems.push("`content` is empty, and must say something".to_owned());
     }
     let metadata = options.metadata.clone();
@@ -257,7 +257,7 @@ pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
 pub(crate) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<String> {
     let misfits = memory_type.check(metadata).into_iter();
     misfits
-        .map(|misfit| guard::redact(&misfit.to_string()).text.into_owned())
+        .map(|misfit| memctl_redact::redact(&misfit.to_string()).text.into_owned())
         .collect()
 }
 
@@ -268,7 +268,7 @@ pub(crate) fn odd_names(
 ) -> impl Iterator<Item = String> {
     let odd = memory_type.mistyped(metadata).into_iter();
     odd.map(move |(name, meant)| {
-        let name = guard::redact(&name).text.into_owned();
+        let name = memctl_redact::redact(&name).text.into_owned();
         format!(
             "`metadata.{name}` is no field of {} and is kept as it is; did you mean `{meant}`?",
             memory_type.name()

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use crate::guard;
 use crate::model::{Kind, Procedure, Trust};
 use crate::search::{snippet, words};
 use crate::store::{Entry, text_field};
@@ -57,7 +56,7 @@ pub fn remote_results(
         let is_procedure = found.kind == Kind::Procedure;
         let procedure = is_procedure.then(|| serde_json::from_slice::<Procedure>(entry).ok());
         let procedure = procedure.flatten();
-        let content = guard::redact(&found.content).text.into_owned();
+        let content = memctl_redact::redact(&found.content).text.into_owned();
         is_seen.then(|| Found {
             skill: text_field(entry, "skill"),
             user_id: document.as_ref().and_then(|d| d.user_id.clone()),

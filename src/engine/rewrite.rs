@@ -1,7 +1,7 @@
 //! Query rewriting before a search.
 
 use crate::learn::rewrite::{self, Rewrite};
-use crate::llm::OnProgress;
+use memctl_llm::OnProgress;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;

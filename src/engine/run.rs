@@ -13,12 +13,11 @@ use std::time::Instant;
 use serde_json::value::RawValue;
 
 use super::assemble::{assemble, assemble_without_memory, count_procedures};
-use crate::guard;
-use crate::llm::OnProgress;
 use crate::model::{Kind, Outcome};
 use crate::sessions;
 use crate::skill::{Skill, Skills};
 use crate::store;
+use memctl_llm::OnProgress;
 use record::{failed, record};
 
 use crate::workspace::Error;
@@ -127,7 +126,7 @@ pub async fn run(
 
 /// Redacts an output. Returns the kinds of the secrets removed.
 fn redact(output: &mut Box<RawValue>) -> Vec<&'static str> {
-    let redacted = guard::redact_json(output.get());
+    let redacted = memctl_redact::redact_json(output.get());
     let text = serde_json::from_str(&redacted.text);
     let found = redacted.found;
     // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.

@@ -19,10 +19,10 @@ mod verdict;
 use serde_json::Value;
 
 use crate::learn::case::Case;
-use crate::llm::OnProgress;
 use crate::model::{Correction, Kind, Reflexion, SkillPath};
 use crate::store::{Scoped, Selection};
 use credit::credit;
+use memctl_llm::OnProgress;
 
 use super::assemble::assemble_layers;
 use crate::rules::place::rule_in_force;

@@ -8,7 +8,7 @@ use crate::merge::git;
 use crate::model::InvalidSkillPath;
 use crate::serve::http::{InvalidOrigin, NotListening};
 use crate::serve::token::InvalidSecret;
-use crate::{config, host, llm, skill};
+use crate::{config, host, skill};
 
 impl Explain for skill::Error {
     fn explain(&self) -> Explanation {
@@ -40,7 +40,7 @@ impl Explain for skill::Error {
     }
 }
 
-impl Explain for llm::Error {
+impl Explain for memctl_llm::Error {
     fn explain(&self) -> Explanation {
         let hint = match self {
             Self::Config { .. } => "memctl config show".to_owned(),

@@ -41,10 +41,8 @@ impl Explain for Error {
                 "memctl correct {actual} --execution-id {execution} --correction \"…\""
             )),
             Self::NoCase { .. } => missing("memctl test --json lists the cases"),
-            Self::NoId(_) => input("memctl memory list executions"),
-            Self::Forgotten { kind, .. } => {
-                missing(&format!("memctl memory list {}", kind.plural()))
-            }
+            Self::NoId(_) => input("memctl list executions"),
+            Self::Forgotten { kind, .. } => missing(&format!("memctl list {}", kind.nouns())),
             Self::NothingOpen { open, .. } => (
                 Kind::NotFound,
                 Some(match open.first() {
@@ -52,13 +50,13 @@ impl Explain for Error {
                     None => "memctl doctor lists open merge conflicts".to_owned(),
                 }),
             ),
-            Self::NothingToUndo | Self::NoChange(_) => missing("memctl memory undo --list"),
+            Self::NothingToUndo | Self::NoChange(_) => missing("memctl undo --list"),
             Self::NoParent { path } => input(&match path.parent() {
                 Some(parent) => format!("mkdir -p {}", parent.display()),
                 None => "name another file".to_owned(),
             }),
             Self::NoPath { .. } => input("name a file or a directory that exists"),
-            Self::NotUndoable { .. } => input("memctl memory undo --list"),
+            Self::NotUndoable { .. } => input("memctl undo --list"),
             Self::NotApprovable { .. }
             | Self::NotRejectable { .. }
             | Self::NotMergeable { .. }
@@ -77,7 +75,7 @@ impl Explain for Error {
                 ),
                 None => format!("memctl reject {execution}; no rule applied"),
             }),
-            Self::NotPromotable { id, .. } => input(&format!("memctl memory show {id}")),
+            Self::NotPromotable { id, .. } => input(&format!("memctl show {id}")),
             Self::BadField { field, .. } => input(&format!(
                 "give it as `--set {field}=VALUE`, in quotation marks for the shell"
             )),
@@ -155,9 +153,9 @@ fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> St
 }
 
 /// Explains a failed call of a model whose attempt is recorded.
-fn recorded(execution: &str, source: &crate::llm::Error) -> Explanation {
+fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
     let (kind, hint) = source.explain();
-    let recorded = format!("the attempt is recorded: memctl memory show {execution}");
+    let recorded = format!("the attempt is recorded: memctl show {execution}");
     let hint = hint.map_or(recorded.clone(), |hint| format!("{hint}; {recorded}"));
     (kind, Some(hint))
 }
@@ -179,7 +177,7 @@ impl Explain for BlockError {
             ),
             Self::Edited { .. } => (
                 Kind::Input,
-                "see the difference with `--dry-run`, take it over with `memctl memory edit`, then \
+                "see the difference with `--dry-run`, take it over with `memctl edit`, then \
                  replace the block with `--force`",
             ),
         };
@@ -194,16 +192,16 @@ fn of_review(error: &Error) -> String {
         Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
             format!("memctl accept {id}")
         }
-        Error::NotApprovable { .. } => "memctl memory list procedures".to_owned(),
-        Error::NotRejectable { id, .. } => format!("memctl memory forget {id}"),
+        Error::NotApprovable { .. } => "memctl list lessons".to_owned(),
+        Error::NotRejectable { id, .. } => format!("memctl forget {id}"),
         Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
-        Error::NoPatterns { id } => format!("memctl memory approve {id}"),
+        Error::NoPatterns { id } => format!("memctl approve {id}"),
         Error::NotEditable { id, allowed, .. } => match allowed.first() {
             Some(first) => format!(
-                "memctl memory edit {id} --set {first}=…; these can be edited: {}",
+                "memctl edit {id} --set {first}=…; these can be edited: {}",
                 allowed.join(", ")
             ),
-            None => format!("memctl memory show {id}"),
+            None => format!("memctl show {id}"),
         },
         _ => "memctl review".to_owned(),
     }

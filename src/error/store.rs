@@ -4,15 +4,15 @@ use std::io;
 use std::path::Path;
 
 use super::{Explain, Explanation, Kind};
-use crate::platform::{Owned, owned};
 use crate::{remote, store};
+use memctl_files::{Owned, owned};
 
 impl Explain for store::Error {
     fn explain(&self) -> Explanation {
         match self {
             Self::NotFound { kind, similar, .. } => {
                 let list = kind.map_or("memctl memory status".to_owned(), |kind| {
-                    format!("memctl memory list {}", kind.plural())
+                    format!("memctl list {}", kind.nouns())
                 });
                 let hint = match similar.first() {
                     Some(id) => format!("did you mean `{id}`? see: {list}"),

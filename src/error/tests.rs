@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::embedder::EmbedError;
 use crate::workspace::{Error, SessionError};
-use crate::{llm, model, remote, skill, store};
+use crate::{model, remote, skill, store};
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)
@@ -140,7 +140,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
     };
     check(no_skill, Kind::NotFound, 2);
     check(skill::Error::Link { path: path() }, Kind::Input, 2);
-    let refused = llm::Error::Auth {
+    let refused = memctl_llm::Error::Auth {
         provider: "p".to_owned(),
         message: "no".to_owned(),
     };

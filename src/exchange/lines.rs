@@ -18,10 +18,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::json::compact;
 use crate::model::Kind;
-use crate::platform::hex;
 use crate::store::{Frame, laid_out};
+use memctl_files::hex;
+use memctl_files::json::compact;
 
 /// Value of `format` in the first line.
 pub const FORMAT: &str = "memctl-export";

@@ -7,7 +7,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::guard::{lines, visible};
+use memctl_redact::{lines, visible};
 
 use super::markdown::escaped;
 

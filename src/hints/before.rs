@@ -1,6 +1,5 @@
 //! Lessons for a call before it runs. Each is told once in a session.
 
-use crate::guard;
 use crate::lessons::{matching, telling};
 use crate::workspace::Error;
 
@@ -34,7 +33,7 @@ impl HintService<'_> {
             .collect();
         let (text, count) = telling::before_call(&lessons, &(self.random)());
         if count > 0 {
-            let call = guard::redact(code).text;
+            let call = memctl_redact::redact(code).text;
             self.record(session, |known| {
                 known.showed_before(&lessons[..count], &call);
             })?;

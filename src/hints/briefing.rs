@@ -2,7 +2,6 @@
 //! step of the session. Rules fill the room that the other parts leave, which is at least three
 //! fifths.
 
-use crate::guard;
 use crate::hints::pitfall::{MAX_RULES, render_pitfalls};
 use crate::lessons::telling;
 
@@ -31,13 +30,13 @@ impl HintService<'_> {
     /// tell. Observed records are fenced.
     pub fn session_text(&self, session: &str, here: &Here<'_>) -> Result<String, Error> {
         let nonce = (self.random)();
-        let frame = guard::length(&guard::fence::<&str>(&[], &nonce));
+        let frame = memctl_redact::length(&memctl_redact::fence::<&str>(&[], &nonce));
         let briefing = self.briefing(session, here, LONGEST - frame)?;
         // Nothing depends on this number but the status line.
         drop(self.note_told(session, briefing.told));
         let mut text = briefing.rules;
         if !briefing.observed.is_empty() {
-            text.push_str(&guard::fence(&[briefing.observed], &nonce));
+            text.push_str(&memctl_redact::fence(&[briefing.observed], &nonce));
         }
         Ok(text)
     }
@@ -74,14 +73,15 @@ impl HintService<'_> {
         }
         if !lessons.observed.is_empty() {
             let lines = lessons.observed.iter().map(|(_, line)| line.clone());
-            observed.push_str(&section("Lessons of this project:", lines));
+            let heading = "Lessons of this project. What they name ran and worked here: try it before you look around.";
+            observed.push_str(&section(heading, lines));
         }
-        let observed = guard::defuse(&observed);
+        let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);
-        let room = budget.saturating_sub(guard::length(&notice));
+        let room = budget.saturating_sub(memctl_redact::length(&notice));
         told.rules = within(&told.rules, room);
-        let left = room.saturating_sub(guard::length(&told.rules));
-        let others = guard::length(&approved) + guard::length(&observed);
+        let left = room.saturating_sub(memctl_redact::length(&told.rules));
+        let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
         let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
         let mut text = filled(heading, lines(&rules.own), of_rules);
@@ -89,13 +89,14 @@ impl HintService<'_> {
             text = filled(heading, lines(&rules.own), left);
         }
         told.rules.push_str(&text);
-        let left = room.saturating_sub(guard::length(&told.rules));
+        let left = room.saturating_sub(memctl_redact::length(&told.rules));
         told.rules.push_str(&within(&approved, left));
         told.rules.push_str(&notice);
-        let left = budget.saturating_sub(guard::length(&told.rules));
+        let left = budget.saturating_sub(memctl_redact::length(&told.rules));
         told.observed = within(&observed, left);
         let own = lines(&rules.own).filter(|line| told.rules.contains(line));
-        let of_others = lines(&rules.observed).map(|line| guard::defuse(&line).trim().to_owned());
+        let of_others =
+            lines(&rules.observed).map(|line| memctl_redact::defuse(&line).trim().to_owned());
         told.told = own.count()
             + of_others
                 .filter(|line| told.observed.contains(line))
@@ -131,7 +132,7 @@ fn within(text: &str, budget: usize) -> String {
     let mut kept = String::new();
     let mut used = 0;
     for line in text.lines() {
-        used += guard::length(line) + 1;
+        used += memctl_redact::length(line) + 1;
         if used > budget {
             break;
         }

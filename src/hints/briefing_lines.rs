@@ -1,7 +1,5 @@
 //! Limits of a briefing, and its lines.
 
-use crate::guard;
-
 /// Maximum number of newest records to examine.
 pub(super) const LOOKED_AT: usize = 500;
 /// Maximum number of lessons, and of observed rules, in a briefing.
@@ -11,7 +9,7 @@ pub(super) const LINE: usize = 240;
 
 /// Text on one line: redacted, without fence markers, and cut to `room` characters.
 pub(super) fn line(text: &str, room: usize) -> String {
-    let text = guard::unfenced(&guard::redact(text).text);
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(room) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -7,12 +7,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::guard;
-use crate::json;
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::store::Selection;
 use crate::workspace::Error;
 use crate::workspace::rules as active_rules;
+use memctl_files::json;
 
 use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
 use super::service::HintService;
@@ -134,7 +133,7 @@ pub(super) fn filled(
 ) -> String {
     let more = |left: usize| match left {
         0 => String::new(),
-        left => format!("  and {left} more: memctl memory list rules\n"),
+        left => format!("  and {left} more: memctl list rules\n"),
     };
     let mut text = format!("{heading}\n");
     let mut best = String::new();
@@ -142,10 +141,10 @@ pub(super) fn filled(
     for (shown, line) in (1..).zip(lines) {
         text.extend([line.as_str(), "\n"]);
         let more = more(total - shown);
-        if guard::length(&text) > budget {
+        if memctl_redact::length(&text) > budget {
             break;
         }
-        if guard::length(&text) + guard::length(&more) <= budget {
+        if memctl_redact::length(&text) + memctl_redact::length(&more) <= budget {
             best = format!("{text}{more}");
         }
     }
@@ -155,7 +154,7 @@ pub(super) fn filled(
 /// Returns true if an unapproved rule may be shown as data.
 fn is_harmless(rule: &Reflexion) -> bool {
     let text = format!("{}\n{}\n{}", rule.skill, rule.rule, rule.applies_when);
-    guard::admit(&text).quarantine.is_none()
+    memctl_redact::admit(&text).quarantine.is_none()
 }
 
 #[cfg(test)]
@@ -167,8 +166,8 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::{Approvals, Scoped};
+    use memctl_files::named;
 
     fn rule(text: &str, skill: &str, confidence: f64) -> Value {
         json!({"reflexion_id": text, "skill": skill, "rule": text, "confidence": confidence,
@@ -240,12 +239,12 @@ mod tests {
         let check = |budget: usize, expected: &str| {
             let text = filled("Rules:", lines[..3].iter().cloned(), budget);
             assert_eq!(text, expected, "{budget}");
-            assert!(guard::length(&text) <= budget);
+            assert!(memctl_redact::length(&text) <= budget);
         };
         let all = "Rules:\n  - rule 0\n  - rule 1\n  - rule 2\n";
         check(all.len(), all);
         check(all.len() - 1, "");
-        let one = "Rules:\n  - rule 0\n  and 11 more: memctl memory list rules\n";
+        let one = "Rules:\n  - rule 0\n  and 11 more: memctl list rules\n";
         let filled = |budget| filled("Rules:", lines.iter().cloned(), budget);
         assert_eq!(filled(one.len()), one);
         assert_eq!(filled(one.len() - 1), "");

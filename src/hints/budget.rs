@@ -4,7 +4,7 @@
 //! a mark. The cut must leave its two sides different: a hint with equal WRONG and CORRECT sides is
 //! misleading.
 
-use crate::guard::beginning;
+use memctl_redact::beginning;
 
 use crate::lessons::hint::Hint;
 
@@ -51,9 +51,9 @@ fn cut(hint: &Hint, fits: &impl Fn(&[Hint]) -> bool) -> Option<Hint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::length;
     use crate::lessons::rendering::render_blocks;
     use crate::model::{Evidence, Kind, Trust};
+    use memctl_redact::length;
 
     fn hint(id: &str, wrong: &str, right: &str) -> Hint {
         Hint {

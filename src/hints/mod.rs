@@ -1,4 +1,4 @@
-//! What an agent is told at its calls, and what became of it.
+//! Text that an agent is told at its calls, and its outcomes.
 //!
 //! - `service`: answers a failing call and a successful one. `settlement`: writes the outcomes.
 //! - `before`: lessons before a call.

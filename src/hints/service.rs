@@ -11,7 +11,6 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::guard;
 use crate::hints::forbidden::without_forbidden;
 use crate::hints::pitfall::{self, MAX_RULES, Pitfall};
 use crate::hints::session_state::{Credit, PendingOutcomes, SessionNotes};
@@ -88,8 +87,8 @@ impl HintService<'_> {
     pub fn hint(&self, options: &HintOptions) -> Result<HintReport, Error> {
         let start = Instant::now();
         // The whole text is redacted before a line of it becomes a key or a note.
-        let error = guard::redact(&options.error).text;
-        let code = guard::redact(options.command.as_deref().unwrap_or_default()).text;
+        let error = memctl_redact::redact(&options.error).text;
+        let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
         let failure = Failure::of_redacted(
             &error,
             options.tool.as_deref(),
@@ -133,7 +132,7 @@ impl HintService<'_> {
             if !ids.is_empty() {
                 let trial = Trial {
                     at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
-                    session: guard::redact(session).text.into_owned(),
+                    session: memctl_redact::redact(session).text.into_owned(),
                     error_key: key.clone(),
                     hints: ids,
                     ..Trial::default()
@@ -175,8 +174,8 @@ impl HintService<'_> {
             return Ok(Succeeded::default());
         }
         // The session scratch is redacted, so the code to compare is redacted too.
-        let code = guard::redact(code).text;
-        let output = guard::redact(output).text;
+        let code = memctl_redact::redact(code).text;
+        let output = memctl_redact::redact(output).text;
         let mut patterns = Vec::new();
         let credits = self.note(session, |known| {
             let credits = known.succeeded(&code);

@@ -8,7 +8,7 @@
 //! The answer to `PreToolUse` is context or a permission decision. The call runs before the model
 //! reads the context, together with the output.
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

@@ -13,8 +13,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::guard::Clean;
-use crate::platform::named;
+use memctl_files::named;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

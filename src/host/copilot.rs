@@ -5,7 +5,7 @@
 //! adds. Other tools have `PostToolUseFailure` with an `error`. Answers have no envelope: Copilot ignores
 //! the context in `hookSpecificOutput`. All of this is of 1.0.102.
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

@@ -9,7 +9,7 @@
 
 use std::path::PathBuf;
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

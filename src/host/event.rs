@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 /// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;

@@ -7,7 +7,7 @@
 //! The answer to `BeforeTool` may refuse a call or ask, and its context is ignored (0.61.0). So the
 //! agent gets a note with the output of the call, from `AfterTool`.
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

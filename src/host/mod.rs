@@ -31,10 +31,10 @@ mod status_line;
 
 use serde_json::json;
 
-use crate::guard::shorten;
 use crate::model::CallAction;
 use crate::rules::hearing::{Message, QUESTION, retain};
 use crate::store::Scoped;
+use memctl_redact::shorten;
 
 pub use codex::obstacles as codex_obstacles;
 pub use event::{Event, EventKind};

@@ -4,7 +4,7 @@
 //! form of Claude Code, with the exit code of a shell. It puts rules into the system prompt, and every other
 //! answer behind the output of the call. A call that throws has no event after it, so its hint has no place (1.18.33).
 
-use crate::guard::Clean;
+use memctl_redact::Clean;
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

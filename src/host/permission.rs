@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::platform::{SharedFile, named};
+use memctl_files::{SharedFile, named};
 
 use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};
@@ -64,7 +64,7 @@ pub fn allow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<
 /// Takes the permission out again. Returns `false` if this program did not give it.
 pub fn disallow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
     let path = settings.path().to_owned();
-    // What a person allowed is theirs: only a kept piece is removed.
+    // A permission that a person gave stays: only an installed piece is removed.
     let Some(state) = state_of(state_dir, STATE, &path) else {
         return Ok(false);
     };

@@ -2,7 +2,6 @@
 
 use serde_json::{Value, json};
 
-use crate::guard::{self, length};
 use crate::hints::budget::within;
 use crate::hints::{Here, HintOptions, HintService};
 use crate::learning::at_once::learn_at_once;
@@ -11,6 +10,7 @@ use crate::lessons::telling;
 use crate::model::{CallAction, Step, Trust};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
 use crate::workspace::Error;
+use memctl_redact::length;
 
 use super::{Event, EventKind, Host, LONGEST_ANSWER};
 
@@ -33,7 +33,7 @@ pub fn respond(
     };
     if is_after {
         let succeeded = event.kind == EventKind::ToolSucceeded;
-        // What rules count is no reason to keep a hint back.
+        // A failure to count for rules keeps no hint back.
         drop(with_call(&session, event, here, RuleFilter::All, |call| {
             rules::after(adviser.store, call, succeeded, adviser.random)
         }));
@@ -180,8 +180,8 @@ fn rendered(hints: &[Hint], nonce: &str) -> String {
 /// becomes one line.
 fn harmless(hint: Hint) -> Hint {
     let clean = match hint.trust {
-        Trust::Observed => guard::defuse,
-        Trust::Approved | Trust::User => guard::unfenced,
+        Trust::Observed => memctl_redact::defuse,
+        Trust::Approved | Trust::User => memctl_redact::unfenced,
     };
     let key = clean(&hint.error_key);
     Hint {
@@ -248,7 +248,7 @@ mod tests {
             let opens = text.matches(&format!("<memctl-data-{NONCE}>\n")).count();
             prop_assert!(opens <= 1);
             // The nonce is in the opening and the closing line, and the name nowhere else.
-            let outside = guard::strip_fenced(&text).matches(NONCE).count();
+            let outside = memctl_redact::strip_fenced(&text).matches(NONCE).count();
             prop_assert_eq!(text.matches(NONCE).count(), 2 * opens + outside);
             prop_assert_eq!(text.to_lowercase().matches("memctl-data-").count(), 2 * opens);
             if opens == 1 {
@@ -258,7 +258,7 @@ mod tests {
             // Each hint has both sides.
             let sides = |name: &str| text.matches(&format!("\n  {name}:\n")).count();
             prop_assert_eq!(sides("WRONG"), sides("CORRECT"));
-            prop_assert_eq!(guard::shorten(&text, limit), text.as_str());
+            prop_assert_eq!(memctl_redact::shorten(&text, limit), text.as_str());
         }
     }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::named;
 use crate::store;
+use memctl_files::named;
 
 use super::install::{Error, LONGEST, digest, store_state};
 use super::jsonc::{self, Node};

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::platform::{SharedFile, named};
 use crate::store;
+use memctl_files::{SharedFile, named};
 
 use super::install::{Error, read, replace};
 use super::jsonc::{self, Node};

@@ -1,7 +1,7 @@
 //! Binary vectors of large segments: derived from the vectors when an index has many of them.
 
-use crate::platform::parallel::each;
 use crate::search::{BinaryVectors, binary_vectors};
+use memctl_files::parallel::each;
 
 use super::Index;
 use super::held::{Bytes, IndexedSegment, SegmentVectors};

@@ -3,9 +3,9 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use crate::platform::PositionedFile as _;
 use crate::search::{Damaged, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width};
 use crate::store::{Derived, Map};
+use memctl_files::PositionedFile as _;
 
 use super::manifest::{Files, binary_name, places_name, words_name};
 use super::places::{GONE, Places};

@@ -35,11 +35,10 @@ pub(crate) mod vectors;
 use crate::embedder::Embedding;
 use std::cell::OnceCell;
 
-use crate::guard;
 use crate::model::{Document, Kind};
-use crate::platform::parallel::each;
 use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
+use memctl_files::parallel::each;
 
 use crate::workspace::Error;
 use crate::workspace::document::document;
@@ -290,7 +289,7 @@ impl Index {
 /// the index could reveal secrets of an old file.
 fn readable(entry: &Entry) -> Option<Document> {
     let document = document(entry)?;
-    let content = guard::redact(&document.content).text.into_owned();
+    let content = memctl_redact::redact(&document.content).text.into_owned();
     Some(Document {
         content,
         ..document

@@ -1,6 +1,6 @@
 //! Measures search quality on texts with known answers.
 //!
-//! Reads and writes no store. The ranking is that of `memory search`, without its weights for kinds
+//! Reads and writes no store. The ranking is that of `memctl search`, without its weights for kinds
 //! of records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::guard;
 use crate::learn::error_key::normalised;
 use crate::learn::error_line::error_lines;
 use crate::learn::people::without_people;
@@ -57,7 +56,7 @@ impl<'a> Failure<'a> {
         code: Option<&'a str>,
         project: Option<&'a str>,
     ) -> Option<Self> {
-        let error = guard::strip_fenced(error);
+        let error = memctl_redact::strip_fenced(error);
         let lines: Vec<ErrorLine> = error_lines(&error)
             .into_iter()
             .map(|text| without_people(&text))

@@ -29,7 +29,7 @@ pub(super) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     if !step.answered || step.running || is_void(step) {
         return Outcome::Void;
     }
-    // The host refused the call, whatever its flag says.
+    // The host refused the call, regardless of its flag.
     if step.output.trim_start().starts_with("<tool_use_error>") {
         return Outcome::Failed;
     }

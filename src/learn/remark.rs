@@ -1,8 +1,8 @@
 //! Remarks about one output: corrections that may hold for this run only, and the value that they
 //! give.
 //!
-//! Nothing is understood here. A remark repeats a particular of the run (a number or an id of its
-//! input or output), says what should have been, or gives a plain value for a field of the output.
+//! Nothing is understood here. A remark repeats a number or an id of the run, says what should have
+//! been, or gives a plain value for a field of the output.
 //! A word that generalises makes it a rule. A wrong guess costs a question, or a candidate.
 
 use serde_json::Value;
@@ -130,7 +130,7 @@ fn plain(leaf: &Value) -> String {
 /// Returns `true` if a leaf is a word, or a text that has it.
 fn holds(leaf: &Value, word: &str) -> bool {
     match leaf {
-        // One digit stands in texts of all kinds.
+        // One digit occurs in texts of all kinds.
         Value::String(text) if word.len() > 1 => {
             words(&text.to_lowercase()).iter().any(|w| w == word)
         }

@@ -11,9 +11,9 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::guard::Clean;
-use crate::llm::{Request, Schema};
 use crate::search::words;
+use memctl_llm::{Request, Schema};
+use memctl_redact::Clean;
 
 use super::reflect::one_line;
 

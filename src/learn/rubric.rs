@@ -7,8 +7,8 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::guard::Clean;
-use crate::llm::{Request, Schema};
+use memctl_llm::{Request, Schema};
+use memctl_redact::Clean;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/judge.md");

@@ -186,8 +186,8 @@ impl Run {
     }
 }
 
-/// Command that a runner of programs or modules runs: `npx`, `uv run`, `python -m`; `None` if the
-/// words are no such command.
+/// Command that a runner of programs, modules or scripts runs: `npx`, `uv run`, `python -m`, `sh`;
+/// `None` if the words are no such command.
 pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     let (first, rest) = words.split_first()?;
     let program = basename(first);
@@ -195,9 +195,12 @@ pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
         rest
     } else if ["uv", "poetry", "pdm", "pipenv"].contains(&program) && rest.first()? == "run" {
         &rest[1..]
-    } else if program.starts_with("python") {
-        let module = rest.iter().position(|word| word == "-m")?;
-        &rest[module + 1..]
+    } else if let Some(module) = module_of(program, rest) {
+        &rest[module..]
+    } else if INTERPRETERS.contains(&program) || program == "python3" {
+        // `sh tools/build` runs `tools/build`. The words of `-c` are code.
+        rest.first().filter(|word| !word.starts_with('-'))?;
+        rest
     } else {
         return None;
     };
@@ -206,6 +209,12 @@ pub(crate) fn wrapped(words: &[String]) -> Option<Vec<String>> {
     let first = inner.first_mut()?;
     *first = basename(first).to_owned();
     Some(inner)
+}
+
+/// Place of the module that `python -m` runs, among the words after the program.
+fn module_of(program: &str, rest: &[String]) -> Option<usize> {
+    let module = rest.iter().position(|word| word == "-m")?;
+    program.starts_with("python").then_some(module + 1)
 }
 
 /// Returns `true` for known programs with subcommands.

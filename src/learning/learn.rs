@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::guard::{self, Clean};
 use crate::learn::failure::project_of;
 use crate::lessons::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer};
 use crate::transcript::Format;
+use memctl_redact::Clean;
 
 use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
 use super::session_files::{self, OnStep, SessionFile, SessionTrace, is_below};
@@ -49,7 +49,7 @@ pub type OnBytes<'a> = &'a mut dyn FnMut(u64, u64);
 /// Redacts a session text and strips the hints that this program showed the agent. Every text of a
 /// session passes here before it is stored or cut.
 pub(crate) fn clean(text: &str) -> Clean<'static> {
-    Clean::of_owned(guard::strip_fenced(text).into_owned())
+    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned())
 }
 
 /// Redacts a session text, uncut.

@@ -8,12 +8,12 @@ use std::path::Path;
 use chrono::DateTime;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::guard::Clean;
 use crate::learn::recover::{self, Episode};
 use crate::lessons::pattern::{self, NoPattern};
 use crate::model::{BrokenLine, Event, Pattern, Remark, Step};
-use crate::platform::named;
 use crate::transcript::{self, Format};
+use memctl_files::named;
+use memctl_redact::Clean;
 
 use crate::lessons::session_files::by_name;
 pub(crate) use crate::lessons::session_files::{SessionFile, files, is_below};
@@ -206,8 +206,8 @@ impl Window {
     }
 }
 
-/// Returns the hash of a call, which only a copy of its session shares; empty if there is no time and no
-/// id that is long enough to be the only one.
+/// Returns the hash of a call, which only a copy of its session shares; empty without a time and
+/// without a long id.
 fn call_hash(step: &Step) -> String {
     let id = step.native_id.as_deref().unwrap_or_default();
     let time = step.time.as_deref().unwrap_or_default();
@@ -300,7 +300,7 @@ mod tests {
             named::create_dir(path.parent().unwrap()).unwrap();
             named::replace(&path, b"").unwrap();
         }
-        crate::platform::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
+        memctl_files::make_link(dir.path(), dir.path().join("b/loop")).unwrap();
         let root = dir.path().to_owned();
         let found = files(&[root.clone(), root.join("b/c.txt"), root.join("a.traj")]).unwrap();
         let names: Vec<_> = found

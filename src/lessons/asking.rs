@@ -1,16 +1,16 @@
 //! When an agent is asked about its session, and what becomes of its answer.
 //!
 //! At most once a session, never where nothing was found out, never in a loop: the log of the session
-//! has a mark, whatever the agent host reports. Nothing to say is a good answer. Lessons in the last
-//! message are stored like those of the tool; what is refused is said once, so that the agent can mend
+//! has a mark, regardless of what the agent host reports. Nothing to say is a good answer. Lessons in the last
+//! message are stored like those of the tool; what is refused is said once, so that the agent can correct
 //! it.
 
 use std::path::Path;
 
-use crate::guard::Person;
 use crate::model::{LessonScope, Procedure};
 use crate::store::{Scoped, Selection};
 use crate::workspace::{Error, Records};
+use memctl_redact::Person;
 
 use super::call_match::{Occurrence, occurrence, peeled};
 use super::checks::{Refusal, check, check_words};
@@ -25,7 +25,7 @@ const FEWEST: usize = 2;
 /// Number of calls in which a recovery follows its failure, where it is asked about at once.
 const RECENT: usize = 8;
 
-/// What became of the question in a session.
+/// Outcome of the question in a session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Marks {
     /// A call has failed, and the agent was not asked since.

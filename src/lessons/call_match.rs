@@ -1,8 +1,8 @@
 //! Does a command that somebody wrote occur among the calls of a session?
 //!
-//! Both sides are peeled: chains, pipes, assignments, wrappers, `cd` and quotes. A word of the written
-//! command must stand in the call, in this order, and the last one may be the beginning of a word. A
-//! template part (`<file>`, `…`, `*`, `FILE`) stands for anything. Within the prose of a lesson, only
+//! Both sides are peeled: chains, pipes, assignments, wrappers, `cd` and quotes. The call must
+//! have the words of the written command in this order; the last one may be the beginning of a word.
+//! A template part (`<file>`, `…`, `*`, `FILE`) means anything. Within the prose of a lesson, only
 //! programs, subcommands, options and variables must have been seen: what varies is generalised there.
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
@@ -300,7 +300,7 @@ fn capital(text: &str) -> Option<usize> {
     is_whole.then_some(end)
 }
 
-/// Returns `true` if each assignment of the written command stands in a call.
+/// Returns `true` if a call has each assignment of the written command.
 fn assignments_occur(written: &str, calls: &[PeeledCall<'_>]) -> bool {
     let written = without_angles(written);
     let words = written.split_whitespace();
@@ -378,6 +378,16 @@ mod tests {
         check("make db", Occurrence::Worked);
         check("Bash", Occurrence::Worked);
         check("", Occurrence::Nowhere);
+        // A script is what its interpreter runs.
+        let calls = [call("OBS_EPOCH=J2000 sh checks/run messier", false)];
+        for written in [
+            "checks/run",
+            "sh checks/run",
+            "OBS_EPOCH=J2000 checks/run <name>",
+        ] {
+            let found = occurrence(written, &super::peeled(&calls));
+            assert_eq!(found, Occurrence::Worked, "{written}");
+        }
     }
 
     #[test]

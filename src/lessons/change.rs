@@ -228,7 +228,7 @@ fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> 
     if let Some(before) = new.strip_suffix(old).filter(|words| is_wrapper(words)) {
         return Some((Vec::new(), before.to_vec()));
     }
-    // The same program in another directory, or in another version: `.venv/bin/x`, `x3`.
+    // One program in another directory, or in another version: `.venv/bin/x`, `x3`.
     let ((a, rest), (b, others)) = old.split_first().zip(new.split_first())?;
     let versioned = |name: &str| {
         name.trim_end_matches(|c: char| c.is_ascii_digit())

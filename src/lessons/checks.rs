@@ -4,8 +4,8 @@
 //! field, the reason, and what would pass, so that the agent can mend it once. No check asks a model,
 //! and none guesses what a sentence means.
 
-use crate::guard::{self, Person};
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
+use memctl_redact::Person;
 
 use super::call_match::{Occurrence, PeeledCall, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
@@ -24,7 +24,7 @@ pub struct Refusal {
     pub field: &'static str,
     /// Reason.
     pub reason: String,
-    /// What would pass.
+    /// Text that would pass.
     pub passes: String,
 }
 
@@ -147,7 +147,7 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
         let passes = format!("give a phrase of at most {LONGEST_PHRASE} characters");
         return refuse("a phrase is too long".to_owned(), &passes);
     }
-    if guard::redact(text).text != *text {
+    if memctl_redact::redact(text).text != *text {
         return refuse(
             "it holds what looks like a secret".to_owned(),
             "leave it out, or write `<token>`",
@@ -159,7 +159,7 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
             "write `~`, a path relative to the project, or `<name>`",
         );
     }
-    if let Some(reason) = guard::screen(text).reason() {
+    if let Some(reason) = memctl_redact::screen(text).reason() {
         return refuse(
             format!("it reads like an instruction to another model: {reason}"),
             "say what to run and when, nothing about prompts, rules or permissions",
@@ -226,17 +226,18 @@ fn check_commands(
     applies: &Applies,
     calls: &[PeeledCall<'_>],
 ) -> Result<(), Refusal> {
-    let mut best = Occurrence::Nowhere;
-    for command in &applies.commands {
-        let found = occurrence(command, calls);
-        if found == Occurrence::Nowhere {
-            return Err(Refusal {
-                field: "commands",
-                reason: format!("no call of this session begins with `{command}`"),
-                passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
-            });
-        }
-        best = best.max(found);
+    // Beside the call that ran, an agent names the forms that others will try: one of them must have run.
+    let found = applies
+        .commands
+        .iter()
+        .map(|command| occurrence(command, calls));
+    let mut best = found.max().unwrap_or(Occurrence::Nowhere);
+    if let (Some(command), Occurrence::Nowhere) = (applies.commands.first(), best) {
+        return Err(Refusal {
+            field: "commands",
+            reason: format!("no call of this session begins with `{command}`"),
+            passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
+        });
     }
     for span in code_spans(lesson) {
         match in_prose(span, calls) {
@@ -382,6 +383,17 @@ mod tests {
         check(local, "scope", "project");
         let lesson = args("Give `git commit` a ticket.", &["git commit"], &[]);
         check(lesson, "commands", "git commit");
+    }
+
+    #[test]
+    fn the_forms_that_others_will_try_stand_beside_the_one_that_ran() {
+        let given = args(
+            "Build with `BUILD_EPOCH=0`.",
+            &["npm run build", "tools/build"],
+            &[],
+        );
+        let passed = check(&given, &session(), &person()).unwrap();
+        assert_eq!(passed.applies.commands, ["npm run build", "tools/build"]);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Digest of a past session: what a model is told of it, within a budget.
 //!
-//! Every call stands in it, with the telling lines of its result: more of a failing one and of a document.
+//! It has every call with the telling lines of its result: more of a failing one and of a document.
 //! Where that is too long, results of calls that worked shrink first, then those of looking around go,
 //! then the calls of looking around. What is left out is said. All texts are redacted.
 
-use crate::guard::beginning;
 use crate::learn::error_line::error_lines;
 use crate::learn::shell::commands;
 use crate::learn::shell_command::{AROUND, Run};
+use memctl_redact::beginning;
 
 use super::session_calls::SessionCall;
 
@@ -34,7 +34,7 @@ pub(crate) enum Item {
     Call(SessionCall),
 }
 
-/// How much is left out.
+/// Parts of the digest that are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Nothing,

@@ -13,7 +13,6 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::guard;
 use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
 use crate::store::{ForgottenRecords, Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
@@ -184,7 +183,7 @@ fn state(pattern: &Pattern) -> &'static str {
     let texts = [
         &pattern.error_line, &pattern.failing_code, &pattern.working_code,
     ];
-    let is_suspicious = |text: &&String| guard::admit(text).quarantine.is_some();
+    let is_suspicious = |text: &&String| memctl_redact::admit(text).quarantine.is_some();
     if texts.iter().any(is_suspicious) {
         QUARANTINED
     } else {

@@ -1,4 +1,4 @@
-//! Whether a call follows what an agent was told.
+//! Evidence of lessons: a call follows what an agent was told, or not.
 //!
 //! A lesson is followed by a call that runs one of the commands in its backticks; a pattern by a
 //! call that has its change. The call that failed must not have had it. A lesson that names no
@@ -136,7 +136,7 @@ pub(crate) fn doubts<'p>(all: impl IntoIterator<Item = &'p Procedure>) -> Vec<St
             return None;
         };
         Some(format!(
-            "`{id}` is approved and was {state}: memctl memory show {id}"
+            "`{id}` is approved and was {state}: memctl show {id}"
         ))
     };
     all.into_iter().filter_map(doubt).collect()

@@ -1,9 +1,9 @@
-//! What a session found out, by its calls alone: what is worth asking its agent about.
+//! Findings of a session, by its calls alone: what is worth asking its agent about.
 //!
 //! - A *recovery*: a command failed, and another form of it worked. The same command that works after
 //!   an edit is a repair of the project, not knowledge for others.
-//! - A *detour*: several calls looked around or failed before a command first worked, and the command
-//!   holds something that one of them had shown (an option, a path, a variable).
+//! - A *detour*: an agent looked at several things, or failed, before a command first worked, and the
+//!   command holds an option or a variable that one of them had shown. One call can look at many things.
 //!
 //! It decides only whether to ask, and names the calls. What they mean is the agent's to say.
 
@@ -13,9 +13,9 @@ use crate::learn::recover::analyse;
 use crate::learn::shell::commands;
 use crate::learn::shell_command::{AROUND, Run};
 
-use super::session_calls::{SessionCall, SessionCalls};
+use super::session_calls::{SessionCall, SessionCalls, setting};
 
-/// Number of calls of looking around and failing that make a detour.
+/// Number of things looked at and of failures that make a detour.
 const DETOUR: usize = 3;
 /// Number of calls that are looked back at.
 const BACK: usize = 12;
@@ -105,13 +105,14 @@ fn is_alike(a: &str, b: &str) -> bool {
 fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
     let mut all = Vec::new();
     let mut worked: HashSet<String> = HashSet::new();
-    // Indexes of the calls of looking around and failing since something first worked.
-    let mut before: Vec<usize> = Vec::new();
+    // Calls of looking around and failing since something first worked: index, and what was looked at.
+    let mut before: Vec<(usize, usize)> = Vec::new();
     for (at, call) in calls.iter().enumerate() {
         let work = call.command().and_then(Work::of);
         let Some(work) = work.filter(|_| !call.failed) else {
-            if call.failed || looks(call) {
-                before.push(at);
+            let things = things_looked_at(call);
+            if call.failed || things > 0 {
+                before.push((at, things.max(1)));
             }
             continue;
         };
@@ -119,16 +120,14 @@ fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
             continue;
         }
         let recent = &before[before.len().saturating_sub(BACK)..];
-        if recent.len() >= DETOUR
-            && recent
-                .iter()
-                .any(|seen| shows(&calls[*seen], &work.telling))
-        {
-            let failed = recent.iter().copied().find(|seen| calls[*seen].failed);
+        let effort = recent.iter().map(|(_, things)| things).sum();
+        let is_shown = |seen: &(usize, usize)| shows(&calls[seen.0], &work.unguessed);
+        if effort >= DETOUR && recent.iter().any(is_shown) {
+            let seen = recent.iter().map(|(seen, _)| *seen);
             all.push(FoundOut {
-                failed,
+                failed: seen.into_iter().find(|seen| calls[*seen].failed),
                 worked: at,
-                effort: recent.len(),
+                effort,
             });
             before.clear();
         }
@@ -142,6 +141,8 @@ struct Work {
     name: String,
     /// Words that nobody guesses: options, paths, variables.
     telling: Vec<String>,
+    /// The options and variables of them. A path is in each listing.
+    unguessed: Vec<String>,
 }
 
 impl Work {
@@ -162,33 +163,47 @@ impl Work {
         };
         let words = command.split_whitespace();
         let words = words.map(|word| word.trim_matches(['"', '\'', '`', '(', ')', ';', ',']));
+        let telling: Vec<String> = words.filter(is_telling).map(str::to_owned).collect();
         Some(Self {
             name: names.join(" && "),
-            telling: words.filter(is_telling).map(str::to_owned).collect(),
+            unguessed: telling
+                .iter()
+                .filter_map(|word| setting(word))
+                .map(str::to_owned)
+                .collect(),
+            telling,
         })
     }
 }
 
 /// Returns `true` for a call that only reads: a look at files, a help page.
 fn looks(call: &SessionCall) -> bool {
+    things_looked_at(call) > 0
+}
+
+/// Number of files, searches and help pages that a call reads; 0 for a call that does something.
+fn things_looked_at(call: &SessionCall) -> usize {
     if let Some(command) = call.command() {
-        return Work::of(command).is_none();
+        if Work::of(command).is_some() {
+            return 0;
+        }
+        let simples = commands(command);
+        let things = simples
+            .iter()
+            .map(|simple| Run::of(simple).operands.len().max(1));
+        return things.sum::<usize>().max(1);
     }
     let tool = call.tool.to_lowercase();
     let reads = [
         "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
     ];
-    reads.iter().any(|name| tool.contains(name))
+    usize::from(reads.iter().any(|name| tool.contains(name)))
 }
 
-/// Returns `true` if a call shows one of these words, itself or in its output. A variable is shown by
-/// its name.
-fn shows(call: &SessionCall, telling: &[String]) -> bool {
-    let shown = |word: &str| call.output.contains(word) || call.call.contains(word);
-    telling.iter().any(|word| {
-        let name = word.split_once('=').map_or("", |(name, _)| name);
-        shown(word) || (name.len() >= TELLING && shown(name))
-    })
+/// Returns `true` if the output of a call shows one of these words.
+fn shows(call: &SessionCall, words: &[String]) -> bool {
+    let is_shown = |word: &String| word.len() >= TELLING && call.output.contains(word.as_str());
+    words.iter().any(is_shown)
 }
 
 fn plain(command: &str) -> String {
@@ -254,11 +269,18 @@ mod tests {
                 effort: 3
             }]
         );
-        // What nobody had to find: nothing of it was shown.
+        // Nobody had to find this: nothing of it was shown.
         let plain = ("cargo test", "ok", false);
         assert_eq!(found_out(&session(&[&look[..], &[plain]].concat())), []);
         // One look is no detour, and the second time is none either.
         assert_eq!(found_out(&session(&[look[1], run])), []);
+        // One call can look at all of it.
+        let at_once = ("ls; cat README.md Makefile", look[1].1, false);
+        assert_eq!(found_out(&session(&[at_once, run])).len(), 1);
+        // A path is in each listing.
+        let path = ("tools/pack src/shop", "ok", false);
+        let listing = ("ls src bin tests", "src/shop", false);
+        assert_eq!(found_out(&session(&[listing, path])), []);
         let again = [&look[..], &[run], &look[..], &[run]].concat();
         assert_eq!(found_out(&session(&again)).len(), 1);
     }

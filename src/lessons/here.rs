@@ -3,8 +3,8 @@
 use std::path::{Component, Path};
 
 use crate::model::Reflexion;
-use crate::platform::named;
 use crate::store::Project;
+use memctl_files::named;
 
 /// Working directory of a session, and the workspace of its memory.
 #[derive(Debug, Clone, Copy, Default)]

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::lessons::evidence;
 use crate::model::{Evidence, Kind, Procedure, Record as _, Trust};
 
@@ -84,7 +83,7 @@ fn numbered(procedure: &Procedure) -> String {
 }
 
 fn clean(text: &str) -> String {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     match text.char_indices().nth(SHOWN) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),

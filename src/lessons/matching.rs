@@ -1,7 +1,7 @@
 //! Lessons and patterns for a failing call, and lessons for a call that is about to run.
 //!
-//! At a failure: lessons whose error phrase is in the output, then the pattern of the same failure
-//! in the same project, then what an agent recorded or another program wrote for such an error.
+//! At a failure: lessons whose error phrase is in the output, then the pattern of the same failure in
+//! the same project. Then follows what an agent recorded or another program wrote for such an error.
 //! Two patterns of one failure that say different things silence each other.
 //!
 //! Reads one derived table and the entries that it names. An entry that cannot be read is passed
@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::guard;
 use crate::learn::error_key::{normalised, quoted_names};
 use crate::learn::failure::{ErrorLine, Failure};
 use crate::learn::likeness::{key_words, same_program, similarity, telling_words, weight};
@@ -225,7 +224,7 @@ impl View<'_> {
         }
         let (score, line) = self.similar(pattern)?;
         let is_same = line.key == normalised(&pattern.error_key);
-        // What a person approved holds for its error, and not for similar ones of other calls.
+        // An approved pattern holds for its error, and not for similar ones of other calls.
         if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
             return None;
         }
@@ -327,7 +326,7 @@ fn is_admitted(found: &Found) -> bool {
     hint.trust != Trust::Observed
         || texts
             .iter()
-            .all(|text| guard::admit(text).quarantine.is_none())
+            .all(|text| memctl_redact::admit(text).quarantine.is_none())
 }
 
 /// Returns `true` if a shell line runs a command that begins with one of these.

@@ -11,10 +11,10 @@ use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
-use crate::platform::{hex, named};
 use crate::store::{Selection, Writer};
 use crate::workspace::execution_log_lines::raw;
 use crate::workspace::{Error, Records, repair_warnings};
+use memctl_files::{hex, named};
 
 use super::checks::{CheckedLesson, Refusal};
 use super::episodes::LEARNED;
@@ -41,7 +41,7 @@ pub(crate) struct LessonOrigin<'a> {
     pub(crate) root: Option<&'a Path>,
 }
 
-/// What a lesson says of its neighbours.
+/// Relations of a lesson to its neighbours.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Relations {
     /// Id of a lesson that says the same.
@@ -112,7 +112,7 @@ pub(crate) fn store_lesson(
         }
     }
     let seen = Origin {
-        session: crate::guard::redact(&origin.session).text.into_owned(),
+        session: memctl_redact::redact(&origin.session).text.into_owned(),
         workspace: origin.project.clone(),
         live: true,
         ..Origin::default()
@@ -258,7 +258,7 @@ fn document(checked: &CheckedLesson) -> serde_json::Value {
         .chain(errors().map(String::as_str))
         .collect();
     json!({
-        "procedure_name": crate::guard::beginning(lesson, LONGEST_TITLE),
+        "procedure_name": memctl_redact::beginning(lesson, LONGEST_TITLE),
         "semantic_description": described.join(" · "),
         "initial_failure_summary": errors().next().cloned().unwrap_or_default(),
         "identified_root_cause": "",

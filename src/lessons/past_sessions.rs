@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::guard::{self, Clean};
 use crate::learn::recover::analyse;
-use crate::llm::{Llm, OnProgress, Request, Schema};
 use crate::model::{ActionType, Event, ExecutionLog, Remark, Speaker, Step};
-use crate::platform::named;
 use crate::store::Source;
 use crate::transcript::{self, Format};
 use crate::workspace::execution_log_lines::{Scribe, data};
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace, dollars};
+use memctl_files::named;
+use memctl_llm::{Llm, OnProgress, Request, Schema};
+use memctl_redact::Clean;
 
 use super::checks::{Refusal, check, is_telling};
 use super::digest::{Item, digest};
@@ -360,7 +360,7 @@ fn take(
         match stored {
             Ok(stored) => report.lessons.push(stored),
             Err(Refusal { field, reason, .. }) => report.refused.push(RefusedLesson {
-                lesson: guard::redact(&args.lesson).text.into_owned(),
+                lesson: memctl_redact::redact(&args.lesson).text.into_owned(),
                 field,
                 reason,
             }),
@@ -369,7 +369,7 @@ fn take(
     Ok(())
 }
 
-/// Mends what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
+/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
 /// short, or that names a home directory, is left out.
 fn mended(mut args: LessonArgs) -> LessonArgs {
     args.lesson = without_home(&args.lesson);
@@ -501,7 +501,7 @@ fn message(remark: &Remark) -> Option<Item> {
 
 /// Redacts a text and strips what this program showed the agent.
 fn clean(text: &str) -> String {
-    Clean::of_owned(guard::strip_fenced(text).into_owned()).into_string()
+    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned()).into_string()
 }
 
 fn question(system: &str, session: &ReadSession) -> Request {

@@ -6,12 +6,12 @@
 //!
 //! Deliberately absent: words about the change, and any score.
 
-use crate::guard::Clean;
 use crate::learn::goal::{Goal, Kind};
 use crate::learn::people::without_people;
 use crate::learn::recover::Episode;
 use crate::learn::shell::commands;
 use crate::model::{Pattern, Step};
+use memctl_redact::Clean;
 
 use super::call::{self, Call};
 use super::change::change;
@@ -38,7 +38,7 @@ const OBSERVATIONS: &[&str] = &[
 pub enum NoPattern {
     /// The failing call printed no error.
     NoError,
-    /// The same call worked later.
+    /// An equal call worked later.
     Retry,
     /// The later call reports the same error.
     StillFails,
@@ -104,7 +104,7 @@ pub fn of_episode(
     if before == after && change.is_none() {
         return Err(NoPattern::Retry);
     }
-    // The same call with another outcome: the state decided, and not the words of the call.
+    // An equal call with another outcome: the state decided, and not the words of the call.
     let is_flaky = |step: &Step| {
         let outcome = step.is_error.map(|failed| !failed);
         let outcome = outcome.or(step.exit_code.map(|code| code == 0));
@@ -135,7 +135,7 @@ pub fn of_episode(
     {
         return Err(NoPattern::OneOff);
     }
-    // What a search prints is content of one place.
+    // Output of a search is content of one place.
     let printed = if Goal::of(worked).is_search() {
         ""
     } else {

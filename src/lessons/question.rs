@@ -1,10 +1,10 @@
 //! The question to an agent about what its session found out.
 //!
-//! Its words are a file that people can replace. The calls are shortened and redacted; they are the
+//! People can replace its words by a file. The calls are shortened and redacted; they are the
 //! agent's own, of this session.
 
-use crate::guard::beginning;
 use crate::learn::error_line::error_line;
+use memctl_redact::beginning;
 
 use super::found_out::FoundOut;
 use super::session_calls::SessionCalls;

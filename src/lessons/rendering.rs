@@ -1,6 +1,6 @@
 //! Hints as text: the blocks of the source document, and lessons in one line.
 
-use crate::guard::lines;
+use memctl_redact::lines;
 
 use super::hint::Hint;
 

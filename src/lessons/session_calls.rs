@@ -1,16 +1,16 @@
 //! Calls of a session: what an agent ran, and what came of it.
 //!
 //! A hook appends each call to the log of its session, redacted and shortened; a session file is read
-//! into the same form. The agent's lessons are checked against these calls, so an output keeps its
-//! beginning, its end, and the lines that may say an error.
+//! into the same form. Lessons are checked against these calls. So an output keeps its beginning, its
+//! end, and between them the lines that may say an error, or that show options and variables.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{self, beginning};
 use crate::learn::error_line::error_lines;
 use crate::model::Step;
 use crate::store::{self, Scoped, SessionLog};
+use memctl_redact::beginning;
 
 /// Maximum length of a stored command, in characters.
 const LONGEST_COMMAND: usize = 800;
@@ -22,6 +22,9 @@ const ENDS_OF_SUCCESS: (usize, usize) = (500, 300);
 /// Maximum number and length of the error lines that are kept beside the ends.
 const ERROR_LINES: usize = 4;
 const LONGEST_LINE: usize = 240;
+/// Maximum number of options and variables that are kept of the middle of an output, and their length.
+const SETTINGS: usize = 30;
+const LONGEST_SETTING: usize = 40;
 
 /// One call.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,7 +70,7 @@ impl SessionCall {
         } else {
             LONGEST_COMMAND
         };
-        let output = guard::strip_fenced(output);
+        let output = memctl_redact::strip_fenced(output);
         Self {
             tool: tool.unwrap_or_default().to_owned(),
             call: beginning(call, most).into_owned(),
@@ -119,10 +122,41 @@ fn telling(output: &str, failed: bool) -> String {
             kept.push('\n');
             kept.push_str(&beginning(&line, LONGEST_LINE));
         }
+    } else {
+        let middle = &output[first.len()..output.len() - last.len()];
+        let mut names: Vec<&str> = settings(middle).collect();
+        names.sort_unstable();
+        names.dedup();
+        kept.push_str("\n… ");
+        kept.push_str(&names[..names.len().min(SETTINGS)].join(" "));
     }
     kept.push_str("\n…\n");
     kept.push_str(last);
     kept
+}
+
+/// Options and names of variables in a text.
+fn settings(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_=".contains(c);
+    let names = text.split(move |c: char| !is_part(c)).filter_map(setting);
+    names.filter(|name| name.len() <= LONGEST_SETTING)
+}
+
+/// Returns the name if a word is an option (`--profile=std`) or a variable (`EPOCH=0`, `BUILD_EPOCH`).
+pub(crate) fn setting(word: &str) -> Option<&str> {
+    let (name, is_set) = match word.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (word, false),
+    };
+    let is_option = name
+        .strip_prefix("--")
+        .is_some_and(|rest| rest.len() > 1 && rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    let is_upper = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    let is_variable = name.len() > 3
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.bytes().all(is_upper)
+        && (is_set || name.contains('_'));
+    (is_option || is_variable).then_some(name)
 }
 
 impl SessionCalls {
@@ -224,5 +258,12 @@ mod tests {
         assert!(call.output.len() < 3_000);
         let worked = SessionCall::new(Some("Bash"), "build", &output, false);
         assert!(worked.output.len() < 900);
+        let docs = format!("{noise}Set BUILD_EPOCH and use --profile=std, or EPOCH=0. {noise}");
+        let read = SessionCall::new(Some("Bash"), "cat docs/*", &docs, false);
+        assert!(
+            read.output.contains("… --profile BUILD_EPOCH EPOCH\n…"),
+            "{}",
+            read.output
+        );
     }
 }

@@ -3,9 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::platform::named;
 use crate::transcript::Format;
 use crate::workspace::Error;
+use memctl_files::named;
 
 /// Maximum depth of folders to walk.
 const MAX_DEPTH: usize = 32;

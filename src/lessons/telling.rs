@@ -1,20 +1,20 @@
 //! Texts that tell an agent lessons: at the start of a session, before a call, at a failing call.
 //!
-//! What a person approved stands for itself; everything else is fenced as notes to be checked.
+//! An approved lesson is told as text; everything else is fenced as notes to be checked.
 //! Each text has a limit, and is made of whole lines.
 
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::guard::{self, fence, length};
 use crate::lessons::here::Here;
 use crate::lessons::hint::Hint;
 use crate::lessons::rendering::render_blocks;
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
-use crate::platform::{hex, named};
 use crate::store::{Scoped, Selection};
 use crate::workspace::Error;
+use memctl_files::{hex, named};
+use memctl_redact::{fence, length};
 
 /// Maximum number of newest procedures that a session start looks at.
 const LOOKED_AT: usize = 500;
@@ -28,9 +28,9 @@ const LARGEST: u64 = 4 << 20;
 /// Lessons for the start of a session: id and line, most useful first.
 #[derive(Debug, Default)]
 pub(crate) struct SessionLessons {
-    /// Those that a person approved.
+    /// Lessons that a person approved: id and text.
     pub(crate) approved: Vec<(String, String)>,
-    /// The others.
+    /// Lessons that nobody approved: id and text.
     pub(crate) observed: Vec<(String, String)>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
             continue;
         };
         let is_approved = procedure.trust() != Trust::Observed;
-        if !is_approved && guard::admit(&line).quarantine.is_some() {
+        if !is_approved && memctl_redact::admit(&line).quarantine.is_some() {
             continue;
         }
         let list = if is_approved {
@@ -105,7 +105,7 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
 
 /// Text on one line: redacted, without fence markers, and cut.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
-    let text = guard::unfenced(&guard::redact(text).text);
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
@@ -146,7 +146,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         if count > 0 && length(&text) + length(&line) > BEFORE {
             break;
         }
-        // What nobody approved is told in a fence of its own, or not with the rest.
+        // Unapproved text is told in a fence of its own, or not with the rest.
         let is_own = hint.trust == Trust::Observed;
         if count > 0 && is_own != is_observed {
             break;
@@ -156,7 +156,7 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
         count += 1;
     }
     if is_observed && count > 0 {
-        text = fence(&[guard::defuse(&text)], nonce);
+        text = fence(&[memctl_redact::defuse(&text)], nonce);
     }
     (text, count)
 }

@@ -1,8 +1,8 @@
 //! Tidying without a model: lessons with the same words become one, and those that stopped working
 //! retire.
 //!
-//! What a person has approved stays; an observed lesson that says the same gives its origins to it. One
-//! run is one change, which `memory undo` reverts.
+//! An approved lesson stays; an observed one that says the same gives its origins to it. One
+//! run is one change, which `memctl undo` reverts.
 
 use serde::Serialize;
 

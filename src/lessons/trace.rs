@@ -7,9 +7,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::guard::{self, Clean};
 use crate::learn::recover::analyse;
 use crate::model::{Pattern, Step};
+use memctl_redact::Clean;
 
 use super::pattern;
 
@@ -70,7 +70,7 @@ impl Trace {
         let Some(last) = steps.len().checked_sub(1) else {
             return Vec::new();
         };
-        let clean = |text: &str| Clean::of_owned(guard::strip_fenced(text).into_owned());
+        let clean = |text: &str| Clean::of_owned(memctl_redact::strip_fenced(text).into_owned());
         let analysis = analyse(&steps, &[]);
         let over = analysis
             .episodes

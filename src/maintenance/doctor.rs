@@ -8,9 +8,9 @@ use serde::Serialize;
 
 use crate::merge;
 use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
-use crate::platform::{Directory, Foreign};
 use crate::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
+use memctl_files::{Directory, Foreign};
 
 use super::formats::Formats;
 use crate::lessons::evidence::doubts;

@@ -11,10 +11,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::guard;
-use crate::platform::{Directory, FoundKind, named};
 use crate::skill::Skills;
 use crate::store::{Cleaned, DataFile, Error as StoreError};
+use memctl_files::{Directory, FoundKind, named};
 
 use crate::indexing::Index;
 use crate::workspace::Workspace;
@@ -115,7 +114,7 @@ fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
         let Some(text) = skills.generated(&path).ok().flatten() else {
             continue;
         };
-        if guard::findings(&text).is_empty() {
+        if memctl_redact::findings(&text).is_empty() {
             continue;
         }
         let copy = workspace.copy_aside(&path, &text)?;
@@ -210,9 +209,9 @@ impl Search {
             reader.read_until(b'\n', &mut block)?;
             let text = String::from_utf8_lossy(&block);
             let findings = if is_json {
-                guard::findings_in_json(&text)
+                memctl_redact::findings_in_json(&text)
             } else {
-                guard::findings(&text)
+                memctl_redact::findings(&text)
             };
             let mut counted = 0;
             for finding in findings {

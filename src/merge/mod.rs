@@ -23,8 +23,8 @@ use std::path::Path;
 
 use crate::exchange::import::tests;
 use crate::model::Kind;
-use crate::platform::Directory;
 use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
+use memctl_files::Directory;
 
 pub(crate) use conflict::CONFLICT;
 pub use conflict::{Conflict, Unjoinable};

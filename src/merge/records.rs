@@ -8,9 +8,9 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, FixedOffset};
 
-use crate::json::{compact, with_fields};
 use crate::model::{Kind, Reflexion};
 use crate::store::three_way;
+use memctl_files::json::{compact, with_fields};
 
 use super::conflict::{CONFLICT, Conflict};
 use super::side::{MERGED_FROM, Record};

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::json::{with_fields, with_other_strings};
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
+use memctl_files::json::{with_fields, with_other_strings};
 
 use super::conflict::Unjoinable;
 use crate::exchange::import::{FROM as IMPORTED, created};

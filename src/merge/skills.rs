@@ -12,7 +12,7 @@ use crate::skill::guardrails;
 use crate::store::three_way;
 
 use super::side::Files;
-use crate::json::with_other_strings;
+use memctl_files::json::with_other_strings;
 
 /// Directory of the cases of a skill.
 const CASES: &str = "/tests/generated/";

@@ -109,6 +109,26 @@ impl Kind {
         }
     }
 
+    /// Returns the word for a record in text for people.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            Self::Reflexion => "rule",
+            Self::Procedure => "lesson",
+            Self::Memory => "note",
+            other => other.name(),
+        }
+    }
+
+    /// Returns the word for records in text for people, which the command line takes too.
+    pub const fn nouns(self) -> &'static str {
+        match self {
+            Self::Reflexion => "rules",
+            Self::Procedure => "lessons",
+            Self::Memory => "notes",
+            other => other.plural(),
+        }
+    }
+
     /// Returns `true` if records of this kind belong to a user. Only that user and the owner of the
     /// files may see them.
     pub const fn has_user(self) -> bool {

@@ -43,7 +43,7 @@ pub(crate) fn choose<'a>(
             omit(
                 rule,
                 format!(
-                    "candidate: approve with `memctl memory approve {}`",
+                    "candidate: approve with `memctl approve {}`",
                     rule.reflexion_id
                 ),
             );

@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use crate::guard::{is_unfenced, unfenced};
 use crate::model::{Reflexion, RuleRelation};
+use memctl_redact::{is_unfenced, unfenced};
 
 use super::choice::{Choice, confidence};
 

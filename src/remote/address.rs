@@ -4,13 +4,12 @@
 
 use std::fmt;
 use std::net::IpAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslNegotiation};
 use url::Url;
-
-use crate::platform::sockets;
 
 use super::error::Error;
 use super::policy::{ConnectionContext, Encryption, Policy, UrlOptions};
@@ -130,7 +129,7 @@ impl Address {
 
     /// Host, port and database name, without credentials.
     pub fn shown(&self) -> String {
-        let host = self.config.get_hosts().first().map(sockets::name);
+        let host = self.config.get_hosts().first().map(host_name);
         let port = self.config.get_ports().first().copied().unwrap_or(5432);
         let user = self.config.get_user().unwrap_or_default();
         let name = self.config.get_dbname().unwrap_or(user);
@@ -209,7 +208,7 @@ fn write_spaces_out(url: &mut Url) {
 fn all_local(config: &Config) -> bool {
     let addresses = config.get_hostaddrs();
     let is_local = |host: &Host| {
-        let name = sockets::name(host);
+        let name = host_name(host);
         let address = name.parse::<IpAddr>();
         is_socket(host)
             || name.eq_ignore_ascii_case("localhost")
@@ -220,7 +219,25 @@ fn all_local(config: &Config) -> bool {
 }
 
 fn is_socket(host: &Host) -> bool {
-    sockets::directory(host).is_some()
+    socket_directory(host).is_some()
+}
+
+/// Returns the name of a host on the network, or the directory of a socket.
+pub(super) fn host_name(host: &Host) -> String {
+    match host {
+        Host::Tcp(name) => name.clone(),
+        #[cfg(unix)]
+        Host::Unix(directory) => directory.display().to_string(),
+    }
+}
+
+/// Returns the directory of a database's socket; `None` for a host on the network. On Windows the driver has no sockets.
+pub(super) fn socket_directory(host: &Host) -> Option<&Path> {
+    match host {
+        Host::Tcp(_) => None,
+        #[cfg(unix)]
+        Host::Unix(directory) => Some(directory),
+    }
 }
 
 #[cfg(test)]

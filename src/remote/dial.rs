@@ -20,9 +20,9 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{MakeTlsConnect, TlsConnect as _};
 use tokio_postgres::{Client, Connection as Driver, SimpleQueryMessage};
 
-use crate::platform::sockets;
+use memctl_files::sockets;
 
-use super::address::Address;
+use super::address::{Address, host_name, socket_directory};
 use super::error::Error;
 use super::login_guard::{LoginGuard, Refusal};
 use super::policy::{Binding, Encryption, Trusted};
@@ -119,11 +119,11 @@ async fn targets(
     let addresses = match (known, host) {
         (Some(known), _) => vec![SocketAddr::new(known, port)],
         (None, Some(host)) => {
-            if let Some(directory) = sockets::directory(host) {
+            if let Some(directory) = socket_directory(host) {
                 let socket = directory.join(format!(".s.PGSQL.{port}"));
                 return Ok(vec![Target::Unix(socket)]);
             }
-            let name = sockets::name(host);
+            let name = host_name(host);
             let found = tokio::net::lookup_host((name.as_str(), port)).await;
             found
                 .map_err(|e| Failed::Unreachable(e.to_string()))?

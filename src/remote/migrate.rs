@@ -6,7 +6,7 @@
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::hex;
+use memctl_files::hex;
 use tokio_postgres::Transaction;
 
 use super::address::Address;

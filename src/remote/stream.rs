@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::platform::sockets::LocalStream;
+use memctl_files::sockets::LocalStream;
 
 use super::login_guard::LoginGuard;
 

@@ -9,7 +9,6 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::guard;
 use crate::model::{
     CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _,
     Reflexion, Trust,
@@ -340,7 +339,7 @@ fn said(entry: &Entry) -> Approved {
 fn suspicions(id: &str, says: &[(&'static str, String)]) -> Vec<String> {
     let mut reasons: Vec<String> = Vec::new();
     for (_, text) in says {
-        if let Some(reason) = guard::admit(text).quarantine
+        if let Some(reason) = memctl_redact::admit(text).quarantine
             && !reasons.contains(&reason)
         {
             reasons.push(reason);

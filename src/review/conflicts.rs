@@ -3,7 +3,7 @@
 //! Rules are compared within a skill, and only those in use. The vectors always come from the
 //! built-in embedder, because the threshold was measured with it and it sends nothing to a server.
 //! Nothing tells a duplicate from a contradiction without understanding, so a pair that is near and
-//! that nobody has related is only listed; whoever reads it says what it is.
+//! that nobody has related is only listed; its reader says what it is.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -122,7 +122,7 @@ fn out_of_use(rule: &Reflexion) -> Option<String> {
         let by = &rule.superseded_by;
         Some(format!("`{by}` was put in the place of `{id}` before"))
     } else if rule.is_candidate() {
-        Some(format!("`{id}` is a candidate: memctl memory approve {id}"))
+        Some(format!("`{id}` is a candidate: memctl approve {id}"))
     } else if rule.is_retired() {
         let utility = rule.utility();
         Some(format!(

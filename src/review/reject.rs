@@ -1,12 +1,11 @@
 //! Rejects a record that was learned or proposed: a person found that it is of no use.
 //!
 //! The record stays in its file with the reason, so that nothing proposes it again. A rejected
-//! procedure is retired. `memory forget` deletes a record instead.
+//! procedure is retired. `memctl forget` deletes a record instead.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::guard;
 use crate::lessons::table::prepare;
 use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
@@ -37,7 +36,7 @@ pub struct Rejected {
 ///
 /// # Errors
 ///
-/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memory forget`
+/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memctl forget`
 /// deletes it.
 pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
@@ -49,7 +48,7 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         similar: Vec::new(),
     })?;
     let is_observed = level(writer.store(), &entry) == Trust::Observed;
-    let redacted = guard::redact(reason.trim());
+    let redacted = memctl_redact::redact(reason.trim());
     let reason = redacted.text.into_owned();
     let judgement = Judgement {
         verdict: Verdict::Discard,

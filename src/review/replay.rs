@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::guard::{self, Clean};
 use crate::learn::people::without_people;
 use crate::learning::session_files::{self, is_below, microseconds};
 use crate::model::{CallPattern, Event, Speaker};
-use crate::platform::named;
 use crate::rules::hearing::may_be_lasting;
 use crate::rules::{Call, breaks, fulfilled_by};
 use crate::transcript;
 use crate::workspace::Error;
+use memctl_files::named;
+use memctl_redact::Clean;
 
 /// Maximum age of a session, in days.
 const DAYS: i64 = 90;
@@ -43,7 +43,7 @@ pub struct PastSessions {
     pub limit: Duration,
 }
 
-/// What a rule would have done at past calls.
+/// Replay of a rule: what it would have done at past calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Replay {
     /// Number of sessions with calls in this project.
@@ -203,7 +203,7 @@ impl<'r> Session<'r> {
 
 /// A call on one line, redacted and cut.
 fn shown(call: &str) -> String {
-    let call = guard::strip_fenced(call).into_owned();
+    let call = memctl_redact::strip_fenced(call).into_owned();
     let call = Clean::of_owned(without_people(&call)).cut(LONGEST);
     call.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::model::{Kind, Trust, with_origin};
 use crate::store::{Entry, Scoped, Selection};
 
@@ -89,8 +88,10 @@ pub fn untrusted(store: &Scoped, origin: Option<&str>) -> Result<Untrusted, Erro
                     None => document.id,
                 },
                 skill: document.skill,
-                suspicious: guard::admit(&document.content).quarantine,
-                text: guard::redact(document.content.trim()).text.into_owned(),
+                suspicious: memctl_redact::admit(&document.content).quarantine,
+                text: memctl_redact::redact(document.content.trim())
+                    .text
+                    .into_owned(),
             });
         }
     }

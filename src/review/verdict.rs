@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::guard;
 use crate::model::{Execution, Kind, Outcome};
 
 use super::blame::{Blame, BlamedRule};
@@ -48,7 +47,7 @@ pub fn give_verdict(
     let mut left_out = Vec::new();
     // The report shows the reason as it is stored.
     let reason = reason.map(|reason| {
-        let redacted = guard::redact(&reason);
+        let redacted = memctl_redact::redact(&reason);
         left_out = redacted.found;
         redacted.text.into_owned()
     });

@@ -102,7 +102,7 @@ impl<'s> Tables<'s> {
     }
 }
 
-/// Returns the first rule in force that one of these command lines breaks, whatever ran before.
+/// Returns the first rule in force that one of these command lines breaks, regardless of what ran before.
 pub(crate) fn forbids(store: &Scoped, lines: &[&str]) -> Result<Option<Reflexion>, Error> {
     let tables = Tables::open(store)?;
     if tables.is_blank() {
@@ -143,7 +143,7 @@ pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec
         let id = &rule.reflexion_id;
         let receipts = rule.receipts();
         format!(
-            "`{id}` was told in {} sessions and broken again in {}: memctl memory approve {id} --action ask",
+            "`{id}` was told in {} sessions and broken again in {}: memctl approve {id} --action ask",
             receipts.told, receipts.recurred
         )
     };
@@ -156,8 +156,8 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::Approvals;
+    use memctl_files::named;
 
     fn call(command: &str) -> Call {
         let step = Step {

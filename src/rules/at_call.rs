@@ -1,4 +1,4 @@
-//! What rules do around a call of an agent: told before it, counted by what comes after.
+//! Rules around a call of an agent: told before it, counted by what comes after.
 //!
 //! A host waits for this at every call, so a call without a match reads derived tables and the notes
 //! of the session, and nothing else. Nothing here permits a call.
@@ -11,7 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::json;
 
-use crate::guard;
 use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, Step, USER_STORE, split_origin,
 };
@@ -308,7 +307,7 @@ fn key(tool: &str, code: &str) -> u64 {
 /// outside of a fence.
 fn line(rule: &Reflexion) -> String {
     let one_line = |text: &str| {
-        let text = guard::unfenced(&guard::redact(text).text);
+        let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         match text.char_indices().nth(RULE) {
             Some((at, _)) => format!("{}…", &text[..at]),

@@ -205,7 +205,7 @@ impl Reader<'_> {
             Some(b'\\') => match self.bump() {
                 Some(byte) if byte.is_ascii_punctuation() => Item::Byte(byte),
                 Some(b'x' | b'u' | b'U' | b'p' | b'P') => {
-                    // What follows is a number or a name.
+                    // A number or a name follows.
                     self.at = self.pattern.len() + 1;
                     Item::Unknown
                 }

@@ -1,4 +1,4 @@
-//! Whether a call breaks a rule, by the patterns of the rule.
+//! Decides if a call breaks a rule, by the patterns of the rule.
 //!
 //! A command pattern is tried with each form of each simple command, and with the whole line; the
 //! form without quotes only if the pattern has none. A call of a tool that is no shell is matched
@@ -63,7 +63,7 @@ impl Compiled {
         if commands.any(|(at, simple)| self.matches_simple(simple) && !is_before(at)) {
             return true;
         }
-        // What a single command matches is judged above, with its own `unless` and `after`.
+        // A match of a single command is judged above, with its own `unless` and `after`.
         let is_single = |one: &Simple| self.forms(one).any(|form| self.matches.is_match(form));
         !call.line.is_empty()
             && !call.commands.iter().any(is_single)

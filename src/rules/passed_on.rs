@@ -10,10 +10,10 @@
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use crate::guard::composed;
 use crate::learn::reflect::Draft;
 use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, SkillPath};
 use crate::store::{self, Writer};
+use memctl_redact::composed;
 
 use super::contradictions::resolve_conflicts;
 use super::evidence::{VerdictSource, count_correction, uncounted};

@@ -23,12 +23,12 @@ const ANYTHING: [&str; 8] = [
 /// Reason to refuse a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {
-    /// It is no regular expression.
-    #[error("`{pattern}` is no regular expression: {reason}")]
+    /// It is not a valid regular expression.
+    #[error("`{pattern}` is not a valid regular expression: {reason}")]
     Syntax {
         /// The expression.
         pattern: String,
-        /// What is wrong in it.
+        /// Message of the parser.
         reason: String,
     },
     /// It looks around, which takes more than linear time.

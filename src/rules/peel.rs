@@ -4,7 +4,7 @@
 //! apart. Assignments and wrappers such as `sudo -u X` are taken off one after the other, so that a
 //! pattern may begin with the program, a wrapper or an assignment.
 //!
-//! Deliberately absent: expansion. What stands in a variable, an alias or a script is not seen.
+//! Deliberately absent: expansion. The content of a variable, an alias or a script is not seen.
 
 use super::shell_scan::{Join, Raw, Word, scan};
 use super::wrappers::{Layer, layer};
@@ -65,7 +65,7 @@ impl Peeler {
             if raw.join != Join::Success {
                 self.chain += 1;
             }
-            // What is substituted runs first.
+            // Substituted commands run first.
             for inner in raw.inner.iter().filter(|_| depth < DEEPEST) {
                 self.line(inner, depth + 1);
             }

@@ -1,13 +1,13 @@
-//! What a session was told, and what its agents did next: the receipts of rules.
+//! Receipts of rules: what a session was told, and what its agents did next.
 //!
 //! - *told*: a rule spoke at a call, for the first time in the session.
-//! - *recurred*: whoever was told it then made another call that breaks it, whether or not it ran.
+//! - *recurred*: the agent that was told it made another call that breaks it, whether or not it ran.
 //! - *heeded*: after it was told, a call with the same beginning obeyed it, or the session ended
 //!   after further calls of which none broke it. A later break takes that back.
 //! - *overridden*: the person was asked about a call, and it ran.
 //!
 //! A session without any further call says nothing. The call behind a note runs before the agent has
-//! read it, and counts as nothing. A subagent, and an agent after compaction, is told anew.
+//! read it, and counts as nothing. A subagent, and an agent after compaction, is told again.
 //!
 //! Pure: the caller reads and stores the notes.
 
@@ -50,7 +50,7 @@ pub(super) struct Told {
     pub(super) logged: bool,
 }
 
-/// What became of a rule after it was told.
+/// Outcome of a rule after it was told.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Outcome {

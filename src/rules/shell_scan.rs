@@ -7,7 +7,7 @@ use std::ops::Range;
 /// How a command follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Join {
-    /// Whatever came of that.
+    /// Always: `;`, a new line.
     #[default]
     Any,
     /// Only after its success: `&&`.
@@ -39,7 +39,7 @@ pub(super) struct Raw {
     pub(super) body: String,
 }
 
-/// What the next word is.
+/// Role of the next word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
     Word,

@@ -8,10 +8,10 @@ use std::ops::Range;
 use super::peel::{basename, is_shell};
 use super::shell_scan::Word;
 
-/// What the beginning of a command is.
+/// Kind of the beginning of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layer {
-    /// So many words that only surround the command behind them.
+    /// Number of words that only surround the command behind them.
     Dropped(usize),
     /// A program that runs lines of a shell.
     Lines(Vec<String>),

@@ -1,6 +1,6 @@
 //! Ranking of documents by keywords, by meaning, or by both.
 //!
-//! The only ranking of the program: `memory search`, hints and `eval retrieval` use it, so
+//! The only ranking of the program: `memctl search`, hints and `eval retrieval` use it, so
 //! evaluations measure what users get. Every admitted document is scored, up to millions; where a part
 //! has binary vectors, they choose the documents that are compared exactly. It computes no vectors;
 //! callers supply them for as many documents as they have.
@@ -14,7 +14,7 @@ use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
 use super::vector::quantized_vectors::QueryVector;
-use crate::platform::parallel::each;
+use memctl_files::parallel::each;
 
 mod cosines;
 mod keywords;
@@ -70,7 +70,7 @@ pub struct Question<'a> {
     pub fusion: Fusion,
     /// Minimum cosine of a document without a query word; `None` for 0.3.
     pub floor: Option<f32>,
-    /// Whether weak matches fill the results up to `limit`, after all others. They are the nearest
+    /// Fills the results with weak matches up to `limit`, after all others. They are the nearest
     /// documents below the usual floor; a caller's own `floor` excludes them.
     pub weak: bool,
     /// Maximum number of results.
@@ -173,7 +173,7 @@ impl<'a> Ranker<'a> {
             weak.retain(|hit| ranked.iter().all(|found| found.document != hit.document));
             weak.truncate(question.limit - ranked.len());
             let weak = self.with_ranks(&views, &weak, query.as_ref());
-            // Their ranks would be those of another list.
+            // Ranks of weak matches would be those of another list.
             ranked.extend(weak.into_iter().map(|found| Ranked {
                 keyword: None,
                 semantic: None,

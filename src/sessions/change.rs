@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::json::with_fields;
 use crate::model::{Kind, Session, SessionState};
+use memctl_files::json::with_fields;
 
 use super::{ChangedSession, said, start};
 use crate::workspace::Error;

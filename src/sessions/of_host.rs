@@ -9,7 +9,6 @@ use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::guard;
 use crate::hints::pitfall::Pitfall;
 use crate::hints::session_state::SessionNotes;
 use crate::lessons::shown::Outcome;
@@ -57,7 +56,7 @@ pub(crate) fn record_host_session(
     if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
         return Ok(());
     }
-    let name = guard::redact(host.name).text.into_owned();
+    let name = memctl_redact::redact(host.name).text.into_owned();
     let at = |micros: Option<i64>| {
         let at = micros.and_then(DateTime::from_timestamp_micros);
         stamp(at.unwrap_or(records.now))

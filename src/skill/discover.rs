@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
-use crate::platform::Directory;
+use memctl_files::Directory;
 
 use super::front_matter::{self, Refused};
 use super::guardrails::{self, Guardrail, Rewritten};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::platform::FoundKind;
+use memctl_files::FoundKind;
 
 use super::error::with_cause;
 use super::root::{Root, Within};

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::SkillPath;
-use crate::platform::FoundKind;
+use memctl_files::FoundKind;
 
 use super::error::with_cause;
 use super::{Error, Problem, Skills};
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
     fn nothing_outside_is_read_through_links() {
-        use crate::platform::make_link as symlink;
+        use memctl_files::make_link as symlink;
         let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
         let outside = tmp.path().join("outside/y");
         fs::create_dir_all(&outside).unwrap();

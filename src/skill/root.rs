@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
-use crate::platform::{Directory, FoundKind, Reason, Refused, decoded, named};
+use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
 use super::Error;
 
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
     fn links_that_lead_out_are_no_place_to_write_to() {
-        use crate::platform::make_link as symlink;
+        use memctl_files::make_link as symlink;
         let tmp = tempfile::tempdir().unwrap();
         let skill = tmp.path().join("skills/hr/x");
         fs::create_dir_all(&skill).unwrap();

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::platform::{Directory, FileState};
+use memctl_files::{Directory, FileState};
 
 use super::error::Error;
 

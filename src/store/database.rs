@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::json;
 use crate::model::Kind;
+use memctl_files::json;
 
 use super::error::{Error, Fault};
 

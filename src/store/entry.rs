@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json;
 use crate::model::{Kind, Record};
+use memctl_files::json;
 
 /// One entry, as the text in its file.
 #[derive(Debug, Clone, PartialEq, Eq)]

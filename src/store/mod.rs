@@ -41,7 +41,6 @@ pub(crate) mod trust;
 pub(crate) mod undo_journal;
 pub(crate) mod writer;
 
-pub use crate::json::{compact, with_fields};
 pub use access::disabled_flag::is_disabled;
 pub use access::disabled_users::disabled_users;
 pub use access::pulled::Pulled;
@@ -79,6 +78,7 @@ pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::late_calls::LateCalls;
 pub use logs::retrievals::Retrieved;
 pub use logs::shared_lines::Unsent;
+pub use memctl_files::json::{compact, with_fields};
 pub use primary::location::PrimaryName;
 pub use project::Project;
 pub use redaction::{Redacted, redact};

@@ -12,7 +12,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use crate::platform::named;
+use memctl_files::named;
 
 /// Maximum size of a file of git that is read, in bytes.
 const LONGEST: u64 = 64 << 10;

@@ -4,8 +4,6 @@
 
 use std::borrow::Cow;
 
-use crate::guard;
-
 /// JSON text after redaction.
 #[derive(Debug, Clone)]
 pub struct Redacted<'a> {
@@ -17,6 +15,6 @@ pub struct Redacted<'a> {
 
 /// Redacts a JSON text: a whole record, or the value of a field.
 pub fn redact(json: &str) -> Redacted<'_> {
-    let guard::Redacted { text, found } = guard::redact_json(json);
+    let memctl_redact::Redacted { text, found } = memctl_redact::redact_json(json);
     Redacted { text, found }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::guard::{Clean, composed};
 use crate::model::{BrokenLine, Event, Remark, Speaker, Step};
+use memctl_redact::{Clean, composed};
 
 use super::own_words;
 use super::text;

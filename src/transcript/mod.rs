@@ -30,7 +30,7 @@ use std::io::{self, BufRead};
 use serde::Serialize;
 
 use crate::model::{BrokenLine, Event};
-use crate::platform::decoded::Decoded;
+use memctl_files::decoded::Decoded;
 
 use calls::Calls;
 pub use own_words::own_words;

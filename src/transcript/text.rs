@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::guard::{Clean, redact_value};
+use memctl_redact::{Clean, redact_value};
 
 /// Maximum length of an output in bytes.
 pub(super) const MAX_OUTPUT: usize = 6_000;

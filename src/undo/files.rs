@@ -10,9 +10,9 @@ use std::path::{Component, Path, PathBuf};
 use crate::exchange::agents_md;
 use crate::exchange::agents_md::block::differ_in_block;
 use crate::model::SkillPath;
-use crate::platform::ProjectPath;
 use crate::skill::Skills;
 use crate::store::{Splice, Writer};
+use memctl_files::ProjectPath;
 
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use crate::platform::named;
+use memctl_files::named;
 
 /// Program name, and the command that reads a prompt from standard input.
 const AGENTS: [(&str, &str); 3] = [

@@ -5,9 +5,9 @@
 
 use std::collections::HashSet;
 
-use crate::json;
 use crate::model::{Kind, OBSERVED, Procedure, Record as _, Trust, with_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection};
+use memctl_files::json;
 
 use super::Error;
 
@@ -54,8 +54,8 @@ fn of_store(
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::{Approvals, PulledChange};
+    use memctl_files::named;
     use serde_json::{Value, json};
 
     fn procedure(id: &str, trust: &str, name: &str) -> Value {

@@ -5,7 +5,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::guard;
 use crate::learn::case::{self, Case};
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::skill::{MAX_BYTES, Skills};
@@ -103,7 +102,7 @@ fn write_case(
     let (path, shown) = place(skills, skill, &format!("{}.json", case.id))?;
     // The assertions come from redacted text; the input is redacted as JSON.
     let text = case.render().map_err(crate::store::Error::from)?;
-    let cleaned = guard::redact_json(&text);
+    let cleaned = memctl_redact::redact_json(&text);
     let text = if cleaned.found.is_empty() {
         text
     } else {

@@ -5,8 +5,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::guard;
-
 use super::{Error, Workspace, redacting_writer};
 
 const DIRECTORY: &str = "recovered";
@@ -46,7 +44,7 @@ impl Workspace {
             at: self.now.to_rfc3339(),
             skill: skill.to_owned(),
             execution: execution.to_owned(),
-            text: guard::redact(text).text.into_owned(),
+            text: memctl_redact::redact(text).text.into_owned(),
         });
         drafts.drain(..drafts.len().saturating_sub(KEPT));
         self.write_drafts(&drafts)
@@ -54,13 +52,13 @@ impl Workspace {
 
     /// Returns `true` if these words are a draft.
     pub fn is_draft(&self, text: &str) -> bool {
-        let text = guard::redact(text).text;
+        let text = memctl_redact::redact(text).text;
         self.drafts().iter().any(|draft| draft.text == text)
     }
 
     /// Removes the draft with these words. They are stored, so a failure does no harm.
     pub fn remove_draft(&self, text: &str) {
-        let text = guard::redact(text).text;
+        let text = memctl_redact::redact(text).text;
         let mut drafts = self.drafts();
         let before = drafts.len();
         drafts.retain(|draft| draft.text != text);

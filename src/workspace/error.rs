@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
-use crate::{llm, search, skill, store};
+use crate::{search, skill, store};
 
 impl From<crate::embedder::Error> for Error {
     fn from(error: crate::embedder::Error) -> Self {
@@ -36,7 +36,7 @@ pub enum Error {
     Skill(#[from] skill::Error),
     /// LLM call failed: nothing was paid, or the paid answer has been stored.
     #[error(transparent)]
-    Llm(#[from] llm::Error),
+    Llm(#[from] memctl_llm::Error),
     /// Directory of an output file does not exist.
     #[error("cannot write `{}`: its directory does not exist", path.display())]
     NoParent {
@@ -135,7 +135,7 @@ pub enum Error {
         /// Id of that execution.
         execution: String,
         /// Error of the call.
-        source: llm::Error,
+        source: memctl_llm::Error,
     },
     /// Session operation failed.
     #[error(transparent)]

@@ -5,7 +5,6 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::guard;
 use crate::model::{ActionType, ExecutionLog, LogStatus};
 
 use super::{Error, stamp};
@@ -24,7 +23,7 @@ impl Scribe {
         Self {
             now,
             random,
-            session: session.map(|name| guard::redact(name).text.into_owned()),
+            session: session.map(|name| memctl_redact::redact(name).text.into_owned()),
         }
     }
 

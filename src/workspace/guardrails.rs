@@ -12,10 +12,10 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::model::{Kind, Reflexion, SkillPath};
-use crate::platform::named;
 use crate::skill::Skills;
 use crate::skill::guardrails::Guardrail;
 use crate::store::{Selection, Writer};
+use memctl_files::named;
 
 use crate::workspace::Workspace;
 use crate::workspace::error::chain;

@@ -109,8 +109,8 @@ pub struct Settings {
     pub reflect_prompt: Option<String>,
     /// The instructions for wording the lessons of past sessions, where a user has replaced ours.
     pub past_session_prompt: Option<String>,
-    /// The person at this machine, whose data stands in no lesson.
-    pub person: crate::guard::Person,
+    /// The person at this machine; no lesson contains their data.
+    pub person: memctl_redact::Person,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
     /// The prompt for rewriting queries, likewise.

@@ -11,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::llm::{
+use memctl_files::named;
+use memctl_llm::{
     Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
     Secret, list_models, words,
 };
-use crate::platform::named;
 
 use super::Error;
 use crate::embedder::Embedder;

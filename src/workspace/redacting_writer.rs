@@ -6,11 +6,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::guard;
 use crate::model::Record;
-use crate::platform::{Directory, ProjectPath, named};
 use crate::skill::Skills;
 use crate::store::{self, Added, SkipCondition, Writer, atomic};
+use memctl_files::{Directory, ProjectPath, named};
 
 use super::Error;
 use crate::workspace::Workspace;
@@ -25,7 +24,7 @@ pub(crate) fn replace(
     if let Some(above) = path.parent() {
         atomic::create_dir(&directory.below(above))?;
     }
-    let redacted = guard::redact(text);
+    let redacted = memctl_redact::redact(text);
     atomic::replace(directory, path, redacted.text.as_bytes())?;
     Ok(redacted.found)
 }
@@ -39,7 +38,7 @@ pub(crate) fn write_of_skill(
     before: Option<&str>,
     text: &str,
 ) -> Result<Vec<&'static str>, Error> {
-    let redacted = guard::redact(text);
+    let redacted = memctl_redact::redact(text);
     let named = journaled(skills, path);
     if let Some(named) = &named {
         writer.note_file(named, before, Some(&redacted.text));
@@ -112,7 +111,7 @@ pub(crate) fn remove_in_project(file: &ProjectPath) -> Result<(), Error> {
 /// of secrets redacted.
 pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
     create_above(path)?;
-    let redacted = guard::redact(text);
+    let redacted = memctl_redact::redact(text);
     written(path, named::replace(path, redacted.text.as_bytes()))?;
     Ok(redacted.found)
 }
@@ -172,9 +171,9 @@ impl Workspace {
     pub(crate) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
         let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
         let redacted = if json {
-            guard::redact_json(text)
+            memctl_redact::redact_json(text)
         } else {
-            guard::redact(text)
+            memctl_redact::redact(text)
         };
         let beside = self.store.directory().below("recovered");
         let spare = named::directory(&self.spare_dir);

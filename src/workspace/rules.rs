@@ -104,8 +104,8 @@ pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<Vouc
 mod tests {
     use super::*;
     use crate::model::{Kind, Scope};
-    use crate::platform::named;
     use crate::store::{Approvals, PulledChange};
+    use memctl_files::named;
     use serde_json::{Value, json};
 
     fn pulled(kind: Kind, origin: &str, entries: &[Value]) -> (tempfile::TempDir, Scoped) {

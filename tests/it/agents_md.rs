@@ -41,7 +41,7 @@ fn block_is_kept_in_step_and_the_rest_stays() {
     );
     let text = workspace.read("AGENTS.md");
     let body = "## Rules from memctl\r\n\r\nPeople said or approved these rules. Change them with \
-        `memctl memory edit`, not here.\r\n\r\n- Use pnpm.\r\n- Answer in German.\r\n<!-- memctl:end -->\r\n";
+        `memctl edit`, not here.\r\n\r\n- Use pnpm.\r\n- Answer in German.\r\n<!-- memctl:end -->\r\n";
     assert!(
         text.starts_with(&format!("{own}\r\n\r\n<!-- memctl:begin sha256=")),
         "{text:?}"

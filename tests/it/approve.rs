@@ -1,4 +1,4 @@
-//! `memory approve` from outside: a person sees the text of an observed record and approves it.
+//! `memctl approve` from outside: a person sees the text of an observed record and approves it.
 
 use serde_json::{Value, json};
 

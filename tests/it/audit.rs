@@ -72,13 +72,13 @@ fn every_write_and_every_read_of_memories_is_noted() {
         line("added", execution, &format!("run {SKILL}")),
         line("added", "CORR-001", &correct),
         line("added", "REFL-001", &correct),
-        line("read", "MEM-001", "memory search"),
-        line("read", "MEM-001", "memory list"),
-        line("read", "MEM-001", "memory show"),
-        line("read", "MEM-001", "memory why"),
-        line("edited", "MEM-001", "memory edit"),
-        line("removed", "MEM-001", "memory forget"),
-        line("added", "MEM-001", "memory undo"),
+        line("read", "MEM-001", "search"),
+        line("read", "MEM-001", "list"),
+        line("read", "MEM-001", "show"),
+        line("read", "MEM-001", "why"),
+        line("edited", "MEM-001", "edit"),
+        line("removed", "MEM-001", "forget"),
+        line("added", "MEM-001", "undo"),
     ];
     assert_eq!(lines(&workspace, &[]), expected);
     let of_record = lines(&workspace, &["--record", "mem-001"]);
@@ -131,11 +131,7 @@ fn reads_of_rules_are_noted_only_where_that_is_wanted() {
     workspace.json(&["stats"]);
     let expected = [
         // One line per command, with every record that it showed.
-        line(
-            "read",
-            &format!("REFL-001 CORR-001 {execution}"),
-            "memory why",
-        ),
+        line("read", &format!("REFL-001 CORR-001 {execution}"), "why"),
         line("read", "REFL-001", &format!("memory prompt {SKILL}")),
         line("read", "1 executions 1 corrections 1 reflexions", "stats"),
     ];
@@ -169,7 +165,7 @@ fn a_forged_log_fails_the_check() {
         ran.fails(1, "");
         serde_json::from_str(&ran.stdout).unwrap()
     };
-    let changed = broken(text.replacen("memory show", "memory list", 1), &[]);
+    let changed = broken(text.replacen("show", "list", 1), &[]);
     assert_eq!(changed["flaws"][0]["line"], 1);
     let shorter: String = text.split_inclusive('\n').take(2).collect();
     let cut = broken(shorter, &[]);

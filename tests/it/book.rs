@@ -256,3 +256,69 @@ fn every_command_and_option_in_the_book_exists() {
     assert!(count > 100, "{count}");
     assert_eq!(unknown, Vec::<String>::new());
 }
+
+/// Files of tests by their path as modules: `serve::shapes`, `checks`.
+fn modules_of_tests() -> BTreeMap<String, String> {
+    let root = repository().join("tests/it");
+    let mut modules = BTreeMap::new();
+    let mut open = vec![root.clone()];
+    while let Some(directory) = open.pop() {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let name = path.strip_prefix(&root).unwrap().with_extension("");
+                let name = name.to_str().unwrap().replace(['/', '\\'], "::");
+                let name = name.strip_suffix("::mod").unwrap_or(&name).to_owned();
+                modules.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    modules
+}
+
+/// Text of all sources below a directory.
+fn sources(directory: &Path) -> String {
+    let mut text = String::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            text += &sources(&path);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            text += &fs::read_to_string(path).unwrap();
+        }
+    }
+    text
+}
+
+#[test]
+fn every_test_that_a_table_names_exists() {
+    let modules = modules_of_tests();
+    let library = sources(&repository().join("src"));
+    let suite = fs::read_to_string(repository().join("tools/suite")).unwrap();
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in ["docs/complaints.md", "docs/seeds.md"] {
+        for line in text(Path::new(page)).lines() {
+            for span in line.split('`').skip(1).step_by(2) {
+                let is_there = if let Some(name) = span.strip_prefix("--lib ") {
+                    library.contains(&format!("fn {name}()"))
+                } else if let Some(name) = span.strip_prefix("make test-") {
+                    suite.contains(&format!("\n    {name}) # "))
+                } else if let Some((module, test)) = span.rsplit_once("::") {
+                    let has = |text: &String| text.contains(&format!("fn {test}()"));
+                    modules.contains_key(span) || modules.get(module).is_some_and(has)
+                } else {
+                    continue;
+                };
+                count += 1;
+                if !is_there {
+                    missing.push(format!("{page}: {span}"));
+                }
+            }
+        }
+    }
+    assert!(count > 50, "{count}");
+    assert_eq!(missing, Vec::<String>::new());
+}

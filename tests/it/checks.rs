@@ -450,10 +450,7 @@ fn a_rule_that_is_told_in_vain_is_offered_to_be_asked_about() {
     let review = workspace.json(&["review"]);
     let waiting = &review["waiting"][0];
     assert_eq!(waiting["kind"], "doubtful", "{review}");
-    assert_eq!(
-        waiting["command"],
-        "memctl memory approve REFL-001 --action ask"
-    );
+    assert_eq!(waiting["command"], "memctl approve REFL-001 --action ask");
     approve(&workspace, "ask");
     let asked = before(&workspace, "d", "npm ci");
     assert_eq!(asked["hookSpecificOutput"]["permissionDecision"], "ask");

@@ -42,7 +42,7 @@ fn shells_are_told_skills_ids_kinds_and_hosts() {
         (&["memory", "edit", ""], "CORR-001"),
         (&["accept", ""], "EXEC-20260220124341"),
         (&["reject", "latest", "--rule", ""], "REFL-001"),
-        (&["memory", "list", "pro"], "procedure"),
+        (&["memory", "list", "le"], "lesson"),
         (&["hooks", "install", "cl"], "claude-code"),
     ];
     for shell in ["bash", "zsh", "fish"] {

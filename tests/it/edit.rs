@@ -1,4 +1,4 @@
-//! `memory edit` from outside: the record's text changes, everything else keeps its bytes.
+//! `memctl edit` from outside: the record's text changes, everything else keeps its bytes.
 
 use serde_json::{Value, json};
 

@@ -211,7 +211,7 @@ fn planted_secrets_reach_no_file_and_no_output() {
 #[test]
 fn what_is_no_secret_is_stored_as_it_was_given() {
     let workspace = Workspace::sample();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/guard");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/redact/fixtures");
     let mut text = String::new();
     for name in ["benign.txt", "no-secrets.txt"] {
         text += &fs::read_to_string(fixtures.join(name)).unwrap();

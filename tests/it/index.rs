@@ -57,7 +57,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             min_similarity: 0.35,
             reflect_prompt: None,
             past_session_prompt: None,
-            person: memctl::guard::Person::default(),
+            person: memctl_redact::Person::default(),
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use memctl::llm::{
+use memctl_llm::{
     Anthropic, AnthropicConfig, Error, Limits, Llm, OpenAi, OpenAiConfig, Policy, Pricing,
     Progress, Reply, Request, Schema, Secret, Usage, list_models,
 };

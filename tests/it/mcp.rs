@@ -486,8 +486,8 @@ fn a_correction_that_is_passed_on_waits_for_a_person() {
     assert_eq!(made["execution_id"], ran["execution_id"]);
     assert_eq!(made["reflexion_id"], "REFL-001");
     assert_eq!(made["status"], "candidate");
-    assert_eq!(made["approve"], "memctl memory approve REFL-001");
-    assert!(text.contains("memctl memory undo"), "{text}");
+    assert_eq!(made["approve"], "memctl approve REFL-001");
+    assert!(text.contains("memctl undo"), "{text}");
     let rule = &workspace.stored("reflexion_entries.json")["entries"][0];
     assert_eq!(
         (&rule["source"], &rule["status"]),

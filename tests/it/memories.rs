@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use memctl::json::compact;
 use memctl::model::{Memory, MemoryType, Scope, Shape};
 use memctl::store::{Scoped, Selection};
+use memctl_files::json::compact;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

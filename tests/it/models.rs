@@ -117,10 +117,7 @@ fn failed_run(workspace: &Workspace, said: &str) -> Value {
     let execution = last(workspace, "episodic_memory.json");
     assert_eq!(execution["outcome"], "error");
     let id = execution["execution_id"].as_str().unwrap();
-    assert!(
-        ran.stderr.contains(&format!("memctl memory show {id}")),
-        "{ran:?}"
-    );
+    assert!(ran.stderr.contains(&format!("memctl show {id}")), "{ran:?}");
     let error = execution["output_summary"]["error"].as_str().unwrap();
     assert!(error.contains(said), "{error}");
     execution

@@ -114,7 +114,7 @@ fn every_target_of_the_readme_and_the_guide_for_contributors_exists() {
 
 #[test]
 fn readme_stays_short() {
-    assert!(README.lines().count() <= 150);
+    assert!(README.lines().count() <= 130);
     assert!(README.split_whitespace().count() <= 1200);
 }
 

@@ -138,10 +138,7 @@ fn each_command_takes_its_entry_out_of_the_queue() {
     // What counts is not rejected but forgotten.
     let error = workspace.run(&["reject", "REFL-003", "--reason", "no"]);
     assert_eq!(error.code, 2);
-    assert!(
-        error.stderr.contains("memctl memory forget REFL-003"),
-        "{error:?}"
-    );
+    assert!(error.stderr.contains("memctl forget REFL-003"), "{error:?}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `memory search` by keywords and meaning.
+//! `memctl search` by keywords and meaning.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `memory undo` from outside: it restores every file of the last change byte for byte.
+//! `memctl undo` from outside: it restores every file of the last change byte for byte.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -203,7 +203,7 @@ fn one_after_the_other_is_taken_back_and_the_list_tells_which() {
     );
     workspace.json(&["memory", "undo"]);
     workspace.json(&["memory", "undo"]);
-    let undo = "memory undo".to_owned();
+    let undo = "undo".to_owned();
     assert_eq!(
         listed(&workspace),
         [
@@ -321,7 +321,7 @@ fn an_undo_that_was_cut_short_can_be_taken_back_and_said_again() {
     let journal = workspace.read(".agentura/changes.jsonl");
     let whole = journal.lines().find(|line| line.contains(correction));
     let whole: Value = serde_json::from_str(whole.unwrap()).unwrap();
-    let cut = json!({"change": "dddddddddddd", "at": "", "who": "", "why": "memory undo",
+    let cut = json!({"change": "dddddddddddd", "at": "", "who": "", "why": "undo",
         "did": "undone", "of": whole["change"]});
     let cut = workspace.signed(&cut);
     workspace.write(".agentura/changes.jsonl", format!("{journal}{cut}\n"));

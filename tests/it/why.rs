@@ -1,4 +1,4 @@
-//! `memory why` from outside: the chain in both directions, and missing links.
+//! `memctl why` from outside: the chain in both directions, and missing links.
 
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::error::UserError;
-use crate::platform::named;
+use memctl_files::named;
 
 /// Reads the objects of a file, one per line; skips empty lines.
 pub(in crate::cli) fn lines<T>(

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::output::{Report, Verbatim};
 use crate::error::UserError;
-use crate::platform::named;
+use memctl_files::named;
 
 /// Print the manual page, or write one for each command
 #[derive(Debug, Args)]

@@ -13,8 +13,8 @@ use crate::error::UserError;
 use crate::merge::git::{DriverInput, Repository};
 use crate::merge::{Joined, Versions, is_of_corrections, join, write_renamed, write_result};
 use crate::model::Kind;
-use crate::platform::named;
 use crate::store::{DIRECTORY, Role, role};
+use memctl_files::named;
 
 /// Merge memory files of two git branches by records (called by git)
 ///

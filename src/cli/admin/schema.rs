@@ -30,7 +30,7 @@ use super::{config, merge_driver, trust};
 /// that failed. Fields are only added within a version: accept those that you do not know.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl schema\n  memctl schema memory list\n  memctl schema error > error.schema.json"
+    after_help = "Examples:\n  memctl schema\n  memctl schema list\n  memctl schema error > error.schema.json"
 )]
 pub(in crate::cli) struct SchemaArgs {
     /// Words of the command, or `error`
@@ -41,7 +41,7 @@ pub(in crate::cli) struct SchemaArgs {
 /// Schema of each document of one command, as a type.
 type Documents = &'static [fn(&mut SchemaGenerator) -> Schema];
 
-/// Commands with a document. A command at top level that is one of `memory` is listed there.
+/// Commands with a document.
 const SCHEMAS: &[(&str, Documents)] = &[
     ("accept", &[of::<review::ReviewReport>]),
     ("completions", &[of::<Verbatim>]),
@@ -79,7 +79,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("mcp status", &[of::<mcp::Registered>]),
     ("mcp uninstall", &[of::<host::RegisterReport>]),
     ("memory add", &[of::<engine::AddReport>]),
-    ("memory approve", &[of::<approve::Approval>]),
+    ("approve", &[of::<approve::Approval>]),
     ("memory audit", &[of::<engine::AuditReport>]),
     ("memory audit verify", &[of::<audit::Verified<'_>>]),
     (
@@ -91,16 +91,16 @@ const SCHEMAS: &[(&str, Documents)] = &[
         ],
     ),
     ("memory disable", &[of::<switch::SwitchReport>]),
-    ("memory edit", &[of::<review::EditReport>]),
+    ("edit", &[of::<review::EditReport>]),
     ("memory enable", &[of::<switch::SwitchReport>]),
     (
         "memory export",
         &[of::<exchange::ExportReport>, of::<exchange::AgentsMdReport>],
     ),
-    ("memory forget", &[of::<engine::ForgetReport>]),
+    ("forget", &[of::<engine::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
     (
-        "memory list",
+        "list",
         &[of::<engine::ListReport>, of::<list_all::AllKinds<'_>>],
     ),
     ("memory pin", &[of::<review::PinReport>]),
@@ -109,14 +109,14 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("memory prune", &[of::<maintenance::PruneReport>]),
     ("memory purge", &[of::<maintenance::PurgeReport>]),
     ("memory resolve", &[of::<merge::ResolveReport>]),
-    ("memory search", &[of::<engine::FindReport>]),
-    ("memory show", &[of::<engine::ShowReport>]),
+    ("search", &[of::<engine::FindReport>]),
+    ("show", &[of::<engine::ShowReport>]),
     ("memory status", &[of::<crate::insight::StatusReport>]),
     (
-        "memory undo",
+        "undo",
         &[of::<crate::undo::UndoReport>, of::<undo::Changes>],
     ),
-    ("memory why", &[of::<crate::insight::WhyReport>]),
+    ("why", &[of::<crate::insight::WhyReport>]),
     (
         "merge-driver",
         &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
@@ -256,10 +256,9 @@ pub(in crate::cli) fn schema(args: &SchemaArgs) -> Result<Box<dyn Report>, UserE
         return Ok(Box::new(Commands { commands }));
     }
     let typed = args.command.join(" ");
-    // Commands on records are commands of `memory`, however they are typed.
-    let found = SCHEMAS
-        .iter()
-        .find(|(name, _)| *name == typed || name.strip_prefix("memory ") == Some(&typed));
+    // `memory` may be typed or left out before commands that stand at both levels.
+    let bare = |name: &str| name.strip_prefix("memory ").unwrap_or(name).to_owned();
+    let found = SCHEMAS.iter().find(|(name, _)| bare(name) == bare(&typed));
     match found {
         Some((name, documents)) => Ok(Box::new(Found(schema_of(name, documents)))),
         None => Err(UserError::usage(

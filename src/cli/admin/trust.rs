@@ -9,8 +9,8 @@ use crate::cli::output::{Page, Report, Style, clean, plural};
 use crate::cli::question::ask;
 use crate::config::digest;
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::review::{self, TrustMode, Untrusted};
+use memctl_files::Directory;
 
 /// Trust the rules, lessons and settings of this workspace
 ///

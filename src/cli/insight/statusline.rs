@@ -22,8 +22,8 @@ use crate::hints::{HintService, SessionCounts};
 use crate::host::Host;
 use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
-use crate::platform::{Directory, named};
 use crate::store::Scoped;
+use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.
 const DEADLINE: Duration = Duration::from_millis(400);

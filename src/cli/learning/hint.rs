@@ -19,9 +19,9 @@ const MAX_OUTPUT: usize = 256 << 10;
 
 /// Show lessons for an error
 ///
-/// Prints lessons whose error phrase is in the output, then what worked at the same failure in this
-/// project, then what an agent recorded for a similar error. Without `--session` only the retrieval
-/// is counted.
+/// Prints lessons whose error phrase is in the output, then what worked at the same failure here.
+/// What an agent recorded for a similar error follows. Without `--session` only the retrieval is
+/// counted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl hint --error \"KeyError: 'mechanism'\" --command \"python3 report.py\"\n  \

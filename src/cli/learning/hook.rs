@@ -25,10 +25,10 @@ use crate::host::{Event, EventKind, Host, respond};
 use crate::learning::{self, LearnOptions};
 use crate::lessons::carries_lessons;
 use crate::model::{Kind, Scope, Viewer};
-use crate::platform::{Directory, named};
 use crate::rules::hearing::Message;
 use crate::store::{AuditContext, LateCalls, Project, Scoped};
 use crate::workspace::Records;
+use memctl_files::{Directory, named};
 
 use super::hook_lessons::LessonEvent;
 

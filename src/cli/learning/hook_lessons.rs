@@ -13,9 +13,9 @@ use crate::config::{Config, Environment, Places};
 use crate::host::{Event, EventKind, Host};
 use crate::learn::failure::project_of;
 use crate::lessons::{AnswerBy, Asking, Marks, PROMPT, keep_call};
-use crate::platform::{Directory, named};
 use crate::store::Scoped;
 use crate::workspace::Records;
+use memctl_files::{Directory, named};
 
 /// Name of the file with the words of the question.
 const WORDS: &str = "ask_lesson.md";

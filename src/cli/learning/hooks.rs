@@ -12,12 +12,12 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report};
 use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
-use crate::platform::{Directory, ProjectPath, SharedFile, named};
+use memctl_files::{Directory, ProjectPath, SharedFile, named};
 
 /// Install memctl hooks in an agent host, for failures and session events
 ///
-/// With hooks, an agent gets the lesson at a failing call and approved rules at the start of a session,
-/// and sessions are learned from when they end.
+/// An agent gets lessons and rules at its calls and at the start of a session. Sessions are learned
+/// from when they end.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]
 pub(in crate::cli) enum HooksCommand {

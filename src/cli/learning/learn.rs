@@ -12,8 +12,8 @@ use crate::error::UserError;
 use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{TidyReport, tidy};
-use crate::llm::Progress;
 use crate::workspace::Workspace;
+use memctl_llm::Progress;
 
 /// Minimum width of an error or a change.
 pub(in crate::cli) const LEAST_TEXT: usize = 20;
@@ -261,7 +261,7 @@ fn learned(ids: &[String]) -> String {
     }
 }
 
-/// What was learned from session files, and the lessons that a model worded.
+/// Report of `learn`: patterns of session files, and the lessons that a model worded.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct SessionsLearned {
     #[serde(flatten)]

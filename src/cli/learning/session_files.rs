@@ -11,8 +11,8 @@ use crate::cli::output::{Page, Style};
 use crate::error::UserError;
 use crate::host::Host;
 use crate::learning::OnBytes;
-use crate::platform::named;
 use crate::transcript::Format;
+use memctl_files::named;
 
 /// Session files and their format.
 #[derive(Debug, Args)]

@@ -1,4 +1,4 @@
-//! `memory approve`: approval of observed records by a person.
+//! `memctl approve`: approval of observed records by a person.
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -18,7 +18,7 @@ use crate::review::{self, Approved};
 /// no approval.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory approve PROC-001\n  memctl memory approve REFL-004\n  memctl memory approve REFL-004 --action ask\n  memctl memory approve PROC-001 PROC-002 --json"
+    after_help = "Examples:\n  memctl approve PROC-001\n  memctl approve REFL-004\n  memctl approve REFL-004 --action ask\n  memctl approve PROC-001 PROC-002 --json"
 )]
 pub(in crate::cli) struct ApproveArgs {
     /// Ids, or the beginnings of them

@@ -10,9 +10,9 @@ use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
 /// List related rules, and near ones that nobody has related
 ///
-/// Shows the pairs that a model or a person found to be the same or contradictory, and rules of a
-/// skill that are near in meaning. Only `--merge` and `--keep-both` change anything: a merged rule passes its usage counts, corrections
-/// and tests on to the kept one. Nothing is deleted.
+/// Shows pairs that were found to be the same or contradictory, and rules that are near in meaning.
+/// Only `--merge` and `--keep-both` change anything. A merged rule passes its usage counts,
+/// corrections and tests on to the kept one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \
@@ -88,7 +88,7 @@ impl Report for ConflictsReport {
             let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
             page.styled(&[(Style::Dim, &merge)]);
         }
-        page.styled(&[(Style::Dim, "to delete a rule: memctl memory forget ID")]);
+        page.styled(&[(Style::Dim, "to delete a rule: memctl forget ID")]);
     }
 
     fn warnings(&self) -> &[String] {
@@ -133,7 +133,7 @@ impl Report for MergeReport {
             let files = self.guardrails.join(", ");
             page.field("guardrail", &format!("removed from {files}"));
         }
-        let why = format!("to see its history: memctl memory why {}", self.merged);
+        let why = format!("to see its history: memctl why {}", self.merged);
         page.styled(&[(Style::Dim, &why)]);
     }
 

@@ -1,4 +1,4 @@
-//! `memory edit`: changes to the text of a record, by flags or in an editor.
+//! `memctl edit`: changes to the text of a record, by flags or in an editor.
 
 use clap::Args;
 use dialoguer::Confirm;
@@ -17,10 +17,10 @@ use crate::workspace::Workspace;
 /// those that other programs added, keep every byte. A rule or a lesson with a new text loses the
 /// results of its tests and its usage counts.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory edit REFL-001\n  \
-    memctl memory edit REFL-001 --set confidence=0.9 \\\n    \
+#[command(after_help = "Examples:\n  memctl edit REFL-001\n  \
+    memctl edit REFL-001 --set confidence=0.9 \\\n    \
     --set \"rule=When a ticket mentions an audit, ALWAYS escalate.\"\n  \
-    memctl memory edit MEM-002 --set expires_at=30d --set metadata.tone='[\"calm\"]'")]
+    memctl edit MEM-002 --set expires_at=30d --set metadata.tone='[\"calm\"]'")]
 pub(in crate::cli) struct EditArgs {
     /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
@@ -56,7 +56,7 @@ pub(in crate::cli) fn edit(
         let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
         return Err(UserError::usage(
             "nothing to change",
-            format!("memctl memory edit {} --set {name}=…", draft.id),
+            format!("memctl edit {} --set {name}=…", draft.id),
         ));
     }
     Ok(Box::new(in_editor(context, &workspace, &draft)?))
@@ -78,7 +78,7 @@ pub(in crate::cli) fn in_editor(
         let edited = edited.map_err(|error| {
             UserError::usage(
                 format!("cannot open the editor: {error}"),
-                format!("memctl memory edit {} --set FIELD=VALUE", draft.id),
+                format!("memctl edit {} --set FIELD=VALUE", draft.id),
             )
         })?;
         let Some(edited) = edited else {

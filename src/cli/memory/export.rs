@@ -34,7 +34,7 @@ enum FormatName {
 ///
 /// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
 /// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
-/// that it says already are left out of the block. `memory undo` reverts it.
+/// that it says already are left out of the block. `memctl undo` reverts it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \

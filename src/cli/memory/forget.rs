@@ -1,4 +1,4 @@
-//! `memory forget`: the removal of one record.
+//! `memctl forget`: the removal of one record.
 
 use clap::Args;
 
@@ -12,13 +12,11 @@ use crate::model::{USER_STORE, with_origin};
 ///
 /// A rule takes its guardrail and its generated tests along, unless a person has edited them.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory forget REFL-003\n  memctl memory forget MEM-001 --for-good"
-)]
+#[command(after_help = "Examples:\n  memctl forget REFL-003\n  memctl forget MEM-001 --for-good")]
 pub(in crate::cli) struct ForgetArgs {
     /// Record id, or a prefix of one
     id: String,
-    /// Delete the record permanently: `memory undo` cannot restore it
+    /// Delete the record permanently: `memctl undo` cannot restore it
     #[arg(long)]
     for_good: bool,
 }
@@ -43,7 +41,7 @@ impl Report for ForgetReport {
 
     fn page(&self, page: &mut Page) {
         page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
-        page.field(self.kind.name(), &self.summary);
+        page.field(self.kind.noun(), &self.summary);
         for (name, files) in [
             ("guardrail", &self.files.guardrails),
             ("tests", &self.files.tests),

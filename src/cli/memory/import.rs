@@ -17,10 +17,10 @@ const SHOWN: usize = 15;
 /// Import an export, or another tool's memories
 ///
 /// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
-/// that form, and notes such as `CLAUDE.md` become notes that wait for `memory approve`. Each entry is
+/// that form, and notes such as `CLAUDE.md` become notes that wait for `memctl approve`. Each entry is
 /// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
 /// import adds nothing. Rules and lessons that you did not
-/// write or approve on this machine wait for `memory approve` too, unless you pass `--trust`.
+/// write or approve on this machine wait for `memctl approve` too, unless you pass `--trust`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
     memctl memory import CLAUDE.md --dry-run\n  \
@@ -121,13 +121,13 @@ impl Report for ImportReport {
                 "records are"
             };
             let hint = format!(
-                "{} {are} not approved yet: memctl memory approve ID, or import with --trust",
+                "{} {are} not approved yet: memctl approve ID, or import with --trust",
                 self.observed
             );
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
         }
         if is_foreign && self.imported > 0 && !self.dry_run {
-            let hint = "these records are not approved: memctl memory list memories, memctl memory approve ID";
+            let hint = "these records are not approved: memctl list notes, memctl approve ID";
             page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
         }
     }

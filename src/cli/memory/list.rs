@@ -1,4 +1,4 @@
-//! `memory list`: the newest records of one kind, or of all.
+//! `memctl list`: the newest records of one kind, or of all.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -26,23 +26,23 @@ const STATUSES: [&str; 6] = [
 /// List the newest records
 ///
 /// Without a kind, it lists all kinds; their document has the rules at the top, and the list of each
-/// kind in `kinds`. A procedure with the status `episode` is the pattern of a recovery that nobody has
+/// kind in `kinds`. A lesson with the status `episode` is the pattern of a recovery that nobody has
 /// worded or approved.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory list\n  memctl memory list rules\n  memctl memory list executions --skill hr/resume-screen -n 50\n  memctl memory list --type performance_memory --where \"metrics.views>=1000\""
+    after_help = "Examples:\n  memctl list\n  memctl list rules\n  memctl list executions --skill hr/resume-screen -n 50\n  memctl list --type performance_memory --where \"metrics.views>=1000\""
 )]
 pub(in crate::cli) struct ListArgs {
-    /// Kind of record. Default: all; rules with `--status`, memories with `--type` or `--where`
+    /// Kind of record. Default: all; rules with `--status`, notes with `--type` or `--where`
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
     /// List only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// List only memories of this type
+    /// List only notes of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<MemoryType>,
-    /// List only rules or procedures with this status
+    /// List only rules or lessons with this status
     #[arg(long, value_name = "STATUS", conflicts_with_all = ["memory_type", "conditions"],
         value_parser = PossibleValuesParser::new(STATUSES))]
     status: Option<String>,
@@ -72,8 +72,8 @@ pub(in crate::cli) fn list(
     let kind = args.kind.or(of_procedures.then_some(Kind::Procedure));
     if args.status.is_some() && !matches!(kind, None | Some(Kind::Reflexion | Kind::Procedure)) {
         return Err(UserError::usage(
-            "`--status` applies to rules and procedures",
-            "memctl memory list procedures --status episode",
+            "`--status` applies to rules and lessons",
+            "memctl list lessons --status episode",
         ));
     }
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
@@ -84,10 +84,10 @@ pub(in crate::cli) fn list(
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
                 format!(
-                    "`--type` and `--where` apply to memories, not to {}",
-                    kind.plural()
+                    "`--type` and `--where` apply to notes, not to {}",
+                    kind.nouns()
                 ),
-                "memctl memory list memories --type brand_memory",
+                "memctl list notes --type brand_memory",
             ));
         }
         None if args.status.is_none() => {
@@ -238,7 +238,7 @@ fn heard(record: &Listed) -> String {
     format!(" (\"{}\" in session {}{times})", said.quote, said.session)
 }
 
-/// What agents did after they were told a rule, behind its text; empty if it was never told.
+/// Receipts of a rule, behind its text; empty if it was never told.
 fn receipts(record: &Listed) -> String {
     let words = record.receipts.map(Receipts::words).unwrap_or_default();
     if words.is_empty() {
@@ -283,7 +283,7 @@ impl Report for Listing {
 
     fn page(&self, page: &mut Page) {
         if self.report.records.is_empty() {
-            page.line(format!("No {} found.", self.report.kind.plural()));
+            page.line(format!("No {} yet.", self.report.kind.nouns()));
             return;
         }
         match self.report.kind {

@@ -1,6 +1,6 @@
-//! `memory list` without a kind: the newest records of every kind.
+//! `memctl list` without a kind: the newest records of every kind.
 //!
-//! The document has the rules at the top, as for `memory list rules`, and the list of each kind in
+//! The document has the rules at the top, as for `memctl list rules`, and the list of each kind in
 //! `kinds`.
 
 use std::cmp::Reverse;
@@ -17,7 +17,7 @@ use crate::model::Kind;
 /// Lists of all kinds by the name of the kind.
 type Kinds = BTreeMap<&'static str, ListReport>;
 
-/// Document of `memory list` without a kind.
+/// Document of `memctl list` without a kind.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(in crate::cli) struct AllKinds<'a> {
     #[serde(flatten)]
@@ -93,7 +93,7 @@ impl Report for All {
             let pinned = if record.pinned { "pinned: " } else { "" };
             let text = format!("{pinned}{}", record.summary);
             table.row([
-                kind.name().to_owned(),
+                kind.noun().to_owned(),
                 record.id.clone(),
                 when(&record.created, self.now),
                 marked(record.status.as_deref(), record.source.as_deref(), &text),

@@ -52,17 +52,21 @@ use switch::{DisableArgs, EnableArgs, disable, enable};
 use undo::{UndoArgs, undo};
 use why::{WhyArgs, why};
 
-/// Search, show and manage memories
+/// Status, prompts, notes, audit, import, export, purge, disable
 ///
-/// `search`, `list`, `show`, `why`, `edit`, `forget`, `undo` and `status` also work without `memory`.
+/// Commands on the memory as a whole. `memctl search`, `list`, `show`, `edit` and `forget` work on
+/// records.
 #[derive(Debug, Subcommand)]
-#[command(after_help = "Examples:\n  memctl memory status\n  memctl memory search \"disk full\"")]
+#[command(
+    after_help = "Examples:\n  memctl memory status\n  memctl memory export --output backup.jsonl"
+)]
 pub(in crate::cli) enum MemoryCommand {
     #[command(flatten)]
     Records(RecordsCommand),
+    #[command(flatten)]
+    Whole(WholeCommand),
     Prompt(PromptArgs),
     Add(AddArgs),
-    Approve(ApproveArgs),
     Pin(PinArgs),
     Promote(PromoteArgs),
     Audit(AuditArgs),
@@ -71,15 +75,29 @@ pub(in crate::cli) enum MemoryCommand {
     Resolve(ResolveArgs),
     Export(ExportArgs),
     Import(ImportArgs),
+}
+
+/// Commands of `memory` that are also understood without that word.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum WholeCommand {
+    Status(StatusArgs),
     Purge(PurgeArgs),
     Disable(DisableArgs),
     Enable(EnableArgs),
 }
 
-/// Commands on records that also stand at the top level.
+/// Names of [`WholeCommand`]: `memory` shows them, the first level hides them.
+pub(in crate::cli) const OF_MEMORY: &[&str] = &["status", "purge", "disable", "enable"];
+
+/// Names of [`RecordsCommand`]: the first level shows them, `memory` hides them.
+pub(in crate::cli) const AT_TOP: &[&str] = &[
+    "search", "list", "show", "approve", "why", "edit", "forget", "undo",
+];
+
+/// Commands on records, which `memory` understands too.
 #[derive(Debug, Subcommand)]
 pub(in crate::cli) enum RecordsCommand {
-    Status(StatusArgs),
+    Approve(ApproveArgs),
     Search(SearchArgs),
     List(ListArgs),
     Show(ShowArgs),
@@ -89,10 +107,12 @@ pub(in crate::cli) enum RecordsCommand {
     Undo(UndoArgs),
 }
 
-impl RecordsCommand {
+impl WholeCommand {
     /// Returns `true` if the command works while memory is off.
     pub(in crate::cli) const fn works_without_memory(&self) -> bool {
-        matches!(self, Self::Status(_))
+        match self {
+            Self::Status(_) | Self::Purge(_) | Self::Enable(_) | Self::Disable(_) => true,
+        }
     }
 }
 
@@ -100,9 +120,9 @@ impl MemoryCommand {
     /// Returns `true` if the command works while memory is off.
     pub(in crate::cli) const fn works_without_memory(&self) -> bool {
         match self {
-            Self::Records(command) => command.works_without_memory(),
+            Self::Whole(command) => command.works_without_memory(),
             Self::Export(args) => !args.acts(),
-            Self::Purge(_) | Self::Audit(_) | Self::Enable(_) | Self::Disable(_) => true,
+            Self::Audit(_) => true,
             _ => false,
         }
     }
@@ -114,9 +134,9 @@ pub(in crate::cli) fn memory(
 ) -> Result<Box<dyn Report>, UserError> {
     match command {
         MemoryCommand::Records(command) => records(context, command),
+        MemoryCommand::Whole(command) => whole(context, &command),
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => memories::add(context, args),
-        MemoryCommand::Approve(args) => approve(context, &args),
         MemoryCommand::Pin(args) => pin(context, &args),
         MemoryCommand::Promote(args) => promote(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
@@ -125,15 +145,27 @@ pub(in crate::cli) fn memory(
         MemoryCommand::Resolve(args) => resolve(context, &args),
         MemoryCommand::Export(args) => export(context, &args),
         MemoryCommand::Import(args) => import(context, &args),
-        MemoryCommand::Purge(args) => purge(context, &args),
-        MemoryCommand::Disable(args) => disable(context, &args),
-        MemoryCommand::Enable(args) => enable(context, &args),
     }
 }
 
-fn records(context: &Context, command: RecordsCommand) -> Result<Box<dyn Report>, UserError> {
+pub(in crate::cli) fn whole(
+    context: &Context,
+    command: &WholeCommand,
+) -> Result<Box<dyn Report>, UserError> {
     match command {
-        RecordsCommand::Status(args) => status(context, &args),
+        WholeCommand::Status(args) => status(context, args),
+        WholeCommand::Purge(args) => purge(context, args),
+        WholeCommand::Disable(args) => disable(context, args),
+        WholeCommand::Enable(args) => enable(context, args),
+    }
+}
+
+pub(in crate::cli) fn records(
+    context: &Context,
+    command: RecordsCommand,
+) -> Result<Box<dyn Report>, UserError> {
+    match command {
+        RecordsCommand::Approve(args) => approve(context, &args),
         RecordsCommand::Search(args) => search(context, &args),
         RecordsCommand::List(args) => list(context, &args),
         RecordsCommand::Show(args) => show(context, &args),

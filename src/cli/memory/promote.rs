@@ -7,18 +7,18 @@ use crate::cli::context::Context;
 use crate::cli::output::{Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::review::{self, Promoted};
+use memctl_files::Directory;
 
 /// Copy a rule or a lesson to the user store, for all of your projects
 ///
 /// The user store is in your data directory. The first `promote` creates it, after a question; from
 /// then on its rules start sessions and its lessons are told in every project that has a memory. Its
-/// records have ids such as `REFL-001@user`: `memory show`, `approve`, `edit` and `forget` take
+/// records have ids such as `REFL-001@user`: `memctl show`, `approve`, `edit` and `forget` take
 /// them. The setting `memory.user_store` switches it off.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
-    memctl memory list --user-store\n  memctl memory forget REFL-001@user")]
+    memctl list --user-store\n  memctl forget REFL-001@user")]
 pub(in crate::cli) struct PromoteArgs {
     /// Id of a rule or a procedure, or a prefix of one
     id: String,
@@ -37,7 +37,7 @@ pub(in crate::cli) fn promote(
     if *directory == context.places.memory {
         return Err(UserError::usage(
             "this memory is the user store",
-            "memctl memory list",
+            "memctl list",
         ));
     }
     // Without a terminal, the command itself is the decision.
@@ -75,7 +75,7 @@ impl Report for Promoted {
             (Style::Dim, " → "),
             (Style::Plain, &self.user_id),
         ]);
-        page.field(self.kind.name(), &self.summary);
+        page.field(self.kind.noun(), &self.summary);
     }
 
     fn warnings(&self) -> &[String] {

@@ -11,7 +11,7 @@ use crate::merge::{self, ResolveReport, ResolveSide as Side};
 ///
 /// If both branches set a field to different values, the record keeps the value of the branch that
 /// was merged into. The other value is in `merge_conflict`; `memctl doctor` lists it. Use
-/// `memory edit` to set a third value.
+/// `memctl edit` to set a third value.
 #[derive(Debug, Args)]
 #[command(
     group = ArgGroup::new("side").required(true),

@@ -1,4 +1,4 @@
-//! `memory search`: keyword and semantic search of records.
+//! `memctl search`: keyword and semantic search of records.
 
 use std::time::Instant;
 
@@ -26,7 +26,7 @@ use crate::search::{Filter, Fusion};
 /// never shown.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory search \"compliance check\" -n 5\n  memctl memory search \"disk full\" --kind procedure --explain\n  memctl memory search \"calm voice\" --type brand_memory --where tone=friendly"
+    after_help = "Examples:\n  memctl search \"compliance check\" -n 5\n  memctl search \"disk full\" --kind procedure --explain\n  memctl search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
 pub(in crate::cli) struct SearchArgs {
     /// Search query
@@ -261,7 +261,7 @@ fn table(results: &[Found]) -> Table {
     for found in results {
         table.row([
             found.name(),
-            found.kind.name().to_owned(),
+            found.kind.noun().to_owned(),
             found.skill.clone().unwrap_or_default(),
             format!("{:.2}", found.score),
             marked(

@@ -1,4 +1,4 @@
-//! `memory show`: one record as it is stored.
+//! `memctl show`: one record as it is stored.
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use crate::model::{CANDIDATE, mark};
 ///
 /// Secrets are redacted. Ids of remote records and of the user store work too.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory show REFL-003\n  memctl memory show latest")]
+#[command(after_help = "Examples:\n  memctl show REFL-003\n  memctl show latest")]
 pub(in crate::cli) struct ShowArgs {
     /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
@@ -34,7 +34,7 @@ impl Report for ShowReport {
     fn page(&self, page: &mut Page) {
         if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
             let waits = self.status.as_deref() == Some(CANDIDATE);
-            let hint = format!("memctl memory approve {}", self.id);
+            let hint = format!("memctl approve {}", self.id);
             page.styled(&[
                 (Style::Warn, mark),
                 (Style::Dim, if waits { "  " } else { "" }),

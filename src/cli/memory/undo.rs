@@ -1,4 +1,4 @@
-//! `memory undo`: revert of a change.
+//! `memctl undo`: revert of a change.
 
 use clap::Args;
 use serde::Serialize;
@@ -7,19 +7,17 @@ use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, when};
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::undo::{self, ChangeReport, UndoReport};
+use memctl_files::Directory;
 
 /// Revert the last change
 ///
 /// A change is everything that one command wrote: records, fields, guardrails, tests. It is
 /// reverted as a whole, or not at all with the reasons. Counts from agent hooks are reverted only
-/// by name. An undo is a change too: `memory undo NAME` reverts it. Logs do not change.
+/// by name. An undo is a change too: `memctl undo NAME` reverts it. Logs do not change.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory undo --dry-run\n  memctl memory undo\n  \
-    memctl memory undo --list\n  memctl memory undo 3f2a9c1e"
-)]
+#[command(after_help = "Examples:\n  memctl undo --dry-run\n  memctl undo\n  \
+    memctl undo --list\n  memctl undo 3f2a9c1e")]
 pub(in crate::cli) struct UndoArgs {
     /// Name of the change from `--list`, or a prefix of it; default: the last change
     change: Option<String>,
@@ -89,8 +87,8 @@ impl Report for UndoReport {
             (Style::Dim, &format!("  {} by {}", change.why, change.who)),
         ]);
         for step in &self.steps {
-            let what =
-                console::truncate_str(&crate::guard::redact(&step.what).text, 60, "…").into_owned();
+            let what = console::truncate_str(&memctl_redact::redact(&step.what).text, 60, "…")
+                .into_owned();
             page.field(step.did, &[step.target.as_str(), &what].join("  "));
         }
         if let Some(undo) = &self.undo {
@@ -101,7 +99,7 @@ impl Report for UndoReport {
             };
             page.styled(&[(
                 Style::Dim,
-                &format!("to redo it: memctl memory undo {undo}{place}"),
+                &format!("to redo it: memctl undo {undo}{place}"),
             )]);
         }
     }

@@ -1,4 +1,4 @@
-//! `memory why`: origin and effects of a record, as a tree.
+//! `memctl why`: origin and effects of a record, as a tree.
 
 use chrono::{DateTime, Utc};
 use clap::Args;
@@ -19,7 +19,7 @@ const LEAST: usize = 8;
 /// lessons that it taught, and its recoveries that are no hint with the reason. Deleted records are
 /// marked.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl memory why REFL-001\n  memctl memory why latest")]
+#[command(after_help = "Examples:\n  memctl why REFL-001\n  memctl why latest")]
 pub(in crate::cli) struct WhyArgs {
     /// Record id, a prefix of one, `latest` for the newest execution, or a session of a host
     id: String,

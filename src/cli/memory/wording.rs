@@ -3,12 +3,12 @@
 use crate::cli::output::plural;
 use crate::model::{Kind, mark};
 
-/// Returns a count with its noun: `1 procedure`, `3 memories`, `2 of hints.jsonl`. `name` is the plural
+/// Returns a count with its noun: `1 lesson`, `3 notes`, `2 of hints.jsonl`. `name` is the plural
 /// of a kind, or a log.
 pub(in crate::cli) fn counted(name: &str, count: u64) -> String {
     match Kind::ALL.into_iter().find(|kind| kind.plural() == name) {
-        Some(kind) if count == 1 => format!("1 {kind}"),
-        Some(_) => format!("{count} {name}"),
+        Some(kind) if count == 1 => format!("1 {}", kind.noun()),
+        Some(kind) => format!("{count} {}", kind.nouns()),
         None if name == "skills" => plural(count, "skill"),
         None => format!("{count} of {name}"),
     }

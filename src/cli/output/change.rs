@@ -4,7 +4,6 @@
 //! So the difference stays in sight, however long the calls are.
 
 use super::text::{clean, end};
-use crate::guard;
 
 /// Arrow between two calls.
 const ARROW: &str = " → ";
@@ -43,7 +42,7 @@ pub(crate) fn change(failing: &str, working: &str, width: usize) -> String {
 
 /// Text on one line, redacted before the lines are joined, which would hide a secret.
 fn flat(text: &str) -> String {
-    let text = clean(&guard::redact(text).text);
+    let text = clean(&memctl_redact::redact(text).text);
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let joined = lines.collect::<Vec<_>>().join("; ");
     joined.split_whitespace().collect::<Vec<_>>().join(" ")

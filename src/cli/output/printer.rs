@@ -13,8 +13,7 @@ use super::page::Page;
 use super::style::Style;
 use super::text::{clean, escape_json};
 use crate::error::{Kind, UserError};
-use crate::guard;
-use crate::json::compact;
+use memctl_files::json::compact;
 
 /// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;
@@ -229,9 +228,9 @@ fn without_secrets(text: String, is_json: bool, reveals: bool) -> String {
         return text;
     }
     let cleaned = if is_json {
-        guard::redact_json(&text)
+        memctl_redact::redact_json(&text)
     } else {
-        guard::redact(&text)
+        memctl_redact::redact(&text)
     };
     match cleaned.text {
         Cow::Borrowed(_) => text,
@@ -241,7 +240,7 @@ fn without_secrets(text: String, is_json: bool, reveals: bool) -> String {
 
 /// Redacts and sanitizes a message.
 fn said(text: &str) -> String {
-    clean(&guard::redact(text).text)
+    clean(&memctl_redact::redact(text).text)
 }
 
 fn eprint(text: &str) {

@@ -5,13 +5,11 @@ use std::fmt::Write as _;
 
 use chrono::{DateTime, Utc};
 
-use crate::guard;
-
 /// Removes everything that a terminal would interpret or a reader would not see: escape sequences,
 /// control characters, bidirectional marks, hidden characters. Keeps line breaks and tabs.
 pub(crate) fn clean(text: &str) -> String {
     let stripped = console::strip_ansi_codes(text);
-    guard::visible(&stripped)
+    memctl_redact::visible(&stripped)
         .chars()
         .filter(|c| {
             let hidden = matches!(u32::from(*c), 0x061C | 0x200B..=0x200C | 0x200E..=0x200F | 0x2028..=0x2029);
@@ -41,7 +39,7 @@ pub(crate) fn escape_json(json: String) -> String {
 }
 
 fn is_unsafe(c: char) -> bool {
-    guard::is_hidden(c) || matches!(u32::from(c), 0x2028 | 0x2029)
+    memctl_redact::is_hidden(c) || matches!(u32::from(c), 0x2028 | 0x2029)
 }
 
 /// Returns text that is used as it is, such as a prompt. Sanitizes it only if it contains control
@@ -58,7 +56,7 @@ pub(crate) fn product(text: &str) -> Cow<'_, str> {
 /// Redacts text before it is shortened and joined into one line, which would hide secrets from the
 /// redactor.
 fn shown(text: &str) -> Cow<'_, str> {
-    guard::redact(text).text
+    memctl_redact::redact(text).text
 }
 
 /// Returns the text on one line of at most `width` columns. Shortens it in the middle, because ids

@@ -17,9 +17,9 @@ use crate::config::Environment;
 use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
-use crate::platform::{Directory, SharedFile, named};
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::workspace::Workspace;
+use memctl_files::{Directory, SharedFile, named};
 
 /// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);

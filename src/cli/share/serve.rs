@@ -13,9 +13,9 @@ use crate::cli::context::Context;
 use crate::cli::primary;
 use crate::config::Environment;
 use crate::error::UserError;
-use crate::platform::signals::Stop;
 use crate::serve::http::{Address, Limits, Options, Origins, Server, bind};
 use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
+use memctl_files::signals::Stop;
 
 /// Maximum time for work that is still running after the server has stopped.
 const LAST: Duration = Duration::from_secs(5);

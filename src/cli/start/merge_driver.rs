@@ -9,8 +9,8 @@ use crate::config::Places;
 use crate::engine::with_lines;
 use crate::error::UserError;
 use crate::merge::git::Repository;
-use crate::platform::{ProjectPath, named};
 use crate::store::{DIRECTORY, shared_files};
+use memctl_files::{ProjectPath, named};
 
 /// Name of the driver in git.
 const NAME: &str = "memctl";

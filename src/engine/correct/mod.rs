@@ -13,9 +13,9 @@ mod storage;
 
 use serde_json::value::RawValue;
 
-use crate::llm::OnProgress;
 use crate::model::SkillPath;
 use crate::workspace::{Error, Workspace};
+use memctl_llm::OnProgress;
 
 pub use preview::{CorrectPreview, preview_correction};
 pub use report::{CorrectReport, RelationReport};

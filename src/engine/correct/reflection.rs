@@ -6,11 +6,9 @@
 
 use super::CorrectOptions;
 use super::storage::Stored;
-use crate::guard;
 use crate::learn::reflect::{
     self, CorrectionContext, Judged, Neighbour, Reflection, offline as without_model,
 };
-use crate::llm::{OnProgress, Request};
 use crate::model::{Execution, Record as _};
 use crate::rules::place::own_rules;
 use crate::rules::similar::nearest;
@@ -18,6 +16,7 @@ use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace};
+use memctl_llm::{OnProgress, Request};
 
 const OFFLINE: &str = "offline";
 /// Maximum number of existing rules that a model compares with a correction.
@@ -148,7 +147,7 @@ pub(super) fn neighbours(
     let mut rules = own_rules(&workspace.store, &of_skill)?;
     rules.retain(|rule| {
         rule.is_in_use()
-            || (rule.is_candidate() && guard::admit(&rule.content()).quarantine.is_none())
+            || (rule.is_candidate() && memctl_redact::admit(&rule.content()).quarantine.is_none())
     });
     let near = nearest(&options.correction, rules, NEIGHBOURS)?;
     let near = near.into_iter().map(|(_, rule)| Neighbour {
@@ -198,7 +197,7 @@ fn read(
     workspace: &Workspace,
     context: &CorrectionContext<'_>,
     correction: &str,
-    reply: &crate::llm::Reply,
+    reply: &memctl_llm::Reply,
 ) -> Answer {
     match reflect::accept(context, &reply.text) {
         Ok(accepted) => Answer {

@@ -6,7 +6,6 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::CorrectOptions;
-use crate::guard;
 use crate::learn::remark;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
@@ -44,7 +43,7 @@ pub(super) struct Stored {
 pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Result<Checked, Error> {
     workspace.permit(&options.skill)?;
     let redacted = clean(&mut options);
-    if guard::says_nothing(options.correction.trim()) {
+    if memctl_redact::says_nothing(options.correction.trim()) {
         return Err(Error::EmptyCorrection);
     }
     // Only a person may supersede rules.
@@ -213,7 +212,7 @@ fn execution_of(
 
 /// Redacts the options; returns the kinds of secrets found.
 fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
-    let redacted = guard::redact(&options.correction);
+    let redacted = memctl_redact::redact(&options.correction);
     let mut found = redacted.found;
     if let Cow::Owned(text) = redacted.text {
         options.correction = text;
@@ -226,7 +225,7 @@ fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
 
 /// Redacts a JSON value; returns the kinds of secrets found.
 fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
-    let redacted = guard::redact_json(json.get());
+    let redacted = memctl_redact::redact_json(json.get());
     if redacted.found.is_empty() {
         return Vec::new();
     }

@@ -101,7 +101,7 @@ pub struct Found {
     pub explain: Option<Explanation>,
     /// Workspace where the record was created; `None` if it has no name yet.
     pub origin: Option<String>,
-    /// True for a remote record; `memctl memory show` finds it as `ID@ORIGIN`.
+    /// True for a remote record; `memctl show` finds it as `ID@ORIGIN`.
     pub pulled: bool,
     /// Trust level.
     pub trust: Trust,
@@ -112,7 +112,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// Id for `memory show`; for a remote record with its origin.
+    /// Id for `memctl show`; for a remote record with its origin.
     pub fn name(&self) -> String {
         let origin = self.origin.as_deref().filter(|_| self.pulled);
         origin.map_or_else(|| self.id.clone(), |origin| with_origin(&self.id, origin))

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use crate::guard;
 use crate::model::{Kind, Procedure, ProcedureFields};
 use crate::store::{Pulled, Scoped};
 use crate::workspace::Error;
@@ -34,7 +33,7 @@ pub(in crate::engine) fn count(store: &Scoped, found: &[Found]) {
 /// Returns the steps for display. Older versions or other programs may have stored secrets.
 pub(in crate::engine) fn of(fields: &ProcedureFields) -> Vec<String> {
     let steps = fields.steps();
-    let steps = steps.map(|step| guard::redact(step).text.into_owned());
+    let steps = steps.map(|step| memctl_redact::redact(step).text.into_owned());
     steps.collect()
 }
 

@@ -4,11 +4,10 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use chrono::{DateTime, Utc};
 
-use crate::guard;
-use crate::json::{compact, string_field};
 use crate::model::{Kind, Memory};
 use crate::store::{Scoped, Selection, SkipCondition};
 use crate::workspace::{Error, Workspace};
+use memctl_files::json::{compact, string_field};
 
 use super::timestamp;
 
@@ -53,7 +52,7 @@ enum Equality {
 /// Returns a comparison of known memories with a new one.
 fn equality(new: &Memory) -> impl Fn(&Memory) -> Equality + Send + use<> {
     let content = redacted(new);
-    let metadata = compact(&guard::redact_json(new.metadata.get()).text);
+    let metadata = compact(&memctl_redact::redact_json(new.metadata.get()).text);
     let (memory_type, user_id) = (new.memory_type, new.user_id.clone());
     move |known| {
         let is_alike = known.content == content
@@ -88,7 +87,7 @@ pub(super) fn same(
     }
     if let Some(id) = other {
         warnings.push(format!(
-            "`{id}` says the same with other metadata: memctl memory edit {id}"
+            "`{id}` says the same with other metadata: memctl edit {id}"
         ));
     } else {
         warnings.extend(was_removed(store, new)?);
@@ -106,7 +105,7 @@ pub(super) fn was_removed(store: &Scoped, new: &Memory) -> Result<Option<String>
 }
 
 fn redacted(memory: &Memory) -> String {
-    guard::redact(&memory.content).text.into_owned()
+    memctl_redact::redact(&memory.content).text.into_owned()
 }
 
 /// Returns a digest that memories with the same text, type and user share.

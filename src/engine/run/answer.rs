@@ -5,10 +5,10 @@ use std::time::Instant;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::llm::{self, Llm, OnProgress, Reply, Request};
 use crate::model::{NearestCase, SkillPath, Usage};
 use crate::prompt::Assembly;
 use crate::skill::{Skill, Skills};
+use memctl_llm::{Llm, OnProgress, Reply, Request};
 
 use super::super::nearest::{Case, Nearest, nearest};
 use super::state::RunState;
@@ -53,7 +53,7 @@ pub(super) async fn answer(
     assembly: &Assembly,
     input: &RawValue,
     progress: OnProgress<'_>,
-) -> Result<Answer, llm::Error> {
+) -> Result<Answer, memctl_llm::Error> {
     let request = Request {
         system: assembly.prompt.clone(),
         user: input.get().to_owned(),

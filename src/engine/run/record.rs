@@ -6,7 +6,6 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::llm;
 use crate::model::{ActionType, Execution, ExecutionLog, Kind, LogStatus, Outcome, Session, Usage};
 use crate::prompt::ids_of;
 use crate::store;
@@ -138,7 +137,7 @@ pub(super) fn failed(
     input: &RawValue,
     session: Option<&Session>,
     (model, latency_ms): (&str, f64),
-    error: llm::Error,
+    error: memctl_llm::Error,
 ) -> Error {
     let mut output = json!({ "error": error.to_string() });
     if let Some(text) = error.raw_text() {

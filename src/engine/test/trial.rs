@@ -5,12 +5,11 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::guard;
 use crate::learn::case::Case;
 use crate::learn::rubric;
-use crate::llm::{self, Llm, OnProgress, Request};
 use crate::model::{Reflexion, SkillPath};
 use crate::skill::Skill;
+use memctl_llm::{Llm, OnProgress, Request};
 
 use super::super::assemble::assemble_layers;
 use super::super::run::output;
@@ -171,7 +170,9 @@ impl Trial<'_, '_> {
             max_tokens: self.workspace.settings.max_output_tokens,
         };
         let text = self.meter.ask(self.llm, &request).await?;
-        let answer = guard::redact_json(output(&text).get()).text.into_owned();
+        let answer = memctl_redact::redact_json(output(&text).get())
+            .text
+            .into_owned();
         let value: Value = serde_json::from_str(&answer).unwrap_or_default();
         let mut errors = Errors {
             asserted: self.case.wrong(&value),
@@ -187,11 +188,14 @@ impl Trial<'_, '_> {
         };
         let reply = match self.meter.put(self.llm, &request).await? {
             Ok(reply) => reply,
-            Err(error @ llm::Error::InvalidStructure { .. }) => return Err(cannot(chain(&error))),
+            Err(error @ memctl_llm::Error::InvalidStructure { .. }) => {
+                return Err(cannot(chain(&error)));
+            }
             Err(error) => return Err(failed(&error)),
         };
         let verdict = rubric::accept(&reply).map_err(cannot)?;
-        errors.judged = (!verdict.pass).then(|| guard::redact(&verdict.reason).text.into_owned());
+        errors.judged =
+            (!verdict.pass).then(|| memctl_redact::redact(&verdict.reason).text.into_owned());
         Ok(errors)
     }
 }
@@ -208,7 +212,7 @@ impl Meter<'_> {
         &mut self,
         llm: &Llm,
         request: &Request,
-    ) -> Result<Result<String, llm::Error>, Stop> {
+    ) -> Result<Result<String, memctl_llm::Error>, Stop> {
         if self.left == 0 {
             return Err(Stop::Capped);
         }
@@ -224,7 +228,7 @@ impl Meter<'_> {
     }
 }
 
-fn failed(error: &llm::Error) -> Stop {
+fn failed(error: &memctl_llm::Error) -> Stop {
     Stop::Failed(format!("the model failed: {}", chain(error)))
 }
 

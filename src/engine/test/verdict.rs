@@ -7,15 +7,14 @@ use serde_json::Value;
 
 use super::super::run::output;
 use super::report::Status;
-use crate::guard;
 use crate::learn::case::Case;
 use crate::learn::rubric;
-use crate::llm::OnProgress;
 use crate::model::SkillPath;
 use crate::workspace::cases::cases;
 use crate::workspace::error::chain;
 use crate::workspace::providers::Chosen;
 use crate::workspace::{Error, Workspace};
+use memctl_llm::OnProgress;
 
 /// Reason if a case needs a judge and none is named.
 const NO_JUDGE: &str = "not tested without a judge: set MEMCTL_JUDGE to a program that answers a \
@@ -71,7 +70,9 @@ async fn decide(
     has_judge: bool,
     progress: OnProgress<'_>,
 ) -> Result<(Status, String), Error> {
-    let answer = guard::redact_json(output(text).get()).text.into_owned();
+    let answer = memctl_redact::redact_json(output(text).get())
+        .text
+        .into_owned();
     let value: Value = serde_json::from_str(&answer).unwrap_or_default();
     let wrong: Vec<String> = case.wrong(&value).into_values().collect();
     if !wrong.is_empty() {

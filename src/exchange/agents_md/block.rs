@@ -14,7 +14,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::hex;
+use memctl_files::hex;
 
 const BEGIN: &str = "<!-- memctl:begin";
 const END: &str = "<!-- memctl:end";

@@ -3,8 +3,6 @@
 //! The text stays text: it cannot end the block, begin a heading, a list, code or HTML, load another
 //! file (`@path`), or carry hidden characters and secrets.
 
-use crate::guard;
-
 /// Returns a rule as a list item; `None` if nothing of it is left.
 pub(crate) fn item(skill: &str, rule: &str) -> Option<String> {
     let text = plain(rule);
@@ -20,8 +18,8 @@ pub(crate) fn item(skill: &str, rule: &str) -> Option<String> {
 
 /// Text on one line, redacted and without hidden characters.
 fn plain(text: &str) -> String {
-    let text = guard::unfenced(&guard::redact(text).text);
-    let text = guard::lines(&text).flat_map(str::split_whitespace);
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
+    let text = memctl_redact::lines(&text).flat_map(str::split_whitespace);
     text.collect::<Vec<_>>().join(" ")
 }
 

@@ -22,10 +22,10 @@ use std::path::Path;
 
 use crate::hints::Here;
 use crate::model::{CHAT, Record as _, Reflexion};
-use crate::platform::ProjectPath;
 use crate::store::Selection;
 use crate::workspace::error::chain;
 use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
+use memctl_files::ProjectPath;
 
 use block::{Block, Misplaced, with_lines};
 pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
@@ -37,7 +37,7 @@ pub(crate) use targets::{of_journal, read};
 const HEADING: [&str; 4] = [
     "## Rules from memctl",
     "",
-    "People said or approved these rules. Change them with `memctl memory edit`, not here.",
+    "People said or approved these rules. Change them with `memctl edit`, not here.",
     "",
 ];
 
@@ -208,7 +208,7 @@ fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Res
         redacting_writer::replace_in_project(&target, &file.after)?;
     }
     if !is_own {
-        let notice = "the memory is outside of this workspace: `memory undo` does not revert files";
+        let notice = "the memory is outside of this workspace: `memctl undo` does not revert files";
         report.warnings.push(notice.to_owned());
     }
     Ok(())

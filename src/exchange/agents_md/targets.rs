@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 use super::block;
 use super::report::{AgentsMdOptions, AgentsMdReport};
 use crate::exchange::notes;
-use crate::platform::{ProjectPath, named};
 use crate::workspace::{BlockError, Error, Workspace};
+use memctl_files::{ProjectPath, named};
 
 /// Files that are kept in step if they exist.
 const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];

@@ -16,8 +16,8 @@ use serde::Serialize;
 use crate::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::exchange::skill_md;
 use crate::model::{Kind, Procedure, SkillPath, Trust};
-use crate::platform::named;
 use crate::store::{Entry, Frame, Selection, logs, redact};
+use memctl_files::named;
 
 use crate::workspace::Error;
 use crate::workspace::Workspace;
@@ -299,8 +299,8 @@ fn skills_of(
     }
     if observed > 0 {
         report.warnings.push(format!(
-            "left out, since nobody has approved them: {observed}; memctl memory list procedures, \
-             then memctl memory approve ID"
+            "left out, since nobody has approved them: {observed}; memctl list lessons, \
+             then memctl approve ID"
         ));
     }
     // All targets are checked before the first write.

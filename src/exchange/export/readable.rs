@@ -4,7 +4,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::exchange::markdown::{self, Section};
-use crate::guard;
 use crate::model::{Correction, Execution, Kind, Memory, Procedure, Reflexion, Session};
 use crate::store::Entry;
 
@@ -35,7 +34,7 @@ fn section(entry: &Entry) -> Section {
         let reason = format!("cannot be read: {error}");
         (String::new(), text, vec![("problem", reason)])
     });
-    let seen = |text: &str| guard::visible(text).into_owned();
+    let seen = |text: &str| memctl_redact::visible(text).into_owned();
     Section {
         kind: heading(entry.kind).to_owned(),
         group: seen(&group),

@@ -10,7 +10,6 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Value, json, value::to_raw_value};
 
 use crate::exchange::{Foreign, Found, Skipped};
-use crate::guard;
 use crate::model::{Kind, Memory, OBSERVED, Record as _, Trust};
 use crate::store::{ForgottenRecords, RawEntry, foreign_entries, laid_out, redact};
 
@@ -53,15 +52,15 @@ pub(crate) fn import(
             }
             (own, user) => own.map(str::to_owned).or(user),
         };
-        let admitted = guard::admit(&foreign.text);
+        let admitted = memctl_redact::admit(&foreign.text);
         left_out.extend(admitted.redacted);
-        let text = guard::visible(&admitted.text).trim().to_owned();
+        let text = memctl_redact::visible(&admitted.text).trim().to_owned();
         if let Some(reason) = admitted.quarantine {
             let reason = format!("{reason}; nobody but a person may say that: memctl memory add");
             report.skip(Skipped::one(foreign.what, reason));
             continue;
         }
-        if text.is_empty() || guard::says_nothing(&text) {
+        if text.is_empty() || memctl_redact::says_nothing(&text) {
             report.skip(Skipped::one(
                 foreign.what,
                 "nothing is left of it without its secrets",

@@ -4,9 +4,9 @@
 //! machine is imported as observed, even from the user's own workspace. `--trust` accepts the
 //! claims.
 
-use crate::json::with_fields;
 use crate::model::{CANDIDATE, Kind, Memory, Procedure, Record, Reflexion, Trust};
 use crate::store::TrustSnapshot;
+use memctl_files::json::with_fields;
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.
 pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {

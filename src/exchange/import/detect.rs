@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::exchange::lines::{Header, Line, VERSION};
 use crate::exchange::{Found, Skipped, mem0, notes};
 use crate::model::Kind;
-use crate::platform::{decoded, named};
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
+use memctl_files::{decoded, named};
 
 use super::{ImportSource, unreadable};
 use crate::workspace::Error;

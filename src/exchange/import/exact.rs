@@ -12,12 +12,12 @@ use serde_json::json;
 
 use crate::exchange::Skipped;
 use crate::exchange::lines::Line;
-use crate::json::{with_fields, with_other_strings};
 use crate::model::{Kind, local_number};
 use crate::store::{
     DataFile, Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs,
     redact, text_field,
 };
+use memctl_files::json::{with_fields, with_other_strings};
 
 use super::claimed;
 use super::detect::ParsedExport;

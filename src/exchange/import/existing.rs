@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::json::compact;
 use crate::model::Kind;
 use crate::store::{ForgottenRecords, foreign_entries, text_field};
+use memctl_files::json::compact;
 
 use super::ids::Taken;
 use crate::workspace::Error;

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use crate::platform::SharedFile;
+use memctl_files::SharedFile;
 
 use super::super::{Form, Host};
 use super::edit::command;

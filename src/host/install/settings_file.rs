@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::platform::{SharedFile, named};
 use crate::store;
+use memctl_files::{SharedFile, named};
 
 use super::error::Error;
 

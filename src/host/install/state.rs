@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{SharedFile, hex, named};
 use crate::store;
+use memctl_files::{SharedFile, hex, named};
 
 use super::error::Error;
 use super::settings_file::{LONGEST, store_state};

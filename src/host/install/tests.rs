@@ -5,7 +5,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::platform::{SharedFile, named};
+use memctl_files::{SharedFile, named};
 
 fn place(directory: &Path) -> Place {
     Place {
@@ -178,7 +178,7 @@ fn a_link_stays_a_link() {
     named::create_dir(link.parent().unwrap()).unwrap();
     let target = dir.path().join("dotfiles.json");
     named::replace(&target, b"{\"a\": 1}\n").unwrap();
-    crate::platform::make_link(&target, &link).unwrap();
+    memctl_files::make_link(&target, &link).unwrap();
     let place = place(dir.path());
     install(Host::ClaudeCode, &place).unwrap();
     assert!(link.symlink_metadata().unwrap().is_symlink());

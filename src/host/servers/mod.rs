@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::{SharedFile, named};
 use crate::store;
+use memctl_files::{SharedFile, named};
 
 pub use server_host::ServerHost;
 

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{CorrectionContext, Neighbour};
-use crate::guard::Clean;
-use crate::llm::{Request, Schema};
+use memctl_llm::{Request, Schema};
+use memctl_redact::Clean;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("../prompts/reflect.md");

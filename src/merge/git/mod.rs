@@ -11,7 +11,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use crate::platform::named;
+use memctl_files::named;
 
 #[cfg(not(fuzzing))]
 pub(crate) use sides::DriverInput;

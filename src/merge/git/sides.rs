@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::platform::named;
+use memctl_files::named;
 
 use super::{Error, Repository};
 

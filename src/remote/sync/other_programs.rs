@@ -13,7 +13,6 @@ use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
-use crate::guard;
 use crate::model::{Kind, Memory, OBSERVED, Procedure};
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
@@ -251,7 +250,7 @@ fn record(kind: Kind, row: &Row) -> Result<PulledChange, Refused> {
         )
     };
     let text = text.ok_or(Refused::Empty)?;
-    if guard::admit(&text).quarantine.is_some() {
+    if memctl_redact::admit(&text).quarantine.is_some() {
         return Err(Refused::Suspicious(id));
     }
     Ok(PulledChange {

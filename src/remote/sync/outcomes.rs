@@ -10,8 +10,8 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::platform::hex;
 use crate::store::{Puller, Scoped, SharedLine, SharedLog, is_origin};
+use memctl_files::hex;
 
 use super::super::connection::Connection;
 use super::super::error::Error;
@@ -92,7 +92,7 @@ async fn push_outcomes(
     let since = since.await.map_err(&failed)?;
     let since: String = since.first().map(|row| row.get(0)).unwrap_or_default();
     let is_missing = |line: &SharedLine| {
-        let at = crate::json::string_field(line.text.as_bytes(), "at").unwrap_or_default();
+        let at = memctl_files::json::string_field(line.text.as_bytes(), "at").unwrap_or_default();
         !there.contains(&line.id) && *at >= *since
     };
     let missing: Vec<SharedLine> = own.into_iter().filter(is_missing).collect();

@@ -247,7 +247,7 @@ impl Table {
 /// cannot be read gets defaults.
 pub(crate) fn fields_with_user(kind: Kind, text: &str) -> String {
     let mut fields = columns(kind, text).unwrap_or_else(|| blank(kind));
-    let user = crate::json::string_field(text.as_bytes(), "user_id");
+    let user = memctl_files::json::string_field(text.as_bytes(), "user_id");
     if let Some(user) = user.filter(|_| kind.has_user()) {
         fields["user"] = Value::from(user);
     }

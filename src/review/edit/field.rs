@@ -7,7 +7,6 @@ use chrono::DateTime;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::guard;
 use crate::model::{Kind, MemoryType};
 
 /// Form of a field's value.
@@ -99,7 +98,7 @@ impl Form {
     pub(crate) fn read(self, given: &str) -> Result<Value, &'static str> {
         let given_json = || serde_json::from_str::<Value>(given);
         match self {
-            Self::Words if guard::says_nothing(&guard::redact(given).text) => {
+            Self::Words if memctl_redact::says_nothing(&memctl_redact::redact(given).text) => {
                 Err("it must say something")
             }
             Self::Words | Self::Text => Ok(json!(given)),

@@ -6,11 +6,10 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::engine::remember::misfits;
-use crate::guard;
-use crate::json::with_fields;
 use crate::model::{MemoryType, Shape};
 use crate::store::Error as StoreError;
 use crate::workspace::Error;
+use memctl_files::json::with_fields;
 
 use super::Fields;
 use super::field::Field;
@@ -46,7 +45,7 @@ pub(crate) fn fit(
         for (path, value) in paths {
             let shape = of.and_then(|of| of.field(path)).map(|field| field.shape);
             text = with(&text, path, &as_json(shape, value)).map_err(|problem| {
-                let problems = vec![guard::redact(&problem).text.into_owned()];
+                let problems = vec![memctl_redact::redact(&problem).text.into_owned()];
                 Error::BadMemory {
                     memory_type: of.unwrap_or(MemoryType::BrandMemory),
                     problems,

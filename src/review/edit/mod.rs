@@ -18,10 +18,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::guard;
-use crate::json::with_fields;
 use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
 use crate::store::{Entry, Selection};
+use memctl_files::json::with_fields;
 
 use crate::engine::assemble::suspicion;
 use crate::engine::remember::timestamp;
@@ -206,7 +205,7 @@ pub fn edit(
         if report.changed.contains(&field.name) {
             let new = stored.get(field.name).map(Box::as_ref);
             let text = match (field.form, new) {
-                (Form::Object, Some(object)) => crate::json::compact(object.get()),
+                (Form::Object, Some(object)) => memctl_files::json::compact(object.get()),
                 (form, new) => form.text(new),
             };
             report.now.push((field.name, text));
@@ -255,17 +254,17 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
             let made = rules.iter().filter(|r| r.correction_id == entry.id);
             warnings.extend(made.map(|rule| {
                 let id = &rule.reflexion_id;
-                format!("`{id}` came of it and stays as it was: memctl memory edit {id}")
+                format!("`{id}` came of it and stays as it was: memctl edit {id}")
             }));
         }
         Kind::Procedure => {
             let procedure: Procedure = workspace.store.get(&entry.id)?;
-            if let Some(reason) = guard::admit(&procedure.content()).quarantine {
+            if let Some(reason) = memctl_redact::admit(&procedure.content()).quarantine {
                 warnings.push(format!("`{}` is suspicious: {reason}", entry.id));
             }
             if procedure.state == QUARANTINED {
                 warnings.push(format!(
-                    "`{0}` is still quarantined: memctl memory approve {0}",
+                    "`{0}` is still quarantined: memctl approve {0}",
                     entry.id
                 ));
             }
@@ -374,7 +373,7 @@ fn afresh(entry: &Entry, changed: &[&str]) -> Vec<(&'static str, Value)> {
 /// Returns true if two JSON texts have the same meaning; numbers are compared as written.
 fn is_same(a: &RawValue, b: &RawValue) -> bool {
     let text = |raw: &RawValue| serde_json::from_str::<String>(raw.get()).ok();
-    let compact = |raw: &RawValue| crate::json::compact(raw.get());
+    let compact = |raw: &RawValue| memctl_files::json::compact(raw.get());
     match (text(a), text(b)) {
         (Some(a), Some(b)) => a == b,
         _ => compact(a) == compact(b),

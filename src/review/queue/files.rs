@@ -54,7 +54,7 @@ pub(super) fn guardrails(
 }
 
 fn differs(rule: &Reflexion, line: &str, file: &str) -> Waiting {
-    let command = format!("memctl memory edit {}", rule.reflexion_id);
+    let command = format!("memctl edit {}", rule.reflexion_id);
     let mut waiting = about(rule, WaitingKind::Guardrail, command);
     waiting.reason = format!("`{file}` says something else: prompts hold both");
     waiting.part("in the file", line);

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use crate::guard;
 use crate::lessons::episodes::LEARNED;
 use crate::lessons::evidence::doubts;
 use crate::model::{Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Trust};
@@ -20,7 +19,7 @@ pub(super) fn of_procedure(
     let trust = trust_snapshot.level(procedure);
     if trust != Trust::Observed {
         let doubt = doubts([&procedure.clone().with_trust(trust)]).pop()?;
-        let command = format!("memctl memory forget {id}");
+        let command = format!("memctl forget {id}");
         let mut waiting = about(procedure, WaitingKind::Doubtful, command);
         waiting.reason = without_command(&doubt);
         return Some(waiting);
@@ -30,7 +29,7 @@ pub(super) fn of_procedure(
     if !is_open {
         return None;
     }
-    let command = format!("memctl memory approve {id}");
+    let command = format!("memctl approve {id}");
     if !is_quarantined {
         return Some(about(procedure, WaitingKind::Procedure, command));
     }
@@ -43,7 +42,7 @@ pub(super) fn of_procedure(
 fn suspicion(parts: &[Part]) -> String {
     let mut reasons = parts
         .iter()
-        .filter_map(|part| guard::admit(&part.text).quarantine);
+        .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
     reasons.next().unwrap_or_else(|| {
         "quarantined when it was learned; nothing in it is suspicious today".to_owned()
     })
@@ -95,7 +94,7 @@ pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Opti
     if trust_snapshot.level(memory) != Trust::Observed {
         return None;
     }
-    let command = format!("memctl memory approve {}", memory.id);
+    let command = format!("memctl approve {}", memory.id);
     let mut waiting = Waiting::about(WaitingKind::Memory, Kind::Memory, &memory.id, command);
     waiting.title = memory.summary();
     waiting.part("memory", &memory.content);

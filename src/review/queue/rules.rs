@@ -34,7 +34,7 @@ pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<W
         found.push(waiting);
     }
     if let Some(sentence) = acting::ignored([rule]).pop() {
-        let command = format!("memctl memory approve {id} --action ask");
+        let command = format!("memctl approve {id} --action ask");
         let mut waiting = about(rule, WaitingKind::Doubtful, command);
         waiting.reason = without_command(&sentence);
         found.push(waiting);
@@ -71,7 +71,7 @@ fn would_retire(rule: &Reflexion) -> bool {
 
 fn candidate(rule: &Reflexion, reason: &str) -> Waiting {
     let id = &rule.reflexion_id;
-    let command = format!("memctl memory approve {id}");
+    let command = format!("memctl approve {id}");
     let mut waiting = about(rule, WaitingKind::Candidate, command);
     reason.clone_into(&mut waiting.reason);
     if rule.status == CANDIDATE {

@@ -2,8 +2,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::model::Scope;
-use crate::platform::named;
 use crate::store::Approvals;
+use memctl_files::named;
 
 /// Entries of the store with these records, for a user who vouches for what is approved in it.
 fn queue(files: &[(Kind, Vec<Value>)]) -> Vec<Waiting> {
@@ -81,7 +81,7 @@ fn candidates_come_with_quote_and_occasion_the_most_repeated_first() {
         (first.origin.project.as_str(), first.origin.session.as_str()),
         ("shop", "s2")
     );
-    assert_eq!(first.command, "memctl memory approve REFL-003");
+    assert_eq!(first.command, "memctl approve REFL-003");
     assert_eq!(found[2].advice.as_ref().unwrap().reason, "one task");
 }
 
@@ -127,7 +127,7 @@ fn procedures_that_helped_come_first() {
         found[0].reason
     );
     assert_eq!(found[2].text("steps"), Some("1. build\n2. push"));
-    assert_eq!(found[4].command, "memctl memory forget PROC-007");
+    assert_eq!(found[4].command, "memctl forget PROC-007");
     assert!(!found[4].reason.contains("memctl"), "{}", found[4].reason);
 }
 

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::model::{CallPattern, Evidence, Judgement, Kind, Verdict};
 use crate::review::Replay;
 
@@ -159,7 +158,7 @@ pub struct Waiting {
     pub near: Option<NearRule>,
     /// Command that decides about the entry.
     pub command: String,
-    /// What the rule would have done at past calls; `None` before it is tried, and for other records.
+    /// Replay of the rule over past calls; `None` before it is tried, and for other records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
     /// Patterns of a rule.
@@ -217,7 +216,7 @@ impl Waiting {
             let mut reasons = self
                 .parts
                 .iter()
-                .filter_map(|part| guard::admit(&part.text).quarantine);
+                .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
             self.suspicious = reasons.next();
         }
     }

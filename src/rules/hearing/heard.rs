@@ -1,12 +1,11 @@
 //! Rule that an agent heard in a person's message, as the agent gives it, and its checks.
 //!
-//! The agent words the rule and says how it is seen at a call; the person's own words stand beside
-//! it as the quote. Nothing is guessed here: a refusal names what to mend.
+//! The agent words the rule and says how it is seen at a call; the person's own words are
+//! stored beside it as the quote. Nothing is guessed here: a refusal names what to correct.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::guard;
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::{BadPattern, checked};
 use crate::workspace::Error;
@@ -29,9 +28,9 @@ pub struct HeardArgs {
     pub rule: String,
     /// When it applies; empty if always
     pub when: String,
-    /// What not to do
+    /// Thing not to do
     pub not: String,
-    /// What to do instead
+    /// Thing to do instead
     #[serde(rename = "do")]
     pub action: String,
     /// `project` or `everywhere`
@@ -42,18 +41,18 @@ pub struct HeardArgs {
     /// Regular expressions of a single command that breaks it: `^npm\b`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
-    /// The same of a path
+    /// Expressions over a path
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<PatternArg>,
-    /// The same of new text
+    /// Expressions over new text
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// The same with exceptions: `unless` it matches, or `after` such a command succeeded
+    /// Expressions with exceptions: `unless` it matches, or `after` such a command succeeded
     pub see: Vec<SeeArg>,
     /// Id of the earlier rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
     pub replaces: Option<EarlierArg>,
-    /// The same, if the user takes it back
+    /// Id of the earlier rule if the user takes it back, or `true`
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<EarlierArg>,
 }
@@ -115,7 +114,7 @@ pub(super) struct Heard {
     pub(super) earlier: Option<Earlier>,
 }
 
-/// Returns the error for a field that has to be mended.
+/// Returns the error for a field that has to be corrected.
 pub(super) fn refused(field: &'static str, reason: impl Into<String>) -> Error {
     Error::NotHeard {
         field,
@@ -126,7 +125,7 @@ pub(super) fn refused(field: &'static str, reason: impl Into<String>) -> Error {
 impl Heard {
     /// Checks the arguments, without their secrets.
     pub(super) fn of(args: HeardArgs) -> Result<Self, Error> {
-        let quote = guard::redact(args.quote.trim()).text.into_owned();
+        let quote = memctl_redact::redact(args.quote.trim()).text.into_owned();
         if quote.is_empty() {
             return Err(refused(
                 "quote",
@@ -144,7 +143,9 @@ impl Heard {
             (true, true) => line("quote", &quote, LONGEST_RULE)?,
             (true, false) => return Err(refused("rule", "is missing: say the rule in one line")),
         };
-        if let Some(reason) = guard::screen(&format!("{rule}\n{when}\n{not}\n{action}")).reason() {
+        if let Some(reason) =
+            memctl_redact::screen(&format!("{rule}\n{when}\n{not}\n{action}")).reason()
+        {
             return Err(refused("rule", reason));
         }
         Ok(Self {
@@ -173,7 +174,7 @@ impl EarlierArg {
 
 /// Redacted text on one line.
 fn line(field: &'static str, text: &str, most: usize) -> Result<String, Error> {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > most {
         return Err(refused(field, format!("has more than {most} characters")));
@@ -250,7 +251,7 @@ fn pattern(field: &'static str, see: SeeArg) -> Result<CallPattern, Error> {
             let most = format!("has a pattern of more than {LONGEST_PATTERN} characters");
             return Err(refused(field, most));
         }
-        if guard::redact(text).text != *text {
+        if memctl_redact::redact(text).text != *text {
             return Err(refused(field, "has a secret in a pattern"));
         }
     }

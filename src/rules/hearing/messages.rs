@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::gate::may_be_lasting;
 use super::own_words::own_words;
 use super::quote::stands_in;
-use crate::guard::{self, Clean};
 use crate::store::Scoped;
 use crate::workspace::Error;
+use memctl_redact::Clean;
 
 /// Name of the notes; names of sessions have a slash.
 const NOTES: &str = "messages";
@@ -45,9 +45,9 @@ struct Messages {
 impl Message {
     /// Reads a message from a session of a project; `None` if the person wrote nothing in it.
     pub(crate) fn read(text: &str, session: &str, project: &str) -> Option<Self> {
-        let text = guard::strip_fenced(text);
+        let text = memctl_redact::strip_fenced(text);
         let own = own_words(&text);
-        let is_prompt = !own.is_empty() && guard::admit(&own).quarantine.is_none();
+        let is_prompt = !own.is_empty() && memctl_redact::admit(&own).quarantine.is_none();
         is_prompt.then(|| Self {
             session: Clean::of(session).into_string(),
             project: Clean::of(project).into_string(),
@@ -67,7 +67,7 @@ pub(crate) fn retain(store: &Scoped, message: Message) -> Result<(), Error> {
     })
 }
 
-/// Returns the newest message that a quote stands in.
+/// Returns the newest message that contains a quote.
 pub(super) fn witness(store: &Scoped, quote: &str) -> Option<Message> {
     let mut newest = read(&store.read_notes(NOTES)).into_iter().rev();
     newest.find(|message| stands_in(quote, &message.text))

@@ -23,7 +23,7 @@ pub(crate) use messages::{Message, retain};
 pub(crate) use record::end_suspension;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard};
 
-/// What an agent is asked when a message may be lasting.
+/// Question to an agent when a message may be lasting.
 pub(crate) const QUESTION: &str = "memctl: if this message says something that is to hold in later \
     sessions too (a correction, a standing wish, or the end of one), record it now with the tool \
     `correct`, or: memctl correct --heard '{\"rule\": one line with both halves, \"when\", \"not\", \

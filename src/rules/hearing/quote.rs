@@ -1,11 +1,11 @@
-//! Comparison of a quote with a message: the same words, whatever the white space and the quotes.
+//! Comparison of a quote with a message: the same words, in any white space and quotes.
 //!
-//! An ellipsis leaves words out; each part then has to stand in the message, in order.
+//! An ellipsis leaves words out; each part then has to be in the message, in order.
 
 /// Minimum length of a quote, in characters without white space.
 const SHORTEST: usize = 4;
 
-/// Returns `true` if a quote stands in a message.
+/// Returns `true` if a message contains a quote.
 pub(super) fn stands_in(quote: &str, message: &str) -> bool {
     let message = plain(message);
     let quote = plain(quote);

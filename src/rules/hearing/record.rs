@@ -1,6 +1,6 @@
 //! Records a heard rule as a candidate, beside its neighbours.
 //!
-//! The quote has to stand in a message that a hook saw. Recording the same quote again changes the
+//! The quote has to be part of a message that a hook saw. Recording the same quote again changes the
 //! candidate, so that an agent can say afterwards how it relates to its neighbours.
 //!
 //! An earlier *candidate* that the rule replaces is superseded at once. An earlier rule in force is
@@ -63,7 +63,7 @@ pub struct EarlierRule {
     pub id: String,
     /// Text of the rule.
     pub rule: String,
-    /// What became of it.
+    /// State of the earlier rule now.
     pub now: EarlierState,
 }
 
@@ -167,7 +167,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
         status: CANDIDATE,
         project,
         nearest: near.collect(),
-        approve: format!("memctl memory approve {}", rule.reflexion_id),
+        approve: format!("memctl approve {}", rule.reflexion_id),
         id: rule.reflexion_id,
         rule: rule.rule,
         earlier,

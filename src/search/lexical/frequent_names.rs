@@ -6,7 +6,7 @@
 //! out of the text that is embedded; the keyword half still sees them.
 //!
 //! Other frequent words stay. They belong to the sentence, and without them the vectors of most queries get
-//! worse (`docs/adr/0005-score-fusion.md`).
+//! worse (`docs/adr/search.md`).
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -9,7 +9,7 @@ use super::super::part::Part;
 use super::super::segment::{Damaged, Posting, Postings};
 use super::passages::Passages;
 use super::text::words;
-use crate::platform::parallel::each;
+use memctl_files::parallel::each;
 
 /// Term frequency saturation.
 const K1: f64 = 1.2;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 
 use rust_stemmers::{Algorithm, Stemmer};
 
-use crate::guard::composed;
+use memctl_redact::composed;
 
 /// Stop words, sorted.
 const STOP: &[&str] = &[

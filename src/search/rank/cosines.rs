@@ -12,7 +12,7 @@ use super::super::vector::binary_vectors::BinaryQuery;
 use super::super::vector::quantized_vectors::QueryVector;
 use super::{ByWords, MANY_VECTORS, MinimumScores, POOL, Question, Ranker};
 use crate::model::Kind;
-use crate::platform::parallel::each;
+use memctl_files::parallel::each;
 
 /// Minimum number of documents that are compared exactly, and their number for each result.
 const CANDIDATES: usize = 1_000;

@@ -16,7 +16,7 @@ use socket2::SockRef;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use crate::platform::sockets;
+use memctl_files::sockets;
 
 use super::state::Server;
 use super::table;

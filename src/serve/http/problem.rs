@@ -338,7 +338,7 @@ fn of_skill(error: skill::Error) -> Problem {
             status(Kind::NotFound),
             Kind::NotFound.name(),
             "the skill does not exist",
-            "memctl memory list executions --json shows the skills that ran",
+            "memctl list executions --json shows the skills that ran",
         ),
         error => Problem::fault(
             Kind::Store.name(),

@@ -1,7 +1,7 @@
 //! Shares of users in what the server can do at once.
 //!
 //! A user waits for their own share first, and only then for a place among all. So the queue of one user
-//! holds up nobody else: whoever sends hundreds of requests waits for themselves.
+//! holds up nobody else: a user with hundreds of requests waits for their own.
 //!
 //! Deliberately absent: time. The caller limits the wait.
 

@@ -14,7 +14,6 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use crate::embedder::EmbedderCache;
 use crate::error::Kind;
 use crate::model::Viewer;
-use crate::platform::Directory;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
@@ -23,6 +22,7 @@ use crate::store::{
 };
 use crate::workspace::Providers;
 use crate::workspace::{Settings, Workspace};
+use memctl_files::Directory;
 
 use super::events::Events;
 use super::limits::{Limits, Rates};

@@ -19,7 +19,6 @@ use serde::Serialize;
 
 use crate::engine;
 use crate::error::{Kind as ErrorKind, UserError};
-use crate::guard;
 use crate::model::Kind;
 use crate::sessions;
 use crate::store;
@@ -156,15 +155,15 @@ fn record(workspace: &Workspace, id: &str, nonce: &str) -> Result<String, UserEr
     if found.trust.is_none_or(|trust| is_data(found.kind, trust)) {
         return fenced(&found.record, nonce);
     }
-    let json = guard::redact_json(found.record.get()).text;
+    let json = memctl_redact::redact_json(found.record.get()).text;
     Ok(sanitize(&without_separators(&json)) + "\n")
 }
 
 /// JSON in a fence.
 fn fenced(value: &impl Serialize, nonce: &str) -> Result<String, UserError> {
     let json = serde_json::to_string_pretty(value).map_err(store::Error::from)?;
-    let json = guard::redact_json(&json).text;
-    Ok(guard::fence(&[without_separators(&json)], nonce))
+    let json = memctl_redact::redact_json(&json).text;
+    Ok(memctl_redact::fence(&[without_separators(&json)], nonce))
 }
 
 /// Escapes the line separators that JSON allows in a string: as line breaks they would end it, and what

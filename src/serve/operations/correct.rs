@@ -10,12 +10,12 @@ use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::engine::{self, CorrectOptions, RelationReport};
 use crate::error::UserError;
-use crate::guard::{fence, screen};
 use crate::model::{CANDIDATE, SkillPath, Trust};
 use crate::rules::{Conflict, SimilarRule};
 use crate::store;
 use crate::workspace::Error;
 use crate::workspace::Workspace;
+use memctl_redact::{fence, screen};
 
 use super::{NOTICE, Report, token_budget, undo, user_error};
 
@@ -149,7 +149,7 @@ pub(super) async fn correct(
         notice: is_candidate.then_some(NOTICE),
         status: report.status,
         trust: report.trust,
-        approve: id.map(|id| format!("memctl memory approve {id}")),
+        approve: id.map(|id| format!("memctl approve {id}")),
         correction_id: report.correction_id,
         execution_id: report.execution_id,
         reflexion_id: report.reflexion_id,

@@ -2,8 +2,8 @@
 //!
 //! Only [`is_data`] decides between the two, by a record's kind and its trust.
 
-use crate::guard::fence;
 use crate::model::{Kind, Trust};
+use memctl_redact::fence;
 
 /// Returns `true` if a text has to be shown as data: it is not approved, or it contains input and
 /// output of skills and tools.

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine;
 use crate::error::UserError;
-use crate::guard::fence;
 use crate::model::Kind;
 use crate::workspace::{RuleFiles, Workspace};
+use memctl_redact::fence;
 
 use super::{Report, token_budget, undo, user_error};
 

@@ -3,10 +3,10 @@
 use serde::Serialize;
 
 use crate::error::UserError;
-use crate::guard::fence;
 use crate::rules::SimilarRule;
 use crate::rules::hearing::{EarlierRule, EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::workspace::Workspace;
+use memctl_redact::fence;
 
 use super::{NOTICE, Report, token_budget, undo, user_error};
 

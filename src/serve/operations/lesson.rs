@@ -81,7 +81,7 @@ impl Report for Recorded {
                 .map(|near| format!("{}: {}", near.id, near.lesson))
                 .collect();
             text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
-            text.push_str(&crate::guard::fence(&lines, nonce));
+            text.push_str(&memctl_redact::fence(&lines, nonce));
         }
         for warning in &self.warnings {
             text.extend(["warning: ", warning, "\n"]);

@@ -268,7 +268,7 @@ fn user_error(error: Error) -> UserError {
 fn undo(workspace: &Workspace) -> Option<String> {
     let change = &workspace.store.audit_context().change;
     let name = change.get(..8).unwrap_or(change);
-    (!name.is_empty()).then(|| format!("memctl memory undo {name}"))
+    (!name.is_empty()).then(|| format!("memctl undo {name}"))
 }
 
 #[cfg(test)]

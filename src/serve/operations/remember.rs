@@ -43,11 +43,11 @@ pub struct RememberArgs {
 pub struct FixArgs {
     /// Command or code that failed
     pub failed: String,
-    /// Its output
+    /// Output of the failing command or code
     pub error: String,
     /// Command or code that worked
     pub worked: String,
-    /// Its output
+    /// Output of the working command or code
     #[serde(default)]
     pub output: String,
 }
@@ -186,7 +186,7 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
 }
 
 fn approval(id: &str) -> String {
-    format!("memctl memory approve {id}")
+    format!("memctl approve {id}")
 }
 
 impl Report for Remembered {

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::arguments::{LONGEST_QUERY, RESULTS, text};
 use crate::engine::{self, FindOptions, Found};
 use crate::error::UserError;
-use crate::guard;
 use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::search::{Filter, snippet, words};
@@ -237,7 +236,10 @@ impl Report for Searched {
                 return line;
             }
             // Indentation keeps a line of a record from passing for a line of the answer.
-            guard::lines(&line).collect::<Vec<_>>().join("\n    ") + "\n"
+            memctl_redact::lines(&line)
+                .collect::<Vec<_>>()
+                .join("\n    ")
+                + "\n"
         };
         let lines = |hits: &[&Hit]| hits.iter().map(shown).collect();
         text.push_str(&apart(&self.results, Hit::is_data, lines, nonce));

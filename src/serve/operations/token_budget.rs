@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::guard;
 use crate::prompt::tokens;
 
 use super::Report;
@@ -73,7 +72,7 @@ pub(crate) fn name(text: &str) -> String {
 /// Redacts and sanitizes stored text: older versions or other programs may have stored secrets or
 /// prompt injections in the files.
 pub(crate) fn sanitize(text: &str) -> String {
-    guard::defuse(&guard::redact(text).text)
+    memctl_redact::defuse(&memctl_redact::redact(text).text)
 }
 
 #[cfg(test)]

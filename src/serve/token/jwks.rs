@@ -12,8 +12,6 @@ use jsonwebtoken::jwk::{
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::Mutex;
 
-use crate::llm;
-
 use super::refused::Refused;
 
 /// Time for which cached keys are fresh.
@@ -103,7 +101,7 @@ impl Jwks {
 
     async fn fetch(&self, known: &mut Known) -> Result<(), String> {
         known.tried = Some(Instant::now());
-        let get = llm::get_json(&self.url, WITHIN, LONGEST);
+        let get = memctl_llm::get_json(&self.url, WITHIN, LONGEST);
         let answer = get.await?;
         let keys: JwkSet = serde_json::from_value(answer)
             .map_err(|error| format!("not a set of keys: {error}"))?;

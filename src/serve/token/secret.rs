@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use secrecy::{ExposeSecret as _, SecretSlice};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{hex, named};
 use crate::store;
+use memctl_files::{hex, named};
 
 /// Minimum length of a secret in bytes, the length of the signatures (RFC 7518 §3.2).
 const SHORTEST: usize = 32;
@@ -136,7 +136,7 @@ mod tests {
             std::fs::read_dir(path.parent().unwrap()).unwrap().count(),
             1
         );
-        assert!(crate::platform::is_private(&path));
+        assert!(memctl_files::is_private(&path));
     }
 
     #[test]

@@ -88,7 +88,7 @@ mod tests {
 
     use super::super::claims::{NewToken, mint};
     use super::*;
-    use crate::platform::named;
+    use memctl_files::named;
 
     fn secret(byte: char) -> Secret {
         let dir = tempfile::tempdir().unwrap();

@@ -9,8 +9,8 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::json;
 use crate::model::{Expiry, Kind, Scope, Viewer};
+use memctl_files::json;
 
 /// Access filter for one caller.
 #[derive(Debug, Clone)]

@@ -74,11 +74,11 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::platform::{Directory, named};
     use crate::store::atomic;
     use crate::store::audit::audit_context::AuditContext;
     use crate::store::audit::verify::ChainError;
     use crate::store::files::file_names::AUDIT_ANCHOR as ANCHOR;
+    use memctl_files::{Directory, named};
 
     fn log_path(directory: &Path) -> PathBuf {
         directory.join(AUDIT_LOG)

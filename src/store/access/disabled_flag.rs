@@ -11,11 +11,11 @@
 
 use std::path::PathBuf;
 
-use crate::platform::Directory;
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory::Lock;
 use crate::store::files::file_names::DISABLED as MARKER;
+use memctl_files::Directory;
 
 use super::scoped::Scoped;
 
@@ -111,7 +111,7 @@ mod tests {
     #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
     fn a_broken_link_is_a_marker_too() {
         let dir = tempfile::tempdir().unwrap();
-        crate::platform::make_link("nowhere", dir.path().join(MARKER)).unwrap();
+        memctl_files::make_link("nowhere", dir.path().join(MARKER)).unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
         assert!(is_disabled(store.directory()));
         assert!(store.enable().unwrap());

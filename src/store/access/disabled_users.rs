@@ -8,12 +8,12 @@
 //! Deliberately absent: hiding of the user's records from the owner of the files.
 
 use crate::model::{UserId, Viewer};
-use crate::platform::Directory;
 use crate::store::atomic;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::error::Error;
 use crate::store::files::directory::{Lock, SMALL_FILE};
 use crate::store::files::file_names::DISABLED_USERS as FILE;
+use memctl_files::Directory;
 
 use super::scoped::Scoped;
 
@@ -98,7 +98,7 @@ impl Scoped {
 mod tests {
     use super::super::disabled_users::*;
     use crate::model::Scope;
-    use crate::platform::named;
+    use memctl_files::named;
 
     #[test]
     fn user_who_is_off_writes_nothing_and_others_do() {

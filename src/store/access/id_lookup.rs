@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::json;
 use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered};
 use crate::store::error::Error;
+use memctl_files::json;
 
 use super::query::Selection;
 use super::scoped::Scoped;

@@ -8,10 +8,10 @@
 //! Deliberately absent: the source of the records, and their use.
 
 use crate::model::USER_STORE;
-use crate::platform::{Directory, FoundKind};
 use crate::store::error::Error;
 use crate::store::files::file_names::REMOTE;
 use crate::store::files::origin_directory::origin_of;
+use memctl_files::{Directory, FoundKind};
 
 use super::scoped::Scoped;
 

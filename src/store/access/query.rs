@@ -4,7 +4,6 @@
 
 use std::collections::HashSet;
 
-use crate::json;
 use crate::model::{Kind, Record, Scope, SkillPath};
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
@@ -13,6 +12,7 @@ use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::files::data::offsets::Row;
 use crate::store::files::data_files::DataFile;
+use memctl_files::json;
 
 use super::scoped::Scoped;
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 
 use crate::model::{Scope, Viewer};
-use crate::platform::Directory;
 use crate::store::audit::audit_context::AuditContext;
 use crate::store::database::Primary;
 use crate::store::entry::Entry;
@@ -21,6 +20,7 @@ use crate::store::files::data::json_file::JsonFile;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, Identity};
 use crate::store::trust::{Approvals, TrustSnapshot};
+use memctl_files::Directory;
 
 use super::access_filter::AccessFilter;
 

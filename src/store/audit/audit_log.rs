@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::platform::Directory;
 use crate::store::error::Error;
 use crate::store::files::directory::{self, Identity};
 use crate::store::trust::Approvals;
+use memctl_files::Directory;
 
 use super::audit_context::AuditContext;
 use super::audit_event::{AuditAction, Touched};

@@ -4,9 +4,9 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::platform::{Directory, PositionedFile as _};
 use crate::store::error::Error;
 use crate::store::files::file_names::AUDIT_ANCHOR;
+use memctl_files::{Directory, PositionedFile as _};
 
 use super::audit_context::AuditContext;
 use super::audit_event::{AuditAction, Line};

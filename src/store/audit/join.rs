@@ -155,10 +155,10 @@ fn placed(plain: &str, before: &str, last: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::access::scoped::Scoped;
     use crate::store::audit::audit_context::AuditContext;
     use crate::store::files::file_names::{AUDIT_ANCHOR as ANCHOR, AUDIT_LOG as FILE};
+    use memctl_files::named;
 
     /// Creates a directory whose log extends another one by this number of lines.
     fn grown(from: Option<&tempfile::TempDir>, name: &str, lines: usize) -> tempfile::TempDir {

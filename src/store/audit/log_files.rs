@@ -5,11 +5,11 @@ use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::platform::{Directory, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory;
 use crate::store::files::file_names::{AUDIT_ANCHOR, AUDIT_LOG};
+use memctl_files::{Directory, PositionedFile as _};
 
 use super::hash::Anchor;
 

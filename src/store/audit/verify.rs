@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::platform::Directory;
 use crate::store::error::Error;
 use crate::store::files::directory;
 use crate::store::files::file_names::{AUDIT_ANCHOR, AUDIT_LOG};
+use memctl_files::Directory;
 
 use super::hash::{Anchor, DIGITS, Key, link};
 use super::log_files;

@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::json;
 use crate::model::Kind;
-use crate::platform::Directory;
 use crate::store::atomic;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
+use memctl_files::Directory;
+use memctl_files::json;
 
 use super::directory::Lock;
 

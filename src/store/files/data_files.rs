@@ -13,8 +13,8 @@
 
 use std::fmt;
 
-use crate::json;
 use crate::model::{AGENT, CANDIDATE, Kind};
+use memctl_files::json;
 
 /// Pattern for git to ignore the local files.
 pub const LOCAL_PATTERN: &str = "*.local.json";

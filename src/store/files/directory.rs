@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::platform::{Directory, named};
 use crate::store::atomic;
 use crate::store::error::Error;
+use memctl_files::{Directory, named};
 
 use super::file_names::REMOTE;
 
@@ -231,10 +231,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let directory = Directory::at(dir.path());
         let outside = tempfile::NamedTempFile::new().unwrap();
-        crate::platform::make_link(outside.path(), dir.path().join("a.json")).unwrap();
+        memctl_files::make_link(outside.path(), dir.path().join("a.json")).unwrap();
         assert!(open_data(&directory, "a.json").is_err());
         atomic::replace(&directory, "b.json", b"{}").unwrap();
-        crate::platform::make_link("b.json", dir.path().join("c.json")).unwrap();
+        memctl_files::make_link("b.json", dir.path().join("c.json")).unwrap();
         assert!(open_data(&directory, "c.json").is_err());
         assert!(open_data(&directory, "b.json").unwrap().is_some());
     }

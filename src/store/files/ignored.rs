@@ -1,4 +1,4 @@
-//! What git ignores in a memory directory: all that a session, a hook or a look changes.
+//! Ignored files of a memory directory: all that a session, a hook or a look changes.
 //!
 //! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings
 //! and the identity. Everything else is of this machine: what nobody has approved, runs, sessions,
@@ -7,9 +7,9 @@
 //!
 //! A file that git tracks already stays tracked. Lines from a person stay.
 
-use crate::platform::Directory;
 use crate::store::atomic;
 use crate::store::error::Error;
+use memctl_files::Directory;
 
 use super::data_files::{DataFile, LOCAL_PATTERN};
 use super::file_names::{

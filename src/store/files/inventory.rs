@@ -6,8 +6,8 @@
 use std::ffi::OsStr;
 
 use crate::model::Kind;
-use crate::platform::{Directory, FoundKind, is_temporary};
 use crate::store::error::Error;
+use memctl_files::{Directory, FoundKind, is_temporary};
 
 use super::counters;
 use super::data_files::DataFile;

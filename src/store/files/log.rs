@@ -13,9 +13,9 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::platform::{Directory, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
+use memctl_files::{Directory, PositionedFile as _};
 
 use super::directory::{self, Lock};
 
@@ -162,7 +162,7 @@ mod tests {
     use std::time::Duration;
 
     use super::super::log::*;
-    use crate::platform::named;
+    use memctl_files::named;
 
     #[test]
     fn a_torn_line_costs_no_other() {

@@ -10,10 +10,10 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::guard::composed;
 use crate::model::{IdShape, Kind};
-use crate::platform::{Directory, hex};
 use crate::store::error::Error;
+use memctl_files::{Directory, hex};
+use memctl_redact::composed;
 
 use super::directory::{self, Lock};
 use super::log::{self, Sync};

@@ -10,9 +10,9 @@
 use std::collections::HashSet;
 use std::fs::File;
 
-use crate::platform::{Directory, PositionedFile as _};
 use crate::store::access::scoped::Scoped;
 use crate::store::files::directory::DERIVED;
+use memctl_files::{Directory, PositionedFile as _};
 
 use super::mmap::Map;
 

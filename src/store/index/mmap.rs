@@ -13,7 +13,7 @@ use std::ops::Deref;
 
 use memmap2::Mmap;
 
-use crate::platform::{Directory, FileState};
+use memctl_files::{Directory, FileState};
 
 /// Bytes of a derived file.
 #[derive(Debug)]

@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::Directory;
 use crate::store::access::scoped::Scoped;
 use crate::store::files::directory::DERIVED;
+use memctl_files::Directory;
 
 const FILE: &str = "sources";
 const HEADER: &str = "memctl sources 1\n";
@@ -103,7 +103,7 @@ impl Sources {
 mod tests {
     use super::super::processed_files::*;
     use crate::model::Scope;
-    use crate::platform::named;
+    use memctl_files::named;
 
     #[test]
     fn a_file_is_known_as_long_as_it_does_not_change() {

@@ -11,10 +11,10 @@ use std::io;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{Directory, hex};
 use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
 use crate::store::files::directory::DERIVED;
+use memctl_files::{Directory, hex};
 
 const DIRECTORY: &str = "calls";
 /// Maximum number of files; the least recently changed are removed.

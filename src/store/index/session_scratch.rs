@@ -15,11 +15,11 @@ use std::time::Duration;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{Directory, hex};
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory::{self, DERIVED};
+use memctl_files::{Directory, hex};
 
 const DIRECTORY: &str = "sessions";
 /// Name of the lock file, next to the directory.

@@ -14,15 +14,15 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
 use std::path::PathBuf;
 
-use crate::json;
 use crate::model::Kind;
-use crate::platform::{FileState, PositionedFile as _};
 use crate::store::access::scoped::Scoped;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::trust::TrustSnapshot;
+use memctl_files::json;
+use memctl_files::{FileState, PositionedFile as _};
 
 /// Changes with the layout; older tables are rebuilt.
 const MAGIC: &[u8; 8] = b"mctltrm1";
@@ -398,7 +398,7 @@ fn fnv(bytes: &[u8]) -> u64 {
 mod tests {
     use super::super::terms::*;
     use crate::model::Scope;
-    use crate::platform::named;
+    use memctl_files::named;
 
     /// Each word of the error key is a term: its length and its first byte.
     fn of(text: &[u8]) -> Vec<u64> {

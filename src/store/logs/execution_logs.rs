@@ -246,7 +246,7 @@ impl Writer {
             let (text, _) = self.redacted(&line)?;
             stored.push(serde_json::from_str(&text)?);
             // The given JSON may span several lines.
-            texts.push(crate::json::compact(&text));
+            texts.push(memctl_files::json::compact(&text));
         }
         // As with records: the other copies of the memory know a line before it is acknowledged.
         if self.at_primary().is_some()
@@ -285,7 +285,7 @@ pub(crate) fn read(line: &[u8]) -> Option<ExecutionLog> {
 mod tests {
     use super::super::execution_logs::*;
     use crate::model::Scope;
-    use crate::platform::named;
+    use memctl_files::named;
 
     fn line(session: &str, at: &str) -> ExecutionLog {
         ExecutionLog {

@@ -3,8 +3,8 @@
 //! One byte of `.index/late_calls` stands for one call: the thread that writes it may wait for
 //! nothing. The file is this machine's, and deleting it starts again at zero.
 
-use crate::platform::Directory;
 use crate::store::files::directory::DERIVED;
+use memctl_files::Directory;
 
 const FILE: &str = "late_calls";
 

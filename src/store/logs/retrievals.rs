@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::platform::Directory;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory::DERIVED;
+use memctl_files::Directory;
 
 const FILE: &str = "retrievals.jsonl";
 const LOCK: &str = "retrievals.lock";

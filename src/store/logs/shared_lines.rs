@@ -13,10 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::json;
 use crate::model::Trial;
-use crate::platform::PositionedFile as _;
-use crate::platform::hex;
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_event::Line;
 use crate::store::database::{SharedLine, SharedLog};
@@ -25,6 +22,9 @@ use crate::store::files::directory::{self, DERIVED, SMALL_FILE};
 use crate::store::files::file_names::{AUDIT_LOG, HINTS};
 use crate::store::files::log;
 use crate::store::redaction::redact;
+use memctl_files::PositionedFile as _;
+use memctl_files::hex;
+use memctl_files::json;
 
 /// Derived file with the progress of sending.
 const SENT: &str = "sent.json";
@@ -266,8 +266,8 @@ fn line_of(log: SharedLog, text: &[u8], numbers: &mut HashMap<String, u64>) -> O
 mod tests {
     use super::super::shared_lines::*;
     use crate::model::Scope;
-    use crate::platform::named;
     use crate::store::AuditAction;
+    use memctl_files::named;
 
     fn trial(store: &Scoped, session: &str) {
         let trial = Trial {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::model::Kind;
-use crate::platform::Directory;
 use crate::store::access::scoped::Scoped;
 use crate::store::database::{PrimaryRow, Reached, Turn};
 use crate::store::error::Error;
 use crate::store::files::directory::Lock;
+use memctl_files::Directory;
 
 use super::follow::{fetch, keep, reached};
 

@@ -2,9 +2,7 @@
 //!
 //! A derived file stores the progress; if it is lost, changes are fetched again without harm.
 
-use crate::json;
 use crate::model::Kind;
-use crate::platform::Directory;
 use crate::store::access::disabled_users::keep_disabled_users;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
@@ -17,6 +15,8 @@ use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
 use crate::store::files::file_names::{EXECUTION_LOGS, JOURNAL, RECOVERED};
 use crate::store::files::log;
 use crate::store::files::tombstones::{self, Tombstone};
+use memctl_files::Directory;
+use memctl_files::json;
 
 /// Name of the progress file, among the derived files.
 const REACHED: &str = "primary.json";

@@ -6,9 +6,9 @@ use std::path::Path;
 use crate::model::{
     CallPattern, Correction, Execution, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
-use crate::platform::{hex, named};
 use crate::store::entry::Entry;
 use crate::store::error::Error;
+use memctl_files::{hex, named};
 
 use super::key::{Mac, UserKey};
 

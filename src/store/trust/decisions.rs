@@ -1,10 +1,10 @@
 //! Changes to the user's trust decisions about a workspace.
 
 use crate::model::Reflexion;
-use crate::platform::Directory;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use memctl_files::Directory;
 
 use super::note::{Basis, Note};
 use super::{Approvals, UserKey, acts, approved};

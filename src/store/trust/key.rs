@@ -5,8 +5,8 @@ use std::path::Path;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::named;
 use crate::store::error::Error;
+use memctl_files::named;
 
 const FILE: &str = "key";
 /// Length of the key and of a digest, in bytes.

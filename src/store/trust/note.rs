@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::platform::{Directory, named};
 use crate::store::error::Error;
 use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use memctl_files::{Directory, named};
 
 use super::Approvals;
-use crate::platform::hex;
+use memctl_files::hex;
 
 const DIRECTORY: &str = "workspaces";
 /// Maximum size of a note, in bytes.

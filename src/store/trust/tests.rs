@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::*;
 use crate::model::Procedure;
-use crate::platform::named;
 use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use memctl_files::named;
 
 struct Machine {
     home: tempfile::TempDir,

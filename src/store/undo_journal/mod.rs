@@ -17,7 +17,6 @@ pub(crate) mod step;
 use std::collections::HashSet;
 
 use crate::model::{Kind, Viewer};
-use crate::platform::Directory;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::audit::audit_context::AuditContext;
@@ -26,6 +25,7 @@ use crate::store::files::directory::Lock;
 use crate::store::files::file_names::JOURNAL as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::trust::UserKey;
+use memctl_files::Directory;
 
 use step::{Line, Step};
 

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::platform::hex;
 use crate::store::error::Error;
 use crate::store::files::data_files::DataFile;
 use crate::store::trust::{Mac, UserKey, parse};
+use memctl_files::hex;
 
 /// One write: a line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -2,13 +2,13 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::json;
 use crate::model::{Kind, Record, Trust};
 use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
 use crate::store::files::data::offsets::Header;
 use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
+use memctl_files::json;
 
 /// Record to add, of any type.
 pub(crate) trait Addition {

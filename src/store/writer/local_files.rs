@@ -15,7 +15,6 @@ use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::json;
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
@@ -28,6 +27,7 @@ use crate::store::files::directory::SMALL_FILE;
 use crate::store::files::file_names::MOVING;
 use crate::store::files::{ignored, tombstones};
 use crate::store::undo_journal::step::Step;
+use memctl_files::json;
 
 use super::Writer;
 

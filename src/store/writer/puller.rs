@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::json;
 use crate::model::Kind;
 use crate::store::access::pulled::STATE;
 use crate::store::access::query::Selection;
@@ -16,6 +15,7 @@ use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{Lock, SMALL_FILE};
 use crate::store::files::file_names::HINTS;
 use crate::store::files::origin_directory::{directory_name, is_pulled_origin};
+use memctl_files::json;
 
 /// Maximum wait for another process that pulls.
 const PATIENCE: Duration = Duration::from_secs(2);

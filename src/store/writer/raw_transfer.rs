@@ -9,9 +9,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::json;
 use crate::model::Kind;
-use crate::platform::named;
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
 use crate::store::audit::audit_event::AuditAction;
@@ -24,6 +22,8 @@ use crate::store::files::log::Sync;
 use crate::store::files::{directory, log};
 use crate::store::redaction::redact;
 use crate::store::undo_journal::step::Step;
+use memctl_files::json;
+use memctl_files::named;
 
 use super::Writer;
 

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use crate::json;
 use crate::model::LOCAL_ID;
 use crate::store::error::Error;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data_files::DataFile;
+use memctl_files::json;
 
 use super::Writer;
 

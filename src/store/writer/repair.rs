@@ -13,7 +13,6 @@ use std::path::PathBuf;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::json::{self, Walk};
 use crate::model::{
     Correction, Execution, Expiry, Kind, Memory, Procedure, Record, Reflexion, Session,
 };
@@ -32,6 +31,7 @@ use crate::store::files::file_names::RECOVERED;
 use crate::store::primary::at_primary::AtPrimary;
 use crate::store::primary::follow;
 use crate::store::redaction::redact;
+use memctl_files::json::{self, Walk};
 
 /// Result of repairing one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]

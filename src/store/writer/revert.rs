@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 
-use crate::json;
 use crate::model::Kind;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
@@ -20,6 +19,7 @@ use crate::store::undo_journal::{
     self,
     step::{Field, Splice, Step},
 };
+use memctl_files::json;
 
 use super::Writer;
 

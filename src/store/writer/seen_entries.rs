@@ -90,7 +90,7 @@ mod tests {
             read.set(0);
             let digest_of = |entry: &[u8]| {
                 read.set(read.get() + 1);
-                let content = crate::json::string_field(entry, "content")?;
+                let content = memctl_files::json::string_field(entry, "content")?;
                 content.parse().ok()
             };
             let (is_likely, _) = seen

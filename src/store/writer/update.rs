@@ -8,7 +8,6 @@ use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::json;
 use crate::model::Kind;
 use crate::store::audit::audit_event::AuditAction;
 use crate::store::entry::Entry;
@@ -18,6 +17,7 @@ use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
 use crate::store::undo_journal::step::{Field, Step};
+use memctl_files::json;
 
 use super::{Writer, not_found};
 

@@ -1,6 +1,6 @@
 //! Any text behind a fence, shortened to any length: the fence is closed, and holds what it held.
 
-use memctl::guard::{beginning, fence, length, shorten, strip_fenced, unfenced};
+use memctl_redact::{beginning, fence, length, shorten, strip_fenced, unfenced};
 
 const NONCE: &str = "3f2a9c1b-0000-4000-8000-000000000000";
 

@@ -1,6 +1,6 @@
 //! Any text as what may not be stored, and as what is set apart from instructions.
 
-use memctl::guard::{admit, fence, findings, redact, redact_json, screen, strip_fenced, visible};
+use memctl_redact::{admit, fence, findings, redact, redact_json, screen, strip_fenced, visible};
 
 pub(crate) fn run(text: &str) {
     let mut end = 0;

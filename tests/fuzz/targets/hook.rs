@@ -5,8 +5,8 @@ use std::fs;
 use memctl::hints::{Here, HintService};
 use memctl::host::{Host, Place, install, respond, uninstall};
 use memctl::model::Scope;
-use memctl::platform::SharedFile;
 use memctl::store::Scoped;
+use memctl_files::SharedFile;
 
 const PROCEDURES: &str = r#"{"entries": [{"procedure_id": "PROC-001", "pattern": {"error_key": "KeyError: <name>",
     "failing_code": "python3 a.py", "working_code": "python3 b.py"}, "occurrences": 2}]}"#;

@@ -101,7 +101,7 @@ fn what_an_agent_passes_on_acts_nowhere() {
     let prompt = workspace.json(&["memory", "prompt", SKILL]);
     assert!(!prompt["prompt"].as_str().unwrap().contains(MARK));
     assert_eq!(prompt["injected"], json!([]));
-    let reason = "candidate: approve with `memctl memory approve REFL-001`";
+    let reason = "candidate: approve with `memctl approve REFL-001`";
     assert_eq!(
         prompt["omitted"],
         json!([{"id": "REFL-001", "status": "candidate", "reason": reason}])
@@ -276,9 +276,7 @@ fn a_person_approves_a_candidate_and_takes_that_back() {
 
     let changes = workspace.json(&["memory", "undo", "--list"]);
     let mut changes = changes["changes"].as_array().unwrap().iter();
-    let change = changes
-        .find(|change| change["why"] == "memory approve")
-        .unwrap();
+    let change = changes.find(|change| change["why"] == "approve").unwrap();
     workspace
         .run(&["memory", "undo", change["change"].as_str().unwrap()])
         .succeeds();

@@ -68,7 +68,7 @@ fn clone_of_a_stranger() -> Workspace {
 
 /// The text outside of every fence.
 fn outside(text: &str) -> String {
-    memctl::guard::strip_fenced(text).into_owned()
+    memctl_redact::strip_fenced(text).into_owned()
 }
 
 fn prompt(workspace: &Workspace) -> String {

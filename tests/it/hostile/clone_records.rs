@@ -43,7 +43,7 @@ fn told(workspace: &Workspace) -> String {
     let ran = hook(workspace, "claude-code", event.to_string());
     let answer: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
     let text = answer["hookSpecificOutput"]["additionalContext"].as_str();
-    memctl::guard::strip_fenced(text.unwrap_or_default()).into_owned()
+    memctl_redact::strip_fenced(text.unwrap_or_default()).into_owned()
 }
 
 fn forged(fields: &Value) -> Value {

@@ -26,8 +26,7 @@ fn append(workspace: &Workspace, line: &str) {
 /// Lines that would put text into a data file, with ids and rules of somebody's choice.
 fn forged() -> Vec<Value> {
     let line = |step: Value| {
-        let mut line =
-            json!({"change": "ffffffffffff", "at": "", "who": "uid 0", "why": "memory forget"});
+        let mut line = json!({"change": "ffffffffffff", "at": "", "who": "uid 0", "why": "forget"});
         let fields = step.as_object().unwrap().clone();
         line.as_object_mut().unwrap().extend(fields);
         line

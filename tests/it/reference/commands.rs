@@ -72,20 +72,8 @@ fn section(level: &str, name: &str, help: &str) -> String {
     text.push_str(&format!("```text\n{}\n```\n\n", help.usage));
     let examples: Vec<String> = help.examples.iter().map(|e| format!("$ {e}")).collect();
     text.push_str(&format!("```console\n{}\n```\n", examples.join("\n")));
-    let (more, also) = help
-        .rest
-        .split_once("See also: ")
-        .unwrap_or((&help.rest, ""));
-    if !more.trim().is_empty() {
-        text.push_str(&format!("\n```text\n{}\n```\n", more.trim()));
-    }
-    if !also.is_empty() {
-        let links: Vec<String> = also
-            .split(',')
-            .map(|name| name.split_whitespace().collect::<Vec<_>>().join(" "))
-            .map(|name| format!("[{name}](#{})", name.replace(' ', "-")))
-            .collect();
-        text.push_str(&format!("\nSee also: {}.\n", links.join(",\n")));
+    if !help.rest.is_empty() {
+        text.push_str(&format!("\n```text\n{}\n```\n", help.rest));
     }
     text
 }
@@ -100,8 +88,7 @@ fn page_of_commands_is_the_help_of_the_program() {
     let mut page = format!(
         "# Commands\n\n\
          `memctl --help` shows the commands of a usual day, `memctl help --all` every one, and\n\
-         `memctl COMMAND --help` the page of a command. `search`, `list`, `show`, `why`, `edit`, `forget`,\n\
-         `undo` and `status` also work without `memory`.\n\n\
+         `memctl COMMAND --help` the page of a command.\n\n\
          ## Options of every command\n\n```text\n{}\n```\n",
         options.trim_end()
     );

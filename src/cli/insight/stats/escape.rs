@@ -1,11 +1,10 @@
 //! Escaping of text in HTML and SVG.
 
 use crate::cli::output::clean;
-use crate::guard;
 
 /// Escapes text for HTML, redacted and without hidden characters.
 pub(super) fn escape(text: &str) -> String {
-    let clean = clean(&guard::redact(text).text);
+    let clean = clean(&memctl_redact::redact(text).text);
     let mut escaped = String::with_capacity(clean.len());
     for c in clean.chars() {
         match c {

@@ -10,7 +10,6 @@ use super::chart;
 use super::escape::escape;
 use super::figures::over_time;
 use super::words::{NONE, basis, ms, number, percent, usd};
-use crate::guard;
 use crate::insight::{Part, StatsReport, Used};
 
 const STYLE: &str = include_str!("style.css");
@@ -159,7 +158,7 @@ fn evidence(id: &str, title: &str, about: &str, all: &[Used]) -> String {
 
 /// Returns the beginning of a long text; the record has all of it.
 fn shortened(text: &str) -> String {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     match text.char_indices().nth(280) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),

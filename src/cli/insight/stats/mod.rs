@@ -17,8 +17,8 @@ use crate::cli::context::Context;
 use crate::cli::output::{Align, Page, Report, Style, Table, plural};
 use crate::error::UserError;
 use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
-use crate::platform::named;
 use crate::workspace::Error;
+use memctl_files::named;
 
 use words::{ms, number, part, usd};
 

@@ -17,8 +17,8 @@ use crate::cli::follow::{Event, Follower};
 use crate::cli::live;
 use crate::cli::primary;
 use crate::error::{self, UserError};
-use crate::json::compact;
 use crate::model::SkillPath;
+use memctl_files::json::compact;
 
 use event::WatchEvent;
 use feed::{Feed, What};

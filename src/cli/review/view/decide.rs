@@ -4,9 +4,9 @@ use crate::cli::context::Context;
 use crate::cli::memory;
 use crate::cli::output::Style;
 use crate::error::UserError;
-use crate::platform::Directory;
 use crate::review::queue::{Queue, Waiting};
 use crate::{engine, merge, review, undo as journal};
+use memctl_files::Directory;
 
 use super::state::{Decision, State};
 

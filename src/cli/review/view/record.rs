@@ -3,7 +3,6 @@
 use chrono::{DateTime, Utc};
 
 use crate::cli::output::{Style, plural, when};
-use crate::guard;
 use crate::review::queue::{Part, Waiting};
 
 use super::difference;
@@ -168,7 +167,7 @@ fn evidence(waiting: &Waiting) -> String {
         words.push(format!("; confidence {confidence:.2}"));
     }
     let text = words.join(" ").replace(" ;", ";");
-    guard::redact(text.trim_start_matches("; "))
+    memctl_redact::redact(text.trim_start_matches("; "))
         .text
         .into_owned()
 }

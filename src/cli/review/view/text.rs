@@ -1,7 +1,6 @@
 //! Styled text in lines of a width.
 
 use crate::cli::output::{Style, clean};
-use crate::guard;
 
 /// Piece of text with its meaning.
 pub(super) type Piece = (Style, String);
@@ -15,7 +14,7 @@ const TAB: &str = "    ";
 /// Returns stored text for the screen: redacted first, since lines that are joined hide a secret,
 /// then without control characters.
 pub(super) fn shown(text: &str) -> String {
-    clean(&guard::redact(text).text).replace('\t', TAB)
+    clean(&memctl_redact::redact(text).text).replace('\t', TAB)
 }
 
 /// Returns one style's words of a text, each with the space behind it.

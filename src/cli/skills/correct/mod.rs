@@ -70,11 +70,11 @@ pub(in crate::cli) struct CorrectArgs {
     dry_run: bool,
     /// Record what the user said in the chat, as JSON (for agents); `-` reads standard input
     ///
-    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), `quote`
-    /// (the user's exact words), `commands`, `paths`, `content` (regular expressions over a single
-    /// command, a path or new text that breaks the rule), `see` (the same as objects with `in`,
-    /// `match`, `unless`, `after`), `replaces` and `withdraws` (an id, or true for the nearest rule).
-    /// The rule is a candidate until a person approves it.
+    /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), and `quote`,
+    /// the user's exact words. `commands`, `paths` and `content` are regular expressions over a single
+    /// command, a path or new text that breaks the rule. `see` has them as objects with `in`, `match`,
+    /// `unless`, `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
+    /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
         "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces"
     ])]

@@ -85,7 +85,7 @@ impl Report for CorrectReport {
             page.styled(&[(Style::Warn, "Not in force yet: "), (Style::Plain, reason)]);
             page.styled(&[(
                 Style::Dim,
-                &format!("if it should hold from now on: memctl memory approve {id}"),
+                &format!("if it should hold from now on: memctl approve {id}"),
             )]);
             self.show_others(page);
             return;

@@ -9,12 +9,11 @@ use crate::cli::output::{clean, end, when};
 use crate::cli::question::{ask, editor};
 use crate::engine::{self, CorrectReport};
 use crate::error::UserError;
-use crate::guard;
-use crate::json::compact;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
 use crate::rules;
 use crate::workspace::{CorrectionDraft, Workspace};
+use memctl_files::json::compact;
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
 /// the answer says.
@@ -127,7 +126,10 @@ fn choice(execution: &Execution, now: DateTime<Utc>, width: usize) -> String {
         execution.outcome.as_str(),
         &output_line(execution),
     ];
-    end(&clean(&guard::redact(&parts.join(" · ")).text), width)
+    end(
+        &clean(&memctl_redact::redact(&parts.join(" · ")).text),
+        width,
+    )
 }
 
 /// Output of an execution on one line: the text of a model without JSON, or the JSON.
@@ -172,7 +174,7 @@ pub(super) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bo
         age => format!("{age} ago"),
     };
     // The whole text, because the answer stands for it.
-    let text = clean(&guard::redact(&draft.text).text);
+    let text = clean(&memctl_redact::redact(&draft.text).text);
     let about = format!("{} ({})", draft.execution, draft.skill);
     context
         .printer

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks;
 use crate::host::ServerHost;
-use crate::platform::named as files;
+use memctl_files::named as files;
 
 /// Agent host that is set up.
 #[derive(Debug, Clone)]

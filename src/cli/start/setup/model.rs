@@ -6,9 +6,9 @@ use crate::cli::context::Context;
 use crate::cli::question::ask;
 use crate::config;
 use crate::error::UserError;
-use crate::platform::named;
 use crate::workspace::agent_programs::installed_agents;
 use crate::workspace::redacting_writer::write_output;
+use memctl_files::named;
 
 use super::report::{ModelOffer, SetupReport};
 

@@ -15,7 +15,7 @@ use crate::cli::price::price;
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::lessons::past_sessions::{self, PastOptions, PastReport};
-use crate::llm::Progress;
+use memctl_llm::Progress;
 
 use super::report::SetupReport;
 
@@ -31,7 +31,7 @@ pub(super) fn ask_for(
     project: Option<String>,
     report: &mut SetupReport,
 ) -> Result<(), UserError> {
-    // Who has just refused the agent as a model is not asked again.
+    // A person who has just refused the agent as a model is not asked again.
     let model = match &report.model {
         Some(offer) if offer.set => Some(offer.model.clone()),
         Some(_) => return Ok(()),

@@ -12,8 +12,8 @@ use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
 use crate::learning::{LearnOptions, learn};
 use crate::merge::git::Repository;
-use crate::platform::Directory;
 use crate::store::shared_files;
+use memctl_files::Directory;
 
 use super::found::FoundHost;
 use super::report::{Learned, SetupReport, State, Step};
@@ -22,7 +22,7 @@ use super::report::{Learned, SetupReport, State, Step};
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
-/// What the permission is for.
+/// Purpose of the permission.
 const ASKED: &str = "only `lesson` of memctl: the agent is asked once at the end of a session in which it found \
     something out (`learning.ask = \"off\"` switches it off)";
 

@@ -175,7 +175,7 @@ impl Seen {
 mod tests {
     use super::super::change_feed::*;
     use crate::model::Scope;
-    use crate::platform::named;
+    use memctl_files::named;
 
     #[test]
     fn what_others_do_to_a_file_is_told() {

@@ -6,11 +6,11 @@
 
 use std::collections::HashMap;
 
-use crate::json;
 use crate::model::Kind;
 use crate::store::error::Error;
 use crate::store::files::directory::Lock;
 use crate::store::redaction::redact;
+use memctl_files::json;
 
 use super::json_append::NewEntry;
 use super::json_file::{JsonFile, Snapshot};

@@ -3,8 +3,8 @@
 //! For versions of a file that are not in a directory, as in version control history. A file with
 //! any damage is rejected, because a rewrite would hide the damage.
 
-use crate::json::{fields, skip_space, skip_value};
 use crate::model::Kind;
+use memctl_files::json::{fields, skip_space, skip_value};
 
 use super::frame::Frame;
 use super::json_file::FORMAT;

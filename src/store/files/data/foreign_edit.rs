@@ -22,9 +22,9 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::platform::{Directory, FileState, PositionedFile as _};
 use crate::store::error::{Error, ProblemKind};
 use crate::store::files::directory;
+use memctl_files::{Directory, FileState, PositionedFile as _};
 
 use super::json_file::{JsonFile, Snapshot};
 use super::offsets::{Header, Offsets};

@@ -1,7 +1,7 @@
 //! Text around the entries of a data file: a `format`, and keys of other programs.
 
-use crate::json;
 use crate::model::Kind;
+use memctl_files::json;
 
 /// Closing brackets of a file that this program writes.
 pub(crate) const CLOSING: &str = "\n  ]\n}\n";

@@ -7,9 +7,9 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 use crate::model::IdShape;
-use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
+use memctl_files::{FileState, PositionedFile as _};
 
 use super::foreign_edit::{AppendState, Point, WritePosition, reach};
 use super::frame::CLOSING;

@@ -7,14 +7,14 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::json;
 use crate::model::{IdShape, Kind};
-use crate::platform::{Directory, FileState};
 use crate::store::entry::Entry;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::files::tombstones;
+use memctl_files::json;
+use memctl_files::{Directory, FileState};
 
 use super::foreign_edit::{Point, reach};
 use super::offsets::{Header, Offsets, Row, generation};

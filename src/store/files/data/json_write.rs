@@ -14,10 +14,10 @@ use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::file_names::PROBE;
+use memctl_files::{FileState, PositionedFile as _};
 
 use super::foreign_edit::{Point, reach};
 use super::json_file::{JsonFile, Snapshot};

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 
-use crate::platform::PositionedFile as _;
+use memctl_files::PositionedFile as _;
 
 /// Number of bytes that are read at once.
 const BLOCK: usize = 64 << 10;

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, SkillPath};
-use crate::platform::{Directory, FileState, PositionedFile as _};
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::DERIVED;
+use memctl_files::{Directory, FileState, PositionedFile as _};
 
 /// Changes with the layout below; older tables are rebuilt.
 const MAGIC: &[u8; 8] = b"mctloff2";
@@ -371,7 +371,7 @@ fn domain_hash(skill: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::super::offsets::*;
-    use crate::platform::named;
+    use memctl_files::named;
 
     fn header(count: u64) -> Header {
         Header {

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use crate::platform::PositionedFile as _;
+use memctl_files::PositionedFile as _;
 
 /// Bytes of the first read ahead, and of each after several.
 const LEAST: usize = 16 << 10;

@@ -4,11 +4,11 @@
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 
-use crate::platform::{FileState, PositionedFile as _};
 use crate::store::atomic;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::directory::Lock;
 use crate::store::files::file_names::RECOVERED;
+use memctl_files::{FileState, PositionedFile as _};
 
 use super::foreign_edit::{Point, reach};
 use super::frame::CLOSING;

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use super::line_numbers::LineNumbers;
 use super::scan_window::Window;
-use crate::json::Stop;
 use crate::store::error::{Problem, ProblemKind};
+use memctl_files::json::Stop;
 
 /// Structure of the file as a whole.
 #[derive(Debug, Default, PartialEq, Eq)]

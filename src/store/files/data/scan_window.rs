@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read as _};
 
-use crate::json::{self, Stop, Walk};
+use memctl_files::json::{self, Stop, Walk};
 
 /// Minimum number of bytes that are read at once.
 pub(super) const CHUNK: usize = 1 << 20;

@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use crate::json::{compact, fields, skip_space, skip_value, with_fields, without_fields};
+use memctl_files::json::{compact, fields, skip_space, skip_value, with_fields, without_fields};
 
 /// Usage counters: the changes of both sides add up.
 const COUNTS: [&str; 13] = [

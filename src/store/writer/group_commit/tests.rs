@@ -7,11 +7,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
-use crate::platform::Directory;
 use crate::store::audit::audit_context::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
 use crate::store::{Compared, Selection};
+use memctl_files::Directory;
 
 use super::*;
 

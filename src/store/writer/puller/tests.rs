@@ -2,7 +2,7 @@ use std::fs;
 
 use super::*;
 use crate::model::Scope;
-use crate::platform::named;
+use memctl_files::named;
 
 fn put(id: &str, rule: &str) -> PulledChange {
     let text = format!(

@@ -1,7 +1,7 @@
 use super::super::revert::*;
 use crate::model::{Correction, Scope};
-use crate::platform::named;
 use crate::store::{Approvals, AuditContext, Scoped};
+use memctl_files::named;
 
 fn store(dir: &std::path::Path) -> Scoped {
     let audit_context = AuditContext {

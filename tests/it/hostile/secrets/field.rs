@@ -1,7 +1,7 @@
 //! Secrets that nobody looked at while the first patterns were written: a third batch of kinds, each in
 //! every form, also in base64.
 
-use memctl::guard::redact;
+use memctl_redact::redact;
 
 use super::carriers::Carrier;
 use super::kinds::{KEYS, Kind, LATER};

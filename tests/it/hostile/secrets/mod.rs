@@ -18,5 +18,5 @@ mod field;
 mod kinds;
 mod look_alikes;
 mod rates;
-#[path = "../../../../src/guard/templates.rs"]
+#[path = "../../../../crates/redact/src/templates.rs"]
 mod templates;

@@ -1,6 +1,6 @@
 //! How many secrets survive redaction, and how many look-alikes fall to it.
 
-use memctl::guard::{Clean, redact};
+use memctl_redact::{Clean, redact};
 
 use super::carriers::Carrier;
 use super::kinds::{BLOCKS, KEYS, Kind, LATER, PASSWORDS};

@@ -1,0 +1,263 @@
+//! Text of people and of their tools as UTF-8, in any encoding that they wrote it in.
+//!
+//! A byte order mark is dropped, and UTF-16 is converted, with its mark or without one. Other bytes
+//! pass as they are: what they mean is for the reader to decide. [`text()`] reads a whole text, and
+//! [`Decoded`] a stream of any size.
+
+use std::io::{self, Read};
+
+/// Encoding of a text, from its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Utf8,
+    Utf16Little,
+    Utf16Big,
+}
+
+impl Encoding {
+    /// Returns the encoding, and the length of the byte order mark.
+    fn of(start: &[u8]) -> (Self, usize) {
+        match start {
+            [0xef, 0xbb, 0xbf, ..] => (Self::Utf8, 3),
+            [0xff, 0xfe, ..] => (Self::Utf16Little, 2),
+            [0xfe, 0xff, ..] => (Self::Utf16Big, 2),
+            // A text begins with a character of ASCII, in JSON always.
+            [first, 0, second, 0, ..] if *first != 0 && *second != 0 => (Self::Utf16Little, 0),
+            [0, first, 0, second, ..] if *first != 0 && *second != 0 => (Self::Utf16Big, 0),
+            _ => (Self::Utf8, 0),
+        }
+    }
+
+    fn unit(self, pair: [u8; 2]) -> u16 {
+        match self {
+            Self::Utf16Big => u16::from_be_bytes(pair),
+            _ => u16::from_le_bytes(pair),
+        }
+    }
+}
+
+/// Returns a whole text; an error if it is neither UTF-8 nor UTF-16.
+pub fn text(bytes: Vec<u8>) -> Result<String, std::string::FromUtf8Error> {
+    let (encoding, mark) = Encoding::of(&bytes);
+    if encoding == Encoding::Utf8 {
+        let mut text = String::from_utf8(bytes)?;
+        text.drain(..mark);
+        return Ok(text);
+    }
+    let units = bytes[mark..].as_chunks().0.iter();
+    let units = units.map(|pair| encoding.unit(*pair));
+    Ok(char::decode_utf16(units)
+        .map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect())
+}
+
+/// Returns a whole text. Bytes that are no UTF-8 are read as Windows-1252, as editors of many people
+/// still write it.
+pub fn lenient_text(bytes: Vec<u8>) -> String {
+    let bytes = match text(bytes) {
+        Ok(text) => return text,
+        Err(error) => error.into_bytes(),
+    };
+    let start = Encoding::of(&bytes).1;
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes[start..].utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|byte| of_windows(*byte)));
+    }
+    text
+}
+
+/// The characters 0x80 to 0x9F of Windows-1252; five are not assigned.
+const WINDOWS: [char; 32] = [
+    '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}',
+    '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
+];
+
+fn of_windows(byte: u8) -> char {
+    match byte {
+        0x80..=0x9f => WINDOWS[usize::from(byte - 0x80)],
+        _ => char::from(byte),
+    }
+}
+
+/// Reader that decodes what another one reads.
+#[derive(Debug)]
+pub struct Decoded<R> {
+    inner: R,
+    /// `None` before the first byte.
+    encoding: Option<Encoding>,
+    /// Bytes that were read and belong to no whole character yet.
+    raw: Vec<u8>,
+    /// Decoded bytes, and how many of them the caller has.
+    ready: Vec<u8>,
+    given: usize,
+}
+
+/// Size of a read of UTF-16, in bytes.
+const CHUNK: usize = 1 << 16;
+
+impl<R: Read> Decoded<R> {
+    /// Reads bytes of any encoding.
+    pub fn new(inner: R) -> Self {
+        Self {
+            inner,
+            encoding: None,
+            raw: Vec::new(),
+            ready: Vec::new(),
+            given: 0,
+        }
+    }
+
+    /// Reads the first bytes, which decide.
+    fn begin(&mut self) -> io::Result<Encoding> {
+        let mut start = [0; 4];
+        let mut length = 0;
+        while length < start.len() {
+            match self.inner.read(&mut start[length..])? {
+                0 => break,
+                read => length += read,
+            }
+        }
+        let (encoding, mark) = Encoding::of(&start[..length]);
+        let rest = &start[mark..length];
+        match encoding {
+            Encoding::Utf8 => self.ready.extend_from_slice(rest),
+            _ => self.raw.extend_from_slice(rest),
+        }
+        self.encoding = Some(encoding);
+        Ok(encoding)
+    }
+
+    /// Decodes the next bytes; nothing at the end.
+    fn decode(&mut self, encoding: Encoding) -> io::Result<()> {
+        self.ready.clear();
+        self.given = 0;
+        while self.ready.is_empty() {
+            let start = self.raw.len();
+            self.raw.resize(start + CHUNK, 0);
+            let read = self.inner.read(&mut self.raw[start..])?;
+            self.raw.truncate(start + read);
+            let is_end = read == 0;
+            let units: Vec<u16> = self
+                .raw
+                .as_chunks()
+                .0
+                .iter()
+                .map(|p| encoding.unit(*p))
+                .collect();
+            let is_half = units
+                .last()
+                .is_some_and(|unit| (0xd800..0xdc00).contains(unit));
+            let whole = if is_half && !is_end {
+                units.len() - 1
+            } else {
+                units.len()
+            };
+            for c in char::decode_utf16(units[..whole].iter().copied()) {
+                let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                self.ready
+                    .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            self.raw.drain(..whole * 2);
+            if is_end {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Decoded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let encoding = match self.encoding {
+            Some(encoding) => encoding,
+            None => self.begin()?,
+        };
+        if self.given == self.ready.len() {
+            if encoding == Encoding::Utf8 {
+                return self.inner.read(buffer);
+            }
+            self.decode(encoding)?;
+        }
+        let ready = &self.ready[self.given..];
+        let length = ready.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&ready[..length]);
+        self.given += length;
+        // The first bytes of UTF-8 are few: the rest comes with them.
+        if encoding == Encoding::Utf8 && length > 0 && length < buffer.len() {
+            return Ok(length + self.inner.read(&mut buffer[length..])?);
+        }
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reader that gives few bytes at a time.
+    struct Slow<'a>(&'a [u8], usize);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let length = self.1.min(self.0.len()).min(buffer.len());
+            let (given, rest) = self.0.split_at(length);
+            buffer[..length].copy_from_slice(given);
+            self.0 = rest;
+            Ok(length)
+        }
+    }
+
+    fn utf16(text: &str, mark: bool, big: bool) -> Vec<u8> {
+        let mark = mark.then_some(0xfeff);
+        let units = mark.into_iter().chain(text.encode_utf16());
+        let bytes = if big {
+            u16::to_be_bytes
+        } else {
+            u16::to_le_bytes
+        };
+        let pairs = units.map(bytes);
+        pairs.flatten().collect()
+    }
+
+    #[test]
+    fn every_encoding_of_a_text_is_read() {
+        let words = "{\"größe\": \"東京 😀\"}\r\n";
+        let mut marked = b"\xef\xbb\xbf".to_vec();
+        marked.extend_from_slice(words.as_bytes());
+        let all = [
+            words.as_bytes().to_vec(),
+            marked,
+            utf16(words, true, false),
+            utf16(words, true, true),
+            utf16(words, false, false),
+            utf16(words, false, true),
+        ];
+        for bytes in all {
+            assert_eq!(text(bytes.clone()).unwrap(), words, "{bytes:?}");
+            for step in [1, 3, 1000] {
+                let mut read = String::new();
+                let mut decoded = Decoded::new(Slow(&bytes, step));
+                decoded.read_to_string(&mut read).unwrap();
+                assert_eq!(read, words, "{step}: {bytes:?}");
+            }
+        }
+        for short in ["", "a", "ab"] {
+            let mut read = String::new();
+            let mut decoded = Decoded::new(short.as_bytes());
+            decoded.read_to_string(&mut read).unwrap();
+            assert_eq!(read, short);
+        }
+    }
+
+    #[test]
+    fn other_bytes_are_those_of_windows() {
+        assert!(text(b"na\xefve".to_vec()).is_err());
+        let check = |bytes: &[u8], expected: &str| {
+            assert_eq!(lenient_text(bytes.to_vec()), expected);
+        };
+        check(b"na\xefve \x80 5 \x93ok\x94", "naïve € 5 “ok”");
+        check(b"\xef\xbb\xbfna\xefve", "naïve");
+        check("süß".as_bytes(), "süß");
+    }
+}

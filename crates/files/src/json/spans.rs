@@ -1,0 +1,247 @@
+//! Ends of values: skips white space, strings, keys and whole values.
+
+/// Reason why the end of a value was not found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The text ends inside the value.
+    Incomplete,
+    /// Invalid text at this position.
+    Malformed {
+        /// Byte position in the text.
+        at: usize,
+        /// Description of the expected text.
+        expected: &'static str,
+    },
+}
+
+/// Returns the position of the first byte at or after `at` that is not white space.
+pub fn skip_space(text: &[u8], at: usize) -> usize {
+    text[at..]
+        .iter()
+        .position(|b| !matches!(b, b' ' | b'\n' | b'\r' | b'\t'))
+        .map_or(text.len(), |n| at + n)
+}
+
+/// Stack of the open containers while a value is read.
+pub(super) trait Brackets {
+    /// Opens a container with this closing bracket. Returns its known end, or its known error, if
+    /// any.
+    fn open(&mut self, close: u8, at: usize) -> Option<Result<usize, Stop>>;
+    /// Returns the closing bracket of the innermost container.
+    fn innermost(&self) -> Option<u8>;
+    /// Closes the innermost container, which ends before this position.
+    fn close(&mut self, end: usize);
+}
+
+/// Only the expected closing brackets, innermost last.
+impl Brackets for Vec<u8> {
+    fn open(&mut self, close: u8, _at: usize) -> Option<Result<usize, Stop>> {
+        self.push(close);
+        None
+    }
+
+    fn innermost(&self) -> Option<u8> {
+        self.last().copied()
+    }
+
+    fn close(&mut self, _end: usize) {
+        self.pop();
+    }
+}
+
+/// Returns the position after the value that starts at `at`, which must not be white space.
+pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Stop> {
+    walk_value(text, at, &mut Vec::new())
+}
+
+pub(super) fn walk_value(
+    text: &[u8],
+    mut at: usize,
+    open: &mut impl Brackets,
+) -> Result<usize, Stop> {
+    loop {
+        // Start of a value.
+        match text.get(at) {
+            None => return Err(Stop::Incomplete),
+            Some(b @ (b'{' | b'[')) => {
+                let close = if *b == b'{' { b'}' } else { b']' };
+                if let Some(known) = open.open(close, at) {
+                    at = known?;
+                } else {
+                    at = skip_space(text, at + 1);
+                    if text.get(at) == Some(&close) {
+                        at += 1;
+                        open.close(at);
+                    } else {
+                        if close == b'}' {
+                            at = skip_key(text, at)?;
+                        }
+                        continue;
+                    }
+                }
+            }
+            Some(b'"') => at = skip_string(text, at)?,
+            Some(_) => at = skip_word(text, at)?,
+        }
+        // End of a value, and of all containers that close right after it.
+        loop {
+            let Some(close) = open.innermost() else {
+                return Ok(at);
+            };
+            at = skip_space(text, at);
+            match text.get(at) {
+                None => return Err(Stop::Incomplete),
+                Some(b',') => {
+                    at = skip_space(text, at + 1);
+                    if close == b'}' {
+                        at = skip_key(text, at)?;
+                    }
+                    break;
+                }
+                Some(&b) if b == close => {
+                    at += 1;
+                    open.close(at);
+                }
+                Some(_) => {
+                    let expected = if close == b'}' {
+                        "`,` or `}`"
+                    } else {
+                        "`,` or `]`"
+                    };
+                    return Err(Stop::Malformed { at, expected });
+                }
+            }
+        }
+    }
+}
+
+/// Skips `"key" :` and the following white space.
+pub(super) fn skip_key(text: &[u8], at: usize) -> Result<usize, Stop> {
+    match text.get(at) {
+        None => return Err(Stop::Incomplete),
+        Some(b'"') => {}
+        Some(_) => {
+            return Err(Stop::Malformed {
+                at,
+                expected: "a key in quotes",
+            });
+        }
+    }
+    let at = skip_space(text, skip_string(text, at)?);
+    match text.get(at) {
+        None => Err(Stop::Incomplete),
+        Some(b':') => {
+            let at = skip_space(text, at + 1);
+            if at == text.len() {
+                Err(Stop::Incomplete)
+            } else {
+                Ok(at)
+            }
+        }
+        Some(_) => Err(Stop::Malformed {
+            at,
+            expected: "`:`",
+        }),
+    }
+}
+
+/// Returns the position after the string whose opening quote is at `at`.
+pub(crate) fn skip_string(text: &[u8], at: usize) -> Result<usize, Stop> {
+    let mut at = at + 1;
+    loop {
+        let Some(found) = memchr::memchr3(b'"', b'\\', b'\n', &text[at..]) else {
+            return Err(Stop::Incomplete);
+        };
+        at += found;
+        match text[at] {
+            b'"' => return Ok(at + 1),
+            // A line break is invalid in a string: a quote is missing before it. Stopping here
+            // instead of at the next quote limits the damage to one entry.
+            b'\n' => {
+                return Err(Stop::Malformed {
+                    at,
+                    expected: "a closing quote",
+                });
+            }
+            _ => at += 2,
+        }
+        if at > text.len() {
+            return Err(Stop::Incomplete);
+        }
+    }
+}
+
+/// Skips a number, or `true`, `false`, `null`, `NaN`, `Infinity`, `-Infinity`.
+fn skip_word(text: &[u8], at: usize) -> Result<usize, Stop> {
+    let length = text[at..]
+        .iter()
+        .position(|b| !matches!(b, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'+' | b'-' | b'.'));
+    let Some(length) = length else {
+        // The word may continue after the end of the text read so far.
+        return Err(Stop::Incomplete);
+    };
+    let word = &text[at..at + length];
+    let is_number = word
+        .iter()
+        .all(|b| matches!(b, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'))
+        && word.iter().any(u8::is_ascii_digit);
+    let is_name = matches!(
+        word,
+        b"true" | b"false" | b"null" | b"NaN" | b"Infinity" | b"-Infinity"
+    );
+    if is_number || is_name {
+        Ok(at + length)
+    } else {
+        Err(Stop::Malformed {
+            at,
+            expected: "a value",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_a_value_is_found() {
+        let whole = |text: &str| {
+            let padded = format!("{text} ");
+            assert_eq!(skip_value(padded.as_bytes(), 0), Ok(text.len()), "{text}");
+        };
+        whole("{}");
+        whole("[ ]");
+        whole(r#"{"a": [1, {"b": "x\"]}"}, NaN, -Infinity, 1e+16], "c": null}"#);
+        whole(r#""\ud83d lone \udcff""#);
+        whole("123456789012345678901234567890");
+        whole(
+            &"[".repeat(100_000)
+                .chars()
+                .chain("]".repeat(100_000).chars())
+                .collect::<String>(),
+        );
+    }
+
+    #[test]
+    fn a_cut_value_is_incomplete_and_a_wrong_one_malformed() {
+        let text = r#"{"a": [1, {"b": "x\\"}, true], "c": nul"#;
+        for end in 0..text.len() {
+            assert_eq!(
+                skip_value(&text.as_bytes()[..end], 0),
+                Err(Stop::Incomplete),
+                "{end}"
+            );
+        }
+        let malformed = |text: &str, position: usize| match skip_value(text.as_bytes(), 0) {
+            Err(Stop::Malformed { at, .. }) => assert_eq!(at, position, "{text}"),
+            other => panic!("{text}: {other:?}"),
+        };
+        malformed("{a: 1}", 1);
+        malformed(r#"{"a" 1}"#, 5);
+        malformed(r#"{"a": 1 "b": 2}"#, 8);
+        malformed("[1, 2}", 5);
+        malformed("[tru, 1]", 1);
+        malformed("{\"a\": \"x\n}", 8);
+        malformed("[1,]", 3);
+    }
+}

@@ -1,0 +1,90 @@
+//! File access below a directory with untrusted content, without following links.
+//!
+//! A workspace comes from a clone or an archive. Each name in it may be a link to a user's file, an
+//! endless device, a pipe without a writer, or a second name of a foreign file. A [`Directory`]
+//! opens paths step by step, follows no link, accepts regular files only, and never blocks on
+//! opening. New files are private. Temporary names are random, so that nothing can be planted under
+//! them.
+//!
+//! Files that a user names on the command line, and the user's files of other programs, are opened
+//! by path, only in `named`. The lint `disallowed_methods` keeps other modules from both.
+//!
+//! The operating system is asked here alone; each of these modules says what it promises on which
+//! system:
+//!
+//! | module | what it promises |
+//! |---|---|
+//! | `directory`, `file` | no link is followed; a file has one name and is private before it is written |
+//! | `write` | a file is replaced as a whole or not at all, and durable on return |
+//! | `exchange` | only the version that was read is replaced |
+//! | `state` | identity and times of files; reads and writes at an offset |
+//! | `named` | files that a user names, opened by their path |
+//! | `shared_file` | files of a project that other programs use too: no link is followed |
+//! | `process` | a started program ends with all that it has started |
+//! | `signals` | interrupts, and requests to end |
+//! | `sockets` | sockets with a path, and limits that not every system has |
+//! | `user` | directories of the user |
+//!
+//! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
+//! when its process ends in any way.
+//!
+//! On Windows, names are opened by their path while their directories are held open, which keeps
+//! those from being renamed; private files have the permissions of the user's directory; and
+//! renaming is as durable as the file system makes it, since directories cannot be synced.
+//!
+//! Beside them: `decoded` reads text in the encodings of people's tools, `json` finds and changes values in JSON text byte
+//! for byte, and `parallel` spreads work over the processors.
+//!
+//! Deliberately absent: any idea of what the files hold; the environment and the clock, which callers pass; and a defence against a process of the same user that swaps directories. Such a
+//! process could write to the files itself.
+
+pub mod decoded;
+mod directory;
+mod exchange;
+mod file;
+mod hex;
+pub mod json;
+mod kind;
+pub mod named;
+mod ownership;
+pub mod parallel;
+pub mod process;
+mod refused;
+mod shared_file;
+pub mod signals;
+pub mod sockets;
+mod state;
+mod system;
+mod temporary;
+#[cfg(unix)]
+mod unix;
+mod user;
+#[cfg(windows)]
+mod windows;
+mod write;
+
+pub use directory::{Directory, Found};
+pub use hex::hex;
+pub use kind::FoundKind;
+pub use ownership::{Foreign, Owned, owned};
+pub use refused::{Reason, Refused};
+pub use shared_file::{ProjectPath, SharedFile};
+pub use state::{FileState, PositionedFile};
+pub use temporary::is_temporary;
+pub use user::{UserDirectories, user_directories};
+
+#[cfg(test)]
+mod tests;
+
+/// Makes a symbolic link. The program makes none: its tests do.
+pub fn make_link(
+    target: impl AsRef<std::path::Path>,
+    link: impl AsRef<std::path::Path>,
+) -> std::io::Result<()> {
+    system::files::make_link(target.as_ref(), link.as_ref())
+}
+
+/// Returns `true` if only the owner may use a file, where files have such permissions. For tests.
+pub fn is_private(path: &std::path::Path) -> bool {
+    system::files::is_private(path)
+}

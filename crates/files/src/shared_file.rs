@@ -1,0 +1,327 @@
+//! Files that memctl shares with other programs: settings of agent hosts, `AGENTS.md`,
+//! `.gitattributes`.
+//!
+//! A [`ProjectPath`] is below a project, whose content may come from a clone. Neither a link on the
+//! way nor a link in its place is followed. A [`SharedFile`] is such a path, or a file of the user,
+//! which may be a link: programs that manage dotfiles make links.
+//!
+//! Invariant: a file of a project that is read or written has no other constructor than
+//! [`ProjectPath::new`].
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::directory::Directory;
+use super::{named, system::files as sys};
+
+/// Path below a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectPath {
+    project: Directory,
+    /// Path relative to the project.
+    name: PathBuf,
+    /// Absolute path, for messages.
+    path: PathBuf,
+}
+
+impl ProjectPath {
+    /// Returns the path of `name` below a project. The project itself may be a link: the user named
+    /// it.
+    pub fn new(project: &Path, name: impl AsRef<Path>) -> Self {
+        let project = named::directory(project);
+        let name = name.as_ref().to_owned();
+        Self {
+            path: project.join(&name),
+            project,
+            name,
+        }
+    }
+
+    /// Absolute path, for messages and for other programs.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
+    pub fn read_text(&self, limit: u64) -> io::Result<Option<String>> {
+        self.project.read_text(&self.name, limit)
+    }
+
+    /// Replaces the file and keeps its permissions, or creates a private one, with its directories.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        let above = self.name.parent().unwrap_or(Path::new(""));
+        self.project.below(above).create()?;
+        let old = self.project.open(&self.name)?;
+        let old = old.map(|old| old.metadata()).transpose()?;
+        self.project.replace_file_with(&self.name, |file| {
+            if let Some(old) = old {
+                file.set_permissions(old.permissions())?;
+            }
+            file.write_all(bytes)
+        })
+    }
+
+    /// Removes the file; `false` if it did not exist. A link is refused.
+    pub fn remove(&self) -> io::Result<bool> {
+        match self.project.open(&self.name)? {
+            Some(_) => self.project.remove(&self.name),
+            None => Ok(false),
+        }
+    }
+
+    /// Makes the file executable, where that is a permission.
+    pub fn make_executable(&self) -> io::Result<()> {
+        match self.project.open(&self.name)? {
+            Some(file) => sys::make_open_executable(&file),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Directories above the file that do not exist, innermost first.
+    fn missing_parents(&self) -> Vec<PathBuf> {
+        let parents = self.name.ancestors().skip(1);
+        parents
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .take_while(|parent| matches!(self.project.kind(parent), Ok(None)))
+            .map(|parent| self.project.join(parent))
+            .collect()
+    }
+
+    /// Removes a directory of the project if it is empty.
+    fn remove_empty(&self, directory: &Path) {
+        if let Ok(below) = directory.strip_prefix(self.project.path()) {
+            drop(self.project.remove_empty(below));
+        }
+    }
+}
+
+/// File that other programs use too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Project(ProjectPath),
+    User {
+        /// Path with all links resolved.
+        path: PathBuf,
+        /// Path as it was named.
+        named: PathBuf,
+    },
+}
+
+impl From<ProjectPath> for SharedFile {
+    fn from(path: ProjectPath) -> Self {
+        Self(Kind::Project(path))
+    }
+}
+
+impl SharedFile {
+    /// Returns a file of the user, with its links resolved. The path is the same before and after
+    /// the file has been created.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if the path is a link to a missing file.
+    pub fn of_user(path: impl Into<PathBuf>) -> io::Result<Self> {
+        let named = path.into();
+        let is_link = named::link_metadata(&named).is_ok_and(|m| m.is_symlink());
+        let path = if is_link || named::exists(&named) {
+            named::real(&named)?
+        } else {
+            named::real_or_new(&named)
+        };
+        Ok(Self(Kind::User { path, named }))
+    }
+
+    /// Returns the path of the file that is read and written.
+    pub fn path(&self) -> &Path {
+        match &self.0 {
+            Kind::Project(below) => below.path(),
+            Kind::User { path, .. } => path,
+        }
+    }
+
+    /// Returns the path for a plan: with the target, if the file is a link.
+    pub fn shown(&self) -> String {
+        match &self.0 {
+            Kind::User { path, named } if path != named => {
+                format!("{} -> {}", named.display(), path.display())
+            }
+            _ => self.path().display().to_string(),
+        }
+    }
+
+    /// Returns a file below this path.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound` if that is a link to a missing file.
+    pub fn join(&self, name: &str) -> io::Result<Self> {
+        match &self.0 {
+            Kind::Project(below) => {
+                Ok(ProjectPath::new(&below.project, below.name.join(name)).into())
+            }
+            Kind::User { named, .. } => Self::of_user(named.join(name)),
+        }
+    }
+
+    /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
+    pub fn read_text(&self, limit: u64) -> io::Result<Option<String>> {
+        let path = match &self.0 {
+            Kind::Project(below) => return below.read_text(limit),
+            Kind::User { path, .. } => path,
+        };
+        match named::read_text(path, limit) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the file and keeps its permissions, or creates a private one, with its directories.
+    pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
+        match &self.0 {
+            Kind::Project(below) => below.replace(bytes),
+            Kind::User { path, .. } => {
+                path.parent().map_or(Ok(()), named::create_dir)?;
+                named::replace(path, bytes)
+            }
+        }
+    }
+
+    /// Removes the file; `false` if it did not exist.
+    pub fn remove(&self) -> io::Result<bool> {
+        match &self.0 {
+            Kind::Project(below) => below.remove(),
+            Kind::User { path, .. } => named::remove(path),
+        }
+    }
+
+    /// Makes the file executable, where that is a permission.
+    pub fn make_executable(&self) -> io::Result<()> {
+        match &self.0 {
+            Kind::Project(below) => below.make_executable(),
+            Kind::User { path, .. } => named::make_executable(path),
+        }
+    }
+
+    /// Returns the names beside the file, sorted; empty if the directory cannot be read.
+    pub fn siblings(&self) -> Vec<OsString> {
+        match &self.0 {
+            Kind::Project(below) => {
+                let above = below.name.parent().unwrap_or(Path::new(""));
+                let found = below.project.below(above).list().unwrap_or_default();
+                found.into_iter().map(|found| found.name).collect()
+            }
+            Kind::User { path, .. } => {
+                let found = path.parent().map(named::list).and_then(Result::ok);
+                let found = found.unwrap_or_default().into_iter();
+                found.map(|entry| entry.file_name()).collect()
+            }
+        }
+    }
+
+    /// Returns the directories above the file that do not exist, innermost first.
+    pub fn missing_parents(&self) -> Vec<PathBuf> {
+        match &self.0 {
+            Kind::Project(below) => below.missing_parents(),
+            Kind::User { path, .. } => {
+                let parents = path.ancestors().skip(1);
+                let missing = parents.take_while(|parent| !named::exists(parent));
+                missing.map(Path::to_owned).collect()
+            }
+        }
+    }
+
+    /// Removes directories that an installation created and that are empty, innermost first.
+    pub fn remove_empty(&self, directories: &[PathBuf]) {
+        for directory in directories {
+            match &self.0 {
+                Kind::Project(below) => below.remove_empty(directory),
+                Kind::User { .. } => drop(named::remove_empty_dir(directory)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[cfg_attr(windows, expect(clippy::disallowed_methods, reason = "tests"))]
+mod tests {
+    use super::*;
+    use crate::{Refused, make_link};
+
+    #[test]
+    fn paths_below_a_project_follow_no_link() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = dir.path().join("clone");
+        let outside = dir.path().join("v");
+        named::create_dir(&project.join("sub")).unwrap();
+        named::create_dir(&outside).unwrap();
+        named::replace(&outside.join("conf.json"), b"{}").unwrap();
+        if make_link(&outside, project.join(".vscode")).is_err() {
+            return;
+        }
+        make_link(outside.join("conf.json"), project.join("sub/mcp.json")).unwrap();
+        make_link(outside.join("missing"), project.join("sub/new.json")).unwrap();
+        make_link("sub", project.join("inner")).unwrap();
+        let check = |name: &str| {
+            let path = ProjectPath::new(&project, name);
+            let refused = |done: io::Result<()>| {
+                let error = done.expect_err(name);
+                assert!(Refused::in_error(&error).is_some(), "{name}: {error}");
+            };
+            refused(path.read_text(9).map(drop));
+            refused(path.replace(b"x"));
+            refused(path.remove().map(drop));
+            refused(path.make_executable());
+            let shared = SharedFile::from(path);
+            shared.remove_empty(std::slice::from_ref(&outside));
+            assert!(shared.siblings().iter().all(|name| name != "conf.json"));
+        };
+        check(".vscode/conf.json");
+        check(".vscode/made/conf.json");
+        check("sub/mcp.json");
+        check("sub/new.json");
+        check("inner/file");
+        check("../v/conf.json");
+        let left: Vec<_> = named::list(&outside).unwrap();
+        assert_eq!(left.len(), 1);
+        assert_eq!(named::read(&outside.join("conf.json"), 9).unwrap(), b"{}");
+    }
+
+    #[test]
+    fn files_of_the_user_may_be_links_and_the_plan_names_the_target() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = named::real(dir.path()).unwrap();
+        let target = home.join("dotfiles.json");
+        named::replace(&target, b"{}").unwrap();
+        let link = home.join("settings.json");
+        if make_link(&target, &link).is_err() {
+            return;
+        }
+        let file = SharedFile::of_user(&link).unwrap();
+        file.replace(b"[]").unwrap();
+        assert!(named::link_metadata(&link).unwrap().is_symlink());
+        assert_eq!(named::read(&target, 9).unwrap(), b"[]");
+        assert_eq!(
+            file.shown(),
+            format!("{} -> {}", link.display(), target.display())
+        );
+    }
+
+    #[test]
+    fn missing_directories_are_created_and_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let project = named::real(dir.path()).unwrap();
+        let file = SharedFile::from(ProjectPath::new(&project, "a/b/c.json"));
+        let missing = file.missing_parents();
+        assert_eq!(missing, [project.join("a/b"), project.join("a")]);
+        file.replace(b"{}").unwrap();
+        assert_eq!(file.missing_parents(), Vec::<PathBuf>::new());
+        assert!(file.remove().unwrap() && !file.remove().unwrap());
+        file.remove_empty(&missing);
+        assert!(!named::exists(&project.join("a")));
+    }
+}

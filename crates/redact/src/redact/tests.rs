@@ -1,0 +1,224 @@
+use proptest::prelude::*;
+
+use super::super::samples;
+use super::*;
+
+/// Longest piece of a secret that may remain, in characters.
+const LEFT: usize = 6;
+
+/// Asserts that the secret is gone and its kind is reported.
+fn check(kind: &str, text: &str, secret: &str) {
+    let redacted = redact(text);
+    assert!(
+        redacted.found.contains(&kind),
+        "{kind}: {redacted:?} from {text}"
+    );
+    let left = redacted.text.replace(&marker(kind), "");
+    let secret: Vec<char> = secret.chars().filter(char::is_ascii_alphanumeric).collect();
+    for piece in secret.windows(LEFT.min(secret.len())) {
+        let piece: String = piece.iter().collect();
+        assert!(!left.contains(&piece), "{kind}: {redacted:?} from {text}");
+    }
+}
+
+#[test]
+fn keys_of_vendors_go_wherever_they_stand() {
+    for (kind, key) in samples::keys() {
+        for (before, after) in [
+            ("", ""),
+            ("use ", " now"),
+            ("'", "'"),
+            ("\"key\":\"", "\"}"),
+            ("export X=", "\n"),
+            ("a\\n", "\\n"),
+            ("\u{1b}[32m", "\u{1b}[0m"),
+            ("(", ")."),
+            ("é", "é"),
+            ("https://x.example/?k=", "&b=1"),
+        ] {
+            let text = format!("{before}{key}{after}");
+            check(kind, &text, &key);
+            let redacted = redact(&text).text.into_owned();
+            assert!(
+                redacted.starts_with(before.trim_end_matches("?k=")),
+                "{redacted}"
+            );
+            if kind != "azure-signature" {
+                assert!(redacted.ends_with(after), "{redacted} {after}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_key_that_a_line_end_has_broken_goes_whole() {
+    for (kind, key) in samples::keys() {
+        for wrap in [
+            "\n", "\r\n", "\\\n", "\\\n    ", "\n  ", "\\n", "\\r\\n", "\\\\n", "\u{200b}",
+        ] {
+            for at in [key.len() / 4, key.len() / 2, key.len() * 3 / 4] {
+                let text = format!("run {}{wrap}{} end", &key[..at], &key[at..]);
+                check(kind, &text, &key);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_prefix_that_a_line_end_has_broken_is_a_prefix() {
+    for (kind, key) in samples::keys().into_iter().take(26) {
+        // Patterns that extend backwards or lack a prefix are identified by their middle.
+        if matches!(
+            kind,
+            "jwt" | "telegram-token" | "discord-token" | "slack-webhook"
+        ) {
+            continue;
+        }
+        for wrap in ["\n", "\\\n", "\\n"] {
+            let text = format!("run {}{wrap}{} end", &key[..2], &key[2..]);
+            check(kind, &text, &key);
+        }
+    }
+}
+
+#[test]
+fn keys_that_are_wrapped_at_the_width_of_a_terminal_go_whole() {
+    for (kind, key) in samples::keys()
+        .into_iter()
+        .filter(|(_, key)| key.len() > 60)
+    {
+        let lines: Vec<&str> = (0..key.len())
+            .step_by(30)
+            .map(|at| &key[at..key.len().min(at + 30)])
+            .collect();
+        check(kind, &format!("key: {}\n\nDone.", lines.join("\n")), &key);
+    }
+}
+
+#[test]
+fn named_secrets_go_and_their_names_stay() {
+    for (kind, text, secret) in samples::named() {
+        check(kind, &text, &secret);
+        let redacted = redact(&text);
+        let (before, after) = text.split_once(&secret).unwrap();
+        assert!(redacted.text.starts_with(before), "{redacted:?}");
+        assert!(redacted.text.ends_with(after), "{redacted:?}");
+    }
+}
+
+#[test]
+fn a_named_token_that_a_line_end_has_broken_goes_whole() {
+    for (kind, text, secret) in samples::named() {
+        let long = secret.len() >= 32 && kind != "cookie";
+        let at = text.find(&secret).unwrap() + secret.len() / 2;
+        for wrap in ["\n", "\\\n  ", "\\n"].into_iter().filter(|_| long) {
+            check(
+                kind,
+                &format!("{}{wrap}{}", &text[..at], &text[at..]),
+                &secret,
+            );
+        }
+    }
+}
+
+#[test]
+fn blocks_of_private_keys_go_with_everything_in_them() {
+    for label in ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "] {
+        let block = samples::key_block(label, 5);
+        let body = block.lines().nth(2).unwrap().to_owned();
+        for text in [
+            block.clone(),
+            format!("before\n{block}\nafter"),
+            block.replace('\n', "\r\n"),
+            block.replace('\n', "\\n"),
+            block.replace('\n', "\n    "),
+            block.replace("PRIVATE KEY", "PRIV\nATE KEY"),
+            // Cut off at the end and at the beginning.
+            format!(
+                "{}\n$ ls",
+                block.lines().take(4).collect::<Vec<_>>().join("\n")
+            ),
+            format!("{}\n", block.lines().skip(2).collect::<Vec<_>>().join("\n")),
+        ] {
+            check("private-key", &text, &body);
+        }
+        let kept = redact(&format!("before\n{block}\nafter")).text.into_owned();
+        assert_eq!(kept, "before\n[REDACTED:private-key]\nafter");
+    }
+}
+
+#[test]
+fn private_passages_are_never_kept() {
+    let check = |text: &str, expected: &str| assert_eq!(redact(text).text, expected);
+    check("a <private>b</private> c", "a [PRIVATE] c");
+    check("a <PRIVATE>b\nc", "a [PRIVATE]");
+    check("<private>a<private>b</private>c</private>d", "[PRIVATE]d");
+    check("a <private reason=\"x\">b</private>", "a [PRIVATE]");
+    check("a </private> b <privateer>", "a </private> b <privateer>");
+    check("<private></private>", "[PRIVATE]");
+    check("the tag `<private>` hides", "the tag `<private>` hides");
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for line in include_str!("../../fixtures/no-secrets.txt").lines() {
+        assert_eq!(redact(line).text, line);
+    }
+    for text in [
+        include_str!("../../fixtures/no-secrets.txt"),
+        include_str!("../../fixtures/benign.txt"),
+        include_str!("../../../../README.md"),
+        include_str!("../../../../SECURITY.md"),
+        include_str!("../../../../Cargo.lock"),
+    ] {
+        let redacted = redact(text);
+        assert!(
+            matches!(redacted.text, Cow::Borrowed(_)),
+            "{:?}",
+            redacted.found
+        );
+    }
+}
+
+/// Parts of secrets and of similar texts.
+fn pieces() -> impl Strategy<Value = String> {
+    let mut pieces: Vec<String> = samples::keys().into_iter().map(|(_, key)| key).collect();
+    pieces.extend(samples::named().into_iter().map(|(_, text, _)| text));
+    pieces.extend(
+        [
+            "-----BEGIN RSA PRIVATE", " KEY-----", "-----END", "<private>", "</private>", "://",
+            "@", ":", "=", "\"", "\\", "\\\"", "\n", "\\n", "password", "token", "secret", "sk-",
+            "eyJ", "[REDACTED:password]", "[PRIVATE]", "[", "é", "\u{200b}", " ", "Bearer ",
+            "Cookie: a=", "AAAAAAAA11111111", "Q~", "-us1", ":AA",
+        ]
+        .map(str::to_owned),
+    );
+    let piece = prop_oneof![3 => proptest::sample::select(pieces), 1 => any::<String>()];
+    proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn redacting_twice_is_redacting_once(text in pieces()) {
+        let once = redact(&text);
+        let twice = redact(&once.text);
+        prop_assert_eq!(&twice.text, &once.text);
+        prop_assert!(twice.found.is_empty());
+        // A marker replaces at least four characters.
+        prop_assert!(once.text.len() <= text.len() * 8 + 32);
+        prop_assert_eq!(once.found.is_empty(), once.text == text);
+    }
+
+    #[test]
+    fn json_stays_json_and_other_values_stay_as_they_are(texts in proptest::collection::vec(pieces(), 1..5), number in any::<f64>()) {
+        let json = serde_json::json!({ "a": texts, "password": texts[0], "n": number, "o": { "k": texts } });
+        let text = json.to_string();
+        let redacted = super::super::redact_json(&text);
+        let after: serde_json::Value = serde_json::from_str(&redacted.text).unwrap();
+        prop_assert!(after.is_object());
+        let number = format!("\"n\":{}", json["n"]);
+        prop_assert!(redacted.text.contains(&number));
+        let again = super::super::redact_json(&redacted.text).text.into_owned();
+        prop_assert_eq!(again, redacted.text.into_owned());
+    }
+}
