@@ -18,7 +18,7 @@ use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
-use crate::hints::{HintService, SessionCounts};
+use crate::hints::{Here, HintService, SessionCounts};
 use crate::host::Host;
 use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
@@ -104,6 +104,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         store: &store,
         now: environment.now,
         random,
+        here: Here::default(),
     };
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));

@@ -12,6 +12,7 @@ use crate::error::UserError;
 use crate::hints::{HintOptions, HintReport, HintService};
 use crate::lessons::rendering::render_hints;
 use crate::model::Evidence;
+use crate::store::Project;
 use crate::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
@@ -56,11 +57,11 @@ pub(in crate::cli) fn hint(
     }
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let report = adviser(context, &store).hint(&HintOptions {
+    let project = context.git_project();
+    let report = adviser(context, &store, project.as_ref()).hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
-        project: context.project_name(),
         session: args.session,
         max_hints: args.limit as usize,
     })?;
@@ -154,14 +155,14 @@ pub(in crate::cli) fn record(
 ) -> Result<Box<dyn Report>, UserError> {
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let adviser = adviser(context, &store);
+    let project = context.git_project();
+    let adviser = adviser(context, &store, project.as_ref());
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
             let failure = HintOptions {
                 command: Some(context.text(&args.code)?),
                 error: context.text(&args.error)?,
-                project: context.project_name(),
                 session: Some(args.session),
                 max_hints: args.limit as usize,
                 ..HintOptions::default()
@@ -191,9 +192,14 @@ fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
     Ok(())
 }
 
-fn adviser<'a>(context: &Context, store: &'a crate::store::Scoped) -> HintService<'a> {
+fn adviser<'a>(
+    context: &'a Context,
+    store: &'a crate::store::Scoped,
+    project: Option<&'a Project>,
+) -> HintService<'a> {
     HintService {
         store,
+        here: context.here(project),
         now: context.environment.now,
         random,
     }
