@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::hosts::hook;
 use crate::mcp::Server;
 use crate::support::RUN;
-use crate::workspace::Workspace;
+use crate::workspace::{Ran, Workspace};
 
 const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
 
@@ -201,61 +201,58 @@ fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
 
 /// Item 12: a candidate and a pulled rule with one number. Each verb speaks of the one that is meant.
 #[test]
-fn a_local_candidate_beside_a_pulled_rule_of_its_number() {
+fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
     let workspace = Workspace::sample();
     workspace.run(&RUN).succeeds();
     let heard = json!({ "skill": "hr/resume-screen",
         "correction": "When screening for senior roles, ALWAYS weigh system design." });
-    let mut server = Server::greeted(&workspace, &[]);
-    let (made, _) = server.done("correct", &heard);
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    drop(server.done("correct", &heard));
     server.end();
-    let candidate = made["reflexion_id"].as_str().unwrap().to_owned();
-    let number = candidate.rsplit_once('-').unwrap().0.to_owned();
+    let local: Value =
+        serde_json::from_str(&workspace.read(".agentura/reflexion_entries.local.json")).unwrap();
+    let candidate = local["entries"][0]["reflexion_id"].as_str().unwrap();
+    let number = candidate.rsplit_once('-').unwrap().0;
     assert_eq!(number, "REFL-001");
     let pulled = json!({"entries": [{"reflexion_id": number, "skill": "hr/resume-screen",
         "rule": "Name the years of experience.", "applies_when": "", "status": "active",
         "created_at": "2026-02-03T00:00:00+00:00", "correction_id": ""}]});
     workspace.write(".agentura/reflexion_entries.json", pulled.to_string());
-    let ids = |list: &Value| -> Vec<String> {
-        let rows = list["rules"].as_array().unwrap().iter();
-        rows.map(|row| row["id"].as_str().unwrap().to_owned())
-            .collect()
+    let whole = |args: &[&str]| -> Value {
+        let output = workspace.command().args(args).arg("--json").output();
+        Ran::whole(output.unwrap()).document()
     };
-    let listed = ids(&workspace.json(&["memory", "list", "rules"]));
-    assert_eq!(listed.len(), 2, "{listed:?}");
-    assert!(listed.contains(&candidate) && listed.contains(&number));
+    let rules = || -> Vec<String> {
+        let listed = whole(&["memory", "list", "rules"]);
+        let rows = listed["records"].as_array().unwrap_or_else(|| panic!("{listed}"));
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    };
     let check_doctor = || {
-        let report = workspace.json_of(&["doctor", "--repair"]);
-        assert_eq!(report["problems"], json!([]), "{report}");
-        assert_eq!(report["repaired"], json!([]), "{report}");
+        let report = whole(&["doctor", "--repair"]);
+        assert_eq!((&report["problems"], &report["repaired"]), (&json!([]), &json!([])));
+        assert_eq!(report["healthy"], true, "{report}");
     };
+    let listed = rules();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(listed.iter().any(|id| id == candidate) && listed.iter().any(|id| id == number));
     check_doctor();
-    let approved = workspace.json(&["memory", "approve", &candidate]);
+    let approved = whole(&["memory", "approve", candidate]);
     assert_eq!(
         (&approved["id"], &approved["local_id"]),
         (&json!("REFL-002"), &json!(candidate))
     );
-    // The old id still finds the rule.
-    for command in [
-        &["memory", "show"][..],
-        &["memory", "why"],
-        &["memory", "audit", "--record"],
-    ] {
-        let shown = workspace.json(&[command, &[candidate.as_str()]].concat());
-        assert!(
-            shown.to_string().contains("REFL-002"),
-            "{command:?} {shown}"
-        );
+    // The old id still finds the rule, and its correction has an id of the seeds, too.
+    for command in [&["memory", "show"][..], &["memory", "why"], &["memory", "audit", "--record"]] {
+        let shown = whole(&[command, &[candidate]].concat()).to_string();
+        assert!(shown.contains("REFL-002"), "{command:?} {shown}");
     }
-    let correction =
-        workspace.json(&["memory", "show", "REFL-002"])["record"]["correction_id"].clone();
-    assert_eq!(correction, "CORR-001");
+    let rule = &workspace.stored("reflexion_entries.json")["entries"][1];
+    assert_eq!((&rule["reflexion_id"], &rule["correction_id"]), (&json!("REFL-002"), &json!("CORR-001")));
+    let corrections = workspace.read(".agentura/corrections.json");
+    assert!(corrections.contains("\"correction_id\": \"CORR-001\""), "{corrections}");
     check_doctor();
-    workspace.json(&["memory", "undo"]);
-    let listed = ids(&workspace.json(&["memory", "list", "rules"]));
-    assert!(
-        listed.contains(&candidate) && !listed.contains(&"REFL-002".to_owned()),
-        "{listed:?}"
-    );
+    whole(&["memory", "undo"]);
+    let listed = rules();
+    assert!(listed.iter().any(|id| id == candidate) && listed.len() == 2, "{listed:?}");
     check_doctor();
 }
