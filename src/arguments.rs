@@ -1,8 +1,8 @@
 //! Limits, defaults and checks of the arguments that more than one interface takes.
 //!
 //! The command line, HTTP and MCP each parse requests of their own form, and fill the options of
-//! the verb: [`FindOptions`](crate::engine::FindOptions),
-//! [`HintOptions`](crate::hints::HintOptions) and so on. The numbers that an argument may have, its
+//! the verb: [`FindOptions`](crate::notes::FindOptions),
+//! [`HintOptions`](crate::lessons::HintOptions) and so on. The numbers that an argument may have, its
 //! value if it is absent and the error if it is invalid do not depend on the interface. They are
 //! decided here.
 //!
@@ -11,7 +11,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::lessons::hint::MAX_HINTS;
+use crate::lessons::telling::hint::MAX_HINTS;
 
 /// Permitted numbers of an argument, and the number that an absent one means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,7 @@ indent() { fold -s -w 96 | sed 's/^/  /; s/ *$//'; }
 show() {
     printf '$ memctl'
     for word; do
-        case $word in *\ *) printf ' "%.20s…"' "$word" ;; *) printf ' %s' "$word" ;; esac
+        case $word in *\ *) printf " '%.16s…'" "$word" ;; *) printf ' %s' "$word" ;; esac
     done
     echo
     "$memctl" "$@"
@@ -75,8 +75,8 @@ lesson() {
     before second ./check
     worked second "./check --target web" "all 214 checks passed"
     step "You approve it, and git shares it with your team."
-    show approve PROC-001 | tail -1
-    show list lessons | grep -A 1 -E 'PROC-001'
+    show approve PROC-001 | grep -E '^\$|approved$'
+    show list lessons
 }
 
 screen() { show run hr/resume-screen --input "$1" 2>&1 | grep -E '^\$|overall_score|recommendation|^rules'; }

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use crate::config::{Config, Environment, Places};
 use crate::error::UserError;
-use crate::hints::Here;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::remote;
-use crate::store::Project;
-use crate::store::{AuditContext, Scoped};
-use crate::workspace::{Settings, Workspace};
+use crate::store::workspace::{Settings, Workspace};
+use crate::store::{AuditContext, Here, Project, Scoped};
 use memctl_files::process;
 
 use super::global::Global;
@@ -18,7 +16,7 @@ use super::output::Printer;
 use super::primary::primary;
 
 pub(super) struct Context {
-    pub(in crate::cli) environment: Environment,
+    pub(crate) environment: Environment,
     pub(super) places: Places,
     pub(super) printer: Printer,
     /// Reason why memory is switched off; `None` while it is on.

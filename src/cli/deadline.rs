@@ -12,10 +12,10 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Action of a limit that is over, before the process ends.
-pub(in crate::cli) type OnLate = Box<dyn FnOnce() + Send>;
+pub(crate) type OnLate = Box<dyn FnOnce() + Send>;
 
 /// Running time limit; dropping it ends it.
-pub(in crate::cli) struct Deadline {
+pub(crate) struct Deadline {
     limits: Sender<(Duration, Option<OnLate>)>,
     ended: Arc<AtomicBool>,
     began: Instant,
@@ -23,7 +23,7 @@ pub(in crate::cli) struct Deadline {
 
 impl Deadline {
     /// Starts the limit. `None` if the system refuses another thread.
-    pub(in crate::cli) fn start(limit: Duration) -> Option<Self> {
+    pub(crate) fn start(limit: Duration) -> Option<Self> {
         let (limits, receive) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&ended);
@@ -38,18 +38,18 @@ impl Deadline {
     }
 
     /// Replaces the limit with one that begins now. `on_late` runs if it is over before the end.
-    pub(in crate::cli) fn restart(&self, limit: Duration, on_late: Option<OnLate>) {
+    pub(crate) fn restart(&self, limit: Duration, on_late: Option<OnLate>) {
         // It fails only if the watching thread has ended the process.
         let _result = self.limits.send((limit, on_late));
     }
 
     /// Time since the first start.
-    pub(in crate::cli) fn elapsed(&self) -> Duration {
+    pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
     /// Ends the limit. If it is over, this does not return: the process ends with its last words.
-    pub(in crate::cli) fn end(self) {
+    pub(crate) fn end(self) {
         while self.ended.swap(true, Ordering::AcqRel) {
             std::thread::park();
         }

@@ -61,8 +61,8 @@ const GROUPS: [Group; 7] = [
 const OPTIONS: &str = "--json --root DIR --scope DOMAINS --user ID --quiet --no-color --version";
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 a check failed, 2 wrong usage or bad input, 3 the store, \
-    4 the model,\n5 not permitted, 6 the shared store, 70 an internal error, 74 input or output, \
-    130 interrupted.";
+    4 the model,\n5 not permitted, 6 the shared store, 7 no test could run, 70 an internal error, \
+    74 input or output,\n130 interrupted.";
 
 /// Adds the groups to the help of the program.
 pub(super) fn grouped(command: Command, all: bool) -> Command {

@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 
 use super::groups::grouped;
-use super::output::{Report, Verbatim};
+use super::output::{Done, Verbatim};
 use super::suggest::meant;
 use crate::error::UserError;
 
@@ -19,7 +19,7 @@ pub(super) struct HelpArgs {
     all: bool,
 }
 
-pub(super) fn help(args: &HelpArgs, program: Command) -> Result<Box<dyn Report>, UserError> {
+pub(super) fn help(args: &HelpArgs, program: Command) -> Done {
     let mut program = grouped(program, args.all);
     program.build();
     let mut command = &mut program;

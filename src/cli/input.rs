@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::context::Context;
 use crate::error::UserError;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 use memctl_files::{decoded, named};
 
 /// Maximum size of a text from standard input or a file: 16 MiB.

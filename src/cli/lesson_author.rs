@@ -4,7 +4,7 @@ use crate::config::Environment;
 use memctl_redact::Person;
 
 /// Returns the person's home directory and login.
-pub(in crate::cli) fn person(environment: &Environment) -> Person {
+pub(crate) fn person(environment: &Environment) -> Person {
     let names = ["USER", "LOGNAME", "USERNAME"];
     let login = names.into_iter().find_map(|name| environment.var(name));
     let home = environment.home.as_ref();

@@ -190,7 +190,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         cli.global.json,
         cli.global.quiet,
         plain || cli.global.no_color,
-    );
+    )
+    .at(environment.now);
     let context = Context::new(environment, &cli.global, printer.clone(), command);
     signals(matches!(cli.command, Command::Watch(_) | Command::Serve(_)));
     let code = match dispatch(&context, cli.command, &cli.global) {

@@ -7,12 +7,12 @@ use crate::config::Environment;
 use crate::error::UserError;
 use crate::model::Scope;
 use crate::remote::{self, Address, PgStore};
+use crate::store::workspace::Workspace;
 use crate::store::{PrimaryName, Scoped};
-use crate::workspace::Workspace;
 use memctl_files::Directory;
 
 /// Variables that name the database, in order of precedence.
-pub(in crate::cli) const DATABASE: [&str; 2] = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
+pub(crate) const DATABASE: [&str; 2] = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
 
 /// Last database used. A server opens the memory for every call, and a login takes longer than most
 /// calls.

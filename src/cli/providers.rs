@@ -9,7 +9,7 @@ use super::context::Context;
 use crate::config::{Config, LONGEST};
 use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::error::UserError;
-use crate::workspace::Providers;
+use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};
 

@@ -63,7 +63,6 @@ mod tests {
         };
         check("serch", "memctl search");
         check("aprove", "memctl approve");
-        check("ststus", "memctl memory status");
         check("uninstall", "memctl setup --undo");
         check("conflcts", "memctl memory conflicts");
         assert!(meant(&crate::cli::program(), "zzz").is_empty());

@@ -4,11 +4,12 @@ use std::ffi::OsString;
 
 use serde::Serialize;
 
-use crate::{exchange, store};
+use crate::store;
+use crate::upkeep::exchange;
 
 /// Facts about this program.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct VersionReport {
+pub(crate) struct VersionReport {
     /// Version of the program.
     version: &'static str,
     /// Platform that it was built for, in Rust's words: `x86_64-unknown-linux-gnu`.

@@ -125,10 +125,7 @@ fn normalise(vector: &mut Vector) {
     let squares: f64 = vector.iter().map(|x| f64::from(*x).powi(2)).sum();
     let length = squares.sqrt().max(f64::MIN_POSITIVE);
     for number in vector {
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "a share of 1 is small enough"
-        )]
+        #[expect(clippy::cast_possible_truncation, reason = "a share of 1 is small enough")]
         let share = (f64::from(*number) / length) as f32;
         *number = share;
     }

@@ -4,11 +4,12 @@ use std::io;
 
 use super::{Explain, Explanation, Kind, of_io};
 use crate::arguments::Invalid;
-use crate::merge::git;
 use crate::model::InvalidSkillPath;
 use crate::serve::http::{InvalidOrigin, NotListening};
 use crate::serve::token::InvalidSecret;
-use crate::{config, host, skill};
+use crate::store::skill;
+use crate::upkeep::merge::git;
+use crate::{config, host};
 
 impl Explain for skill::Error {
     fn explain(&self) -> Explanation {
@@ -20,7 +21,15 @@ impl Explain for skill::Error {
                 };
                 (Kind::NotFound, hint)
             }
-            Self::NoDirectory { .. } => (Kind::NotFound, "memctl init".to_owned()),
+            Self::NoDirectory { path } => {
+                let example = path.join("DOMAIN/SKILL/SKILL.md");
+                let hint = format!(
+                    "write the instructions of the skill to `{}`; for a coding agent, without \
+                     skills: memctl lesson add",
+                    example.display()
+                );
+                (Kind::NotFound, hint)
+            }
             Self::Outside { .. } => (
                 Kind::Input,
                 "replace the link by the file itself".to_owned(),

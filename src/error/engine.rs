@@ -3,7 +3,7 @@
 use super::{Explain, Explanation, Kind, of_io};
 use crate::embedder;
 use crate::model::SkillPath;
-use crate::workspace::{BlockError, Error, SessionError};
+use crate::store::workspace::{BlockError, Error, SessionError};
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::*;
 use crate::embedder::EmbedError;
-use crate::workspace::{Error, SessionError};
-use crate::{model, remote, skill, store};
+use crate::store::workspace::{Error, SessionError};
+use crate::store::{self, skill};
+use crate::{model, remote};
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)

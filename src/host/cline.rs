@@ -8,8 +8,8 @@
 
 use serde_json::json;
 
-use crate::transcript::cline::{Outcome, input, outcome};
 use memctl_redact::Clean;
+use memctl_sessions::cline::{Outcome, input, outcome};
 
 use super::Hook;
 use super::event::{Event, EventKind, Fields, clip};

@@ -40,8 +40,8 @@ use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 use memctl_files::parallel::each;
 
-use crate::workspace::Error;
-use crate::workspace::document::document;
+use crate::store::workspace::Error;
+use crate::store::workspace::document::document;
 
 use held::IndexedSegment;
 use manifest::List;

@@ -41,18 +41,10 @@ pub struct Execution {
     #[serde(default, deserialize_with = "lenient::text")]
     pub model_used: String,
     /// Ids of the rules in the prompt.
-    #[serde(
-        default,
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub reflexions_injected: Vec<String>,
     /// Ids of the procedures in the prompt.
-    #[serde(
-        default,
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub procedures_injected: Vec<String>,
     /// Token counts; `None` if the provider reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -219,11 +211,7 @@ pub struct Correction {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
     /// Checks of an output in the short form (`$.overall_score < 60`), from a person or a model.
-    #[serde(
-        default,
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<String>,
     /// `true` if they check all that the rule demands.
     #[serde(

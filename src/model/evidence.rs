@@ -22,10 +22,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// Returns the mean of the posterior, from 0 to 1. A showing without an outcome does not count.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of uses stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "counts of uses stay far below 2^52")]
     pub fn posterior(self) -> f64 {
         (self.helped as f64 + 2.0) / ((self.helped + self.harmed) as f64 + 4.0)
     }

@@ -13,49 +13,48 @@ use super::lenient;
 
 /// One action of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
 pub struct ExecutionLog {
     /// A random UUID.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub id: String,
     /// Id of the session: `SESS-…`, or an agent host's own id such as `claude-code/3f2a…`. `None`
     /// for an action outside any session.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub session_id: Option<String>,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(default, deserialize_with = "lenient::name")]
+    #[serde(deserialize_with = "lenient::name")]
     pub user_id: Option<String>,
     /// Step that the action belongs to.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub step_name: String,
     /// Tool or model that acted.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub tool_name: Option<String>,
     /// Kind of the action.
-    #[serde(default)]
     pub action_type: ActionType,
     /// Input; any JSON.
-    #[serde(default, deserialize_with = "lenient::present")]
+    #[serde(deserialize_with = "lenient::present")]
     pub input_data: Option<Box<RawValue>>,
     /// Output; any JSON.
-    #[serde(default, deserialize_with = "lenient::present")]
+    #[serde(deserialize_with = "lenient::present")]
     pub output_data: Option<Box<RawValue>>,
     /// The agent's reason, in its own words.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub reasoning: Option<String>,
     /// Confidence of the agent, from 0 to 1.
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(deserialize_with = "lenient::number")]
     pub confidence_score: Option<f64>,
     /// Wall-clock time in milliseconds.
-    #[serde(default, deserialize_with = "lenient::whole")]
+    #[serde(deserialize_with = "lenient::whole")]
     pub execution_time_ms: Option<u64>,
     /// Progress or result of the action.
-    #[serde(default)]
     pub status: LogStatus,
     /// Error text of a failed action.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub error_message: Option<String>,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
 }
 

@@ -6,9 +6,6 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Name of the author of a judgement that no model made.
-pub const OFFLINE: &str = "offline";
-
 /// Verdict on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -54,11 +51,6 @@ impl Judgement {
     /// Returns `true` if the record is of no use, or says the same as another.
     pub fn is_against(&self) -> bool {
         self.verdict != Verdict::Keep
-    }
-
-    /// Returns `true` if a model has judged.
-    pub fn is_of_model(&self) -> bool {
-        self.by != OFFLINE
     }
 }
 

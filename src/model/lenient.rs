@@ -14,10 +14,7 @@ pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
 }
 
 /// Writes a whole number without a fraction: `38`, not `38.0`.
-#[expect(
-    clippy::ref_option,
-    reason = "the signature that `serialize_with` asks for"
-)]
+#[expect(clippy::ref_option, reason = "the signature that `serialize_with` asks for")]
 pub(super) fn plain_number<S: Serializer>(
     number: &Option<f64>,
     serializer: S,

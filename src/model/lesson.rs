@@ -61,28 +61,16 @@ fn scope<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LessonScop
 #[serde(default)]
 pub struct Applies {
     /// Phrases of an error; one of them in the output of a failing call is enough.
-    #[serde(
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
     /// Phrases of an error that nobody has seen here; one counts only together with one of `commands`.
-    #[serde(
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<String>,
     /// Beginnings of a command, without wrappers, assignments and `cd`.
-    #[serde(
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
     /// Phrases of a command or an output that rule the lesson out.
-    #[serde(
-        deserialize_with = "lenient::texts",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<String>,
     /// Reach; `project` if missing.
     #[serde(deserialize_with = "scope")]
@@ -104,10 +92,7 @@ pub struct Pattern {
     #[serde(deserialize_with = "lenient::text")]
     pub error_key: String,
     /// The deciding line of the error, with its names and numbers.
-    #[serde(
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub error_line: String,
     /// The failing code or command.
     #[serde(deserialize_with = "lenient::text")]
@@ -119,10 +104,7 @@ pub struct Pattern {
     #[serde(deserialize_with = "lenient::text")]
     pub success_output: String,
     /// Tool that was used: `cargo test`, `Edit`.
-    #[serde(
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub tool: String,
 }
 
@@ -134,10 +116,7 @@ pub struct LessonFile {
     #[serde(deserialize_with = "lenient::text")]
     pub path: String,
     /// Hash of the content when the lesson was stored; empty if the file could not be read.
-    #[serde(
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub hash: String,
 }
 

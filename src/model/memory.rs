@@ -15,11 +15,7 @@ pub struct Memory {
     #[serde(default, deserialize_with = "lenient::text")]
     pub id: String,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(
-        default,
-        deserialize_with = "lenient::name",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::name", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// Type of the note.
     pub memory_type: MemoryType,

@@ -19,9 +19,11 @@ mod judgement;
 mod kind;
 mod lenient;
 mod lesson;
+pub(crate) mod likeness;
 mod memory;
 mod memory_schema;
 mod memory_type;
+pub(crate) mod plain_words;
 mod procedure;
 mod procedure_fields;
 mod receipts;
@@ -32,7 +34,6 @@ mod schemas;
 mod session;
 mod session_state;
 mod skill_path;
-mod trace;
 mod trial;
 mod trust;
 mod viewer;
@@ -47,7 +48,7 @@ pub use id::{
     IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
     with_origin,
 };
-pub use judgement::{Judgement, OFFLINE, Verdict};
+pub use judgement::{Judgement, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};
 pub use memory::Memory;
@@ -62,7 +63,6 @@ pub use said::Said;
 pub use session::{Session, TOTAL_STEPS};
 pub use session_state::SessionState;
 pub use skill_path::{InvalidSkillPath, Scope, SkillPath};
-pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
 pub use trial::Trial;
 pub use trust::{AGENT, CANDIDATE, CHAT, OBSERVED, Trust, mark};
 pub use viewer::{InvalidUserId, UserId, Viewer};

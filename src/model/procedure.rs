@@ -13,30 +13,22 @@ use super::{episode, lenient};
 
 /// Place where a record was observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Origin {
     /// The agent host's session id, or the file name of a session without one.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub session: String,
     /// Name of the working directory.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub workspace: String,
     /// Ordinal of the failing step.
-    #[serde(default)]
     pub step: u64,
     /// Observed while the session ran, when the step had no ordinal yet.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
     /// Hash of the failing call with its time. A copy of a session under another name has the same.
     /// Empty if the host says neither a time nor an id of its own.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub call: String,
 }
 
@@ -52,141 +44,73 @@ impl Origin {
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Procedure {
     /// `PROC-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub procedure_id: String,
     /// `domain/skill`; `None` if learned outside a skill.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
     /// `procedure_learned` if a pattern was found.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub status: String,
     /// The eight fields of the procedural-memory document.
-    #[serde(default = "lenient::null")]
     pub data: Box<RawValue>,
     /// Author of the text: `offline`, or `provider/model`.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub distilled_by: String,
     /// Number of times observed.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub occurrences: Option<f64>,
     /// Time of the last observation: RFC 3339, UTC.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub last_seen: String,
     /// Trajectories that the steps come from.
-    #[serde(
-        default,
-        deserialize_with = "lenient::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<Origin>,
     /// `approved` if a user has approved the procedure.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub trust: String,
     /// One imperative line of at most 240 characters; empty until somebody has worded it.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub lesson: String,
     /// Conditions under which the lesson is told; `None` until somebody has named them.
-    #[serde(
-        default,
-        deserialize_with = "lesson::object",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lesson::object", skip_serializing_if = "Option::is_none")]
     pub applies: Option<Applies>,
     /// Failing call and the call that worked; `None` if no failure taught the procedure.
-    #[serde(
-        default,
-        deserialize_with = "lesson::object",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lesson::object", skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Files that the lesson was read from.
-    #[serde(
-        default,
-        deserialize_with = "lenient::list",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<LessonFile>,
     /// Author of the lesson: `agent:HOST`, `model:NAME`, `person` or `program`.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub worded_by: String,
     /// `retired` if it no longer works, `quarantined` until a person has reviewed it, `episode` if only
     /// the same failure in the same project may show it; `active` or empty otherwise.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub state: String,
     /// Id of the procedure that replaces this one; empty if none does.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub superseded_by: String,
     /// Number of times told to an agent.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub shown: Option<f64>,
     /// Number of times an agent followed it and the failure went away or did not come.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub helped: Option<f64>,
     /// Number of times an agent followed it and the same failure recurred.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub harmed: Option<f64>,
     /// Number of sessions in which the call that it warns of worked as it was.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub needless: Option<f64>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(
-        default,
-        deserialize_with = "judgement::lenient",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(deserialize_with = "judgement::lenient", skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
 }
 

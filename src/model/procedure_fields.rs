@@ -28,22 +28,13 @@ pub struct ProcedureFields {
     #[serde(rename = "successful_intervention", deserialize_with = "lenient::text")]
     pub intervention: String,
     /// Steps in order.
-    #[serde(
-        rename = "learned_procedure_steps",
-        deserialize_with = "lenient::texts"
-    )]
+    #[serde(rename = "learned_procedure_steps", deserialize_with = "lenient::texts")]
     pub steps: Vec<String>,
     /// Signs that the procedure applies.
-    #[serde(
-        rename = "critical_contextual_cues",
-        deserialize_with = "lenient::texts"
-    )]
+    #[serde(rename = "critical_contextual_cues", deserialize_with = "lenient::texts")]
     pub cues: Vec<String>,
     /// Example.
-    #[serde(
-        rename = "example_scenario_abstract",
-        deserialize_with = "lenient::text"
-    )]
+    #[serde(rename = "example_scenario_abstract", deserialize_with = "lenient::text")]
     pub example: String,
 }
 

@@ -23,11 +23,7 @@ pub struct Session {
     #[serde(default, deserialize_with = "lenient::text")]
     pub session_id: String,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(
-        default,
-        deserialize_with = "lenient::name",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "lenient::name", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// State: `initializing` … `completed`, `error` or `cancelled`.
     #[serde(default)]

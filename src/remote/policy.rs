@@ -35,10 +35,7 @@ pub(super) enum Binding {
 
 /// Login methods that the server may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "a set: any of them may be allowed"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "a set: any of them may be allowed")]
 pub(super) struct Methods {
     pub(super) scram: bool,
     pub(super) md5: bool,

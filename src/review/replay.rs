@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::learn::people::without_people;
-use crate::learning::session_files::{self, is_below, microseconds};
-use crate::model::{CallPattern, Event, Speaker};
+use crate::lessons::failure::people::without_people;
+use crate::lessons::past::session_files::{self, is_below, microseconds};
+use crate::model::CallPattern;
 use crate::rules::hearing::may_be_lasting;
 use crate::rules::{Call, breaks, fulfilled_by};
-use crate::transcript;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 use memctl_files::named;
 use memctl_redact::Clean;
+use memctl_sessions::{Event, Speaker};
 
 /// Maximum age of a session, in days.
 const DAYS: i64 = 90;
@@ -113,7 +113,7 @@ pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Rep
         };
         let mut session = Session::new(rules, past);
         let mut input = std::io::BufReader::new(opened);
-        let read = transcript::read(None, &mut input, &mut |event| match event {
+        let read = memctl_sessions::read(None, &mut input, &mut |event| match event {
             Event::Step(step) => {
                 let is_new = step.native_id.clone().is_none_or(|id| seen.insert(id));
                 if is_new {
@@ -160,7 +160,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    fn step(&mut self, step: &crate::model::Step, all: &mut [Replay]) {
+    fn step(&mut self, step: &memctl_sessions::Step, all: &mut [Replay]) {
         let root = self.past.project.trim_end_matches('/');
         if !step.cwd.as_deref().is_some_and(|cwd| is_below(cwd, root)) {
             return;

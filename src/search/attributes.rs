@@ -107,10 +107,7 @@ pub(super) const fn note_number(memory_type: MemoryType) -> u8 {
 
 /// Hash for comparing skills and domains, never 0. About one name in 2³² collides, so exact access
 /// checks must compare the record itself.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "half of the bits is enough for a filter"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "half of the bits is enough for a filter")]
 pub(super) fn name_hash(name: &str) -> u32 {
     (xxh3_64(name.as_bytes()) as u32).max(1)
 }

@@ -238,10 +238,7 @@ fn check_said(what: &str, workspace: &Workspace, event: &dyn Fn(&str) -> Vec<u8>
 }
 
 #[test]
-#[cfg_attr(
-    windows,
-    ignore = "programs start too slowly under Wine for its time limit"
-)]
+#[cfg_attr(windows, ignore = "programs start too slowly under Wine for its time limit")]
 fn nothing_that_is_wrong_with_us_gets_in_the_way() {
     let check = |what: &str, workspace: &Workspace, event: &[u8]| {
         check_said(what, workspace, &|_| event.to_vec(), false);

@@ -16,10 +16,7 @@ fn initialised() -> Workspace {
 }
 
 /// An event of Claude Code 2.1.329, with the fields that it sends.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "each caller makes the value for it"
-)]
+#[expect(clippy::needless_pass_by_value, reason = "each caller makes the value for it")]
 fn event(workspace: &Workspace, name: &str, more: Value) -> String {
     let mut event = json!({"session_id": SESSION, "transcript_path": "/nowhere.jsonl",
         "cwd": workspace.root(), "prompt_id": "96ce1c60-8543-44c7-9966-5bf9d2f7f0d9",

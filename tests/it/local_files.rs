@@ -224,12 +224,19 @@ fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
     };
     let rules = || -> Vec<String> {
         let listed = whole(&["memory", "list", "rules"]);
-        let rows = listed["records"].as_array().unwrap_or_else(|| panic!("{listed}"));
-        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+        let rows = listed["records"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{listed}"));
+        rows.iter()
+            .map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect()
     };
     let check_doctor = || {
         let report = whole(&["doctor", "--repair"]);
-        assert_eq!((&report["problems"], &report["repaired"]), (&json!([]), &json!([])));
+        assert_eq!(
+            (&report["problems"], &report["repaired"]),
+            (&json!([]), &json!([]))
+        );
         assert_eq!(report["healthy"], true, "{report}");
     };
     let listed = rules();
@@ -242,17 +249,30 @@ fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
         (&json!("REFL-002"), &json!(candidate))
     );
     // The old id still finds the rule, and its correction has an id of the seeds, too.
-    for command in [&["memory", "show"][..], &["memory", "why"], &["memory", "audit", "--record"]] {
+    for command in [
+        &["memory", "show"][..],
+        &["memory", "why"],
+        &["memory", "audit", "--record"],
+    ] {
         let shown = whole(&[command, &[candidate]].concat()).to_string();
         assert!(shown.contains("REFL-002"), "{command:?} {shown}");
     }
     let rule = &workspace.stored("reflexion_entries.json")["entries"][1];
-    assert_eq!((&rule["reflexion_id"], &rule["correction_id"]), (&json!("REFL-002"), &json!("CORR-001")));
+    assert_eq!(
+        (&rule["reflexion_id"], &rule["correction_id"]),
+        (&json!("REFL-002"), &json!("CORR-001"))
+    );
     let corrections = workspace.read(".agentura/corrections.json");
-    assert!(corrections.contains("\"correction_id\": \"CORR-001\""), "{corrections}");
+    assert!(
+        corrections.contains("\"correction_id\": \"CORR-001\""),
+        "{corrections}"
+    );
     check_doctor();
     whole(&["memory", "undo"]);
     let listed = rules();
-    assert!(listed.iter().any(|id| id == candidate) && listed.len() == 2, "{listed:?}");
+    assert!(
+        listed.iter().any(|id| id == candidate) && listed.len() == 2,
+        "{listed:?}"
+    );
     check_doctor();
 }

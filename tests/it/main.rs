@@ -1,9 +1,5 @@
 //! The integration tests: one binary, with a module for each subject.
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests make the files and environments that the program must cope with"

@@ -7,17 +7,14 @@
 //! sometimes corrects a case that a harmful rule spoilt with the opposite rule, which counts against
 //! none. Half of a skill's rules fit into a prompt.
 
-#![allow(
-    clippy::print_stdout,
-    reason = "the figures are shown with --nocapture"
-)]
+#![allow(clippy::print_stdout, reason = "the figures are shown with --nocapture")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use memctl::embedder::{Vector, built_in};
-use memctl::learn::credit::{applies, at_fault};
 use memctl::model::Reflexion;
-use memctl::prompt::{Choice, Learned, assemble};
+use memctl::rules::credit::{applies, at_fault};
+use memctl::skills::prompt::{Choice, Learned, assemble};
 use serde_json::json;
 
 const SKILLS: usize = 20;

@@ -63,10 +63,7 @@ pub(super) fn price(pricing: &Pricing, base_url: &str, model: &str, tokens: Toke
     price.is_finite().then_some(price)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "token counts stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
 const fn count(tokens: u64) -> f64 {
     tokens as f64
 }

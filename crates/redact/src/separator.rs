@@ -204,10 +204,7 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
     None
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "`skip` takes a predicate of this form"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "`skip` takes a predicate of this form")]
 fn is_around(byte: &u8) -> bool {
     matches!(
         byte,

@@ -4,7 +4,7 @@ use clap::Args;
 use clap_complete::Shell;
 
 use crate::cli::complete;
-use crate::cli::output::{Report, Verbatim};
+use crate::cli::output::{Done, Verbatim};
 use crate::error::UserError;
 
 /// Print a completion script for a shell
@@ -17,12 +17,12 @@ use crate::error::UserError;
     memctl completions zsh > \"${fpath[1]}/_memctl\"\n  \
     memctl completions fish > ~/.config/fish/completions/memctl.fish"
 )]
-pub(in crate::cli) struct CompletionsArgs {
+pub(crate) struct CompletionsArgs {
     /// Shell to complete commands in
     shell: Shell,
 }
 
-pub(in crate::cli) fn completions(args: &CompletionsArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn completions(args: &CompletionsArgs) -> Done {
     let shell = args.shell.to_string();
     match complete::script(&shell) {
         Some(script) => Ok(Box::new(Verbatim::new(script))),

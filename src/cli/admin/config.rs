@@ -4,9 +4,8 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Table};
+use crate::cli::output::{Done, Page, Report, Table};
 use crate::config::Setting;
-use crate::error::UserError;
 
 /// Show settings and their sources
 ///
@@ -14,7 +13,7 @@ use crate::error::UserError;
 /// variables such as `MEMCTL_MODEL`, flags.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  memctl config show\n  memctl config show --json")]
-pub(in crate::cli) enum ConfigCommand {
+pub(crate) enum ConfigCommand {
     /// Show every setting, its value and its source
     ///
     /// Keys are listed as set or not set, and never printed. A setting of a workspace that is not
@@ -24,10 +23,7 @@ pub(in crate::cli) enum ConfigCommand {
     Show,
 }
 
-pub(in crate::cli) fn config(
-    context: &Context,
-    command: &ConfigCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
     let ConfigCommand::Show = command;
     let config = context.config(&[])?;
     let keys = [
@@ -41,6 +37,11 @@ pub(in crate::cli) fn config(
         memory: context.places.memory.display().to_string(),
         skills: context.places.skills.display().to_string(),
         trusted: context.environment.trusts_settings(&context.places.memory),
+        held_back: config
+            .held_back
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
         settings: config.settings().to_vec(),
         // The report says that a key is set, and never its value.
         keys: keys
@@ -54,10 +55,12 @@ pub(in crate::cli) fn config(
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct ConfigReport {
+pub(crate) struct ConfigReport {
     memory: String,
     skills: String,
     trusted: bool,
+    /// Settings that are ignored until the workspace is trusted.
+    held_back: Vec<String>,
     settings: Vec<Setting>,
     keys: Vec<KeyState>,
 }
@@ -69,21 +72,17 @@ struct KeyState {
 }
 
 impl Report for ConfigReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         page.field("memory", &self.memory);
         page.field("skills", &self.skills);
-        page.field("trusted", if self.trusted { "yes" } else { "no" });
+        let trusted = match (self.trusted, self.held_back.is_empty()) {
+            (true, _) => "yes".to_owned(),
+            (false, true) => "not needed: no setting names a program, a host or a file".to_owned(),
+            (false, false) => format!("no; ignored: {}: memctl trust", self.held_back.join(", ")),
+        };
+        page.field("trusted", &trusted);
         page.line("");
-        let columns = [
-            ("Setting", Align::Left),
-            ("Value", Align::Left),
-            ("From", Align::Left),
-        ];
-        let mut table = Table::new(&columns, &[2, 1]);
+        let mut table = Table::new("Setting|Value|From", &[2, 1]);
         for setting in &self.settings {
             let value = if setting.value.is_empty() {
                 "–"

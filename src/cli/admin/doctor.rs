@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::merge_driver;
 use crate::cli::start::merge_driver::project;
-use crate::error::UserError;
-use crate::maintenance::{self, DoctorReport, Formats, SecretsReport};
 use crate::store::ProblemKind;
+use crate::upkeep::{self, DoctorReport, Formats, SecretsReport};
 
 /// Check the store and repair damage
 ///
@@ -21,7 +20,7 @@ use crate::store::ProblemKind;
     after_help = "Examples:\n  memctl doctor\n  memctl doctor --repair\n  memctl doctor --secrets\n  \
     memctl doctor --secrets ~/.claude/projects"
 )]
-pub(in crate::cli) struct DoctorArgs {
+pub(crate) struct DoctorArgs {
     /// Repair damaged files; keep a copy of each in `.agentura/recovered/`
     #[arg(long)]
     repair: bool,
@@ -33,10 +32,7 @@ pub(in crate::cli) struct DoctorArgs {
     paths: Vec<PathBuf>,
 }
 
-pub(in crate::cli) fn doctor(
-    context: &Context,
-    args: &DoctorArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
     if args.secrets {
         let spinner = context.printer.spinner("looking for secrets");
         let paths: Vec<PathBuf> = args
@@ -44,12 +40,12 @@ pub(in crate::cli) fn doctor(
             .iter()
             .map(|path| context.environment.absolute(path))
             .collect();
-        let report = maintenance::secrets(&context.workspace(None)?, &paths, args.repair);
+        let report = upkeep::secrets(&context.workspace(None)?, &paths, args.repair);
         drop(spinner);
         return Ok(Box::new(report?));
     }
     let spinner = context.printer.spinner("reading every record");
-    let report = maintenance::doctor(&context.workspace_over_files(None)?, args.repair);
+    let report = upkeep::doctor(&context.workspace_over_files(None)?, args.repair);
     drop(spinner);
     let mut report = report?;
     report.git = merge_driver::problems(project(&context.places));
@@ -58,11 +54,8 @@ pub(in crate::cli) fn doctor(
 }
 
 impl Report for DoctorReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.fails_if(!self.healthy);
         for repaired in &self.repaired {
             let found = match repaired.salvaged {
                 0 => String::new(),
@@ -74,7 +67,7 @@ impl Report for DoctorReport {
                 plural(repaired.kept as u64, "record"),
                 repaired.copy.display()
             );
-            page.styled(&[(Style::Good, "repaired "), (Style::Plain, &line)]);
+            page.good("repaired ", &line);
         }
         for problem in &self.problems {
             let style = if problem.kind == ProblemKind::Unreadable {
@@ -86,52 +79,45 @@ impl Report for DoctorReport {
         }
         show_formats(&self.formats, page);
         for dangling in &self.dangling {
-            page.styled(&[(Style::Warn, "reference: "), (Style::Plain, dangling)]);
+            page.warn("reference: ", dangling);
         }
         for doubtful in &self.doubtful {
-            page.styled(&[(Style::Warn, "evidence: "), (Style::Plain, doubtful)]);
+            page.warn("evidence: ", doubtful);
         }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches set `{field}` to different values");
-            page.styled(&[(Style::Warn, "merge: "), (Style::Plain, &line)]);
+            page.warn("merge: ", &line);
         }
         for path in &self.finished {
-            page.styled(&[(Style::Good, "finished "), (Style::Plain, path)]);
+            page.good("finished ", path);
         }
         for object in &self.irregular {
-            page.styled(&[(Style::Bad, "file: "), (Style::Plain, object)]);
+            page.bad("file: ", object);
         }
         for guardrail in &self.guardrails {
-            page.styled(&[(Style::Warn, "guardrail: "), (Style::Plain, guardrail)]);
+            page.warn("guardrail: ", guardrail);
         }
         for problem in &self.git {
-            page.styled(&[(Style::Warn, "git: "), (Style::Plain, problem)]);
+            page.warn("git: ", problem);
         }
         if let Some(offer) = &self.git_offer {
-            page.styled(&[(Style::Dim, "git: "), (Style::Plain, offer)]);
+            page.note("git: ", offer);
         }
         for skill in &self.skills {
-            page.styled(&[(Style::Warn, "skill: "), (Style::Plain, skill)]);
+            page.warn("skill: ", skill);
         }
         if !self.has_findings() {
             page.styled(&[(Style::Good, "No problems found.")]);
         } else if let Some(conflict) = self.conflicts.first() {
             let hint = format!("memctl memory resolve {} --ours (or --theirs)", conflict.id);
-            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+            page.note("hint: ", &hint);
         } else if !self.guardrails.is_empty()
             || self.problems.iter().any(|p| p.kind.is_repairable())
         {
             // All other problems need a person.
-            page.styled(&[
-                (Style::Dim, "hint: "),
-                (Style::Plain, "memctl doctor --repair"),
-            ]);
+            page.note("hint: ", "memctl doctor --repair");
         }
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(!self.healthy)
     }
 }
 
@@ -155,25 +141,20 @@ fn show_formats(formats: &Formats, page: &mut Page) {
             "`{}` has format {}, of a newer memctl; this one ({}) reads it and writes nothing to it",
             file.file, file.format, formats.program
         );
-        page.styled(&[(Style::Warn, "format: "), (Style::Plain, &line)]);
+        page.warn("format: ", &line);
     }
     if formats.newer().next().is_some() {
-        page.styled(&[
-            (Style::Dim, "hint: "),
-            (
-                Style::Plain,
-                "install the newer memctl again; `memctl --version` shows this one",
-            ),
-        ]);
+        page.note(
+            "hint: ",
+            "install the newer memctl again; `memctl --version` shows this one",
+        );
     }
 }
 
 impl Report for SecretsReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        page.fails_if(!self.clean);
         for cleaned in &self.redacted {
             let line = format!(
                 "{}: {}; copy with the secrets: {}",
@@ -181,7 +162,7 @@ impl Report for SecretsReport {
                 plural(cleaned.records as u64, "record"),
                 cleaned.copy.display()
             );
-            page.styled(&[(Style::Good, "redacted "), (Style::Plain, &line)]);
+            page.good("redacted ", &line);
         }
         for secret in &self.secrets {
             let place = format!("{}:{}: ", secret.path.display(), secret.line);
@@ -198,18 +179,10 @@ impl Report for SecretsReport {
         if let Some(cleaned) = self.redacted.first() {
             let copies = cleaned.copy.parent().unwrap_or(&cleaned.copy).display();
             let hint = format!("check the records, then delete the copies in {copies}");
-            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+            page.note("hint: ", &hint);
         } else if !self.clean {
             let hint = "to redact the records of this memory: memctl doctor --secrets --repair";
-            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
+            page.note("hint: ", hint);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(!self.clean)
     }
 }

@@ -9,11 +9,10 @@ use serde_json::{Map, Value};
 use super::eval_lines::{lines, text};
 use super::index::sending;
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
-use crate::error::UserError;
-use crate::insight::{EvaluateReport, Passage, Question, evaluate};
-use crate::learn::rewrite::Rewrite;
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
+use crate::notes::find::rewrite::Rewrite;
 use crate::search::{Fusion, Rrf};
+use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
 
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]
@@ -21,14 +20,11 @@ use crate::search::{Fusion, Rrf};
     after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
         memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --json"
 )]
-pub(in crate::cli) enum EvalCommand {
+pub(crate) enum EvalCommand {
     Retrieval(RetrievalArgs),
 }
 
-pub(in crate::cli) fn eval(
-    context: &Context,
-    command: EvalCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn eval(context: &Context, command: EvalCommand) -> Done {
     match command {
         EvalCommand::Retrieval(args) => retrieval(context, &args),
     }
@@ -44,7 +40,7 @@ pub(in crate::cli) fn eval(
     after_help = "Examples:\n  memctl eval retrieval --docs docs.jsonl --queries queries.jsonl\n  \
         memctl eval retrieval --docs docs.jsonl --queries queries.jsonl --fusion rrf"
 )]
-pub(in crate::cli) struct RetrievalArgs {
+pub(crate) struct RetrievalArgs {
     /// JSON Lines file with the documents
     #[arg(long, value_name = "FILE")]
     docs: PathBuf,
@@ -120,7 +116,7 @@ impl FusionArgs {
     }
 }
 
-fn retrieval(context: &Context, args: &RetrievalArgs) -> Result<Box<dyn Report>, UserError> {
+fn retrieval(context: &Context, args: &RetrievalArgs) -> Done {
     let docs = context.environment.absolute(&args.docs);
     let queries = context.environment.absolute(&args.queries);
     let passages = lines(&docs, |object| {
@@ -201,11 +197,8 @@ fn relevant(object: &Map<String, Value>) -> Result<HashMap<String, f64>, String>
 }
 
 impl Report for EvaluateReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         page.styled(&[
             (Style::Strong, &self.dataset),
             (
@@ -217,7 +210,7 @@ impl Report for EvaluateReport {
                 ),
             ),
         ]);
-        let mut table = Table::new(&[("Measure", Align::Left), ("Value", Align::Right)], &[0]);
+        let mut table = Table::new("Measure|>Value", &[0]);
         for (name, value) in Self::named(&self.metrics) {
             table.row([name.to_owned(), format!("{value:.3}")]);
         }
@@ -226,13 +219,9 @@ impl Report for EvaluateReport {
         }
         page.table(&table);
         let embedder = self.embedder.as_deref().unwrap_or("none");
-        page.styled(&[(
-            Style::Dim,
-            &format!("fusion: {}, embedder: {embedder}", self.fusion.name()),
-        )]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!(
+            "fusion: {}, embedder: {embedder}",
+            self.fusion.name()
+        ));
     }
 }

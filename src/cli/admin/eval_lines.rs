@@ -8,11 +8,11 @@ use crate::error::UserError;
 use memctl_files::named;
 
 /// Reads the objects of a file, one per line; skips empty lines.
-pub(in crate::cli) fn lines<T>(
+pub(crate) fn lines<T>(
     path: &Path,
     read: impl Fn(&Map<String, Value>) -> Result<T, String>,
 ) -> Result<Vec<T>, UserError> {
-    let unreadable = |source| crate::workspace::Error::Unreadable {
+    let unreadable = |source| crate::store::workspace::Error::Unreadable {
         path: path.to_owned(),
         source,
     };
@@ -37,7 +37,7 @@ pub(in crate::cli) fn lines<T>(
 }
 
 /// Returns a field that holds text or a number, as text.
-pub(in crate::cli) fn text(object: &Map<String, Value>, field: &str) -> Result<String, String> {
+pub(crate) fn text(object: &Map<String, Value>, field: &str) -> Result<String, String> {
     match object.get(field) {
         Some(Value::String(text)) => Ok(text.clone()),
         Some(Value::Number(number)) => Ok(number.to_string()),

@@ -3,11 +3,11 @@
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::price::{Spending, price};
 use crate::embedder::Destination;
-use crate::engine::{self, IndexOptions, IndexReport, IndexStage};
 use crate::error::UserError;
+use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
 
 /// Update the search index, with a vector for every record
 ///
@@ -20,7 +20,7 @@ use crate::error::UserError;
 /// requests.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl index\n  memctl index --keyword")]
-pub(in crate::cli) struct IndexArgs {
+pub(crate) struct IndexArgs {
     /// Update the keyword index only; later searches add vectors
     #[arg(long)]
     keyword: bool,
@@ -32,10 +32,7 @@ pub(in crate::cli) struct IndexArgs {
     yes: bool,
 }
 
-pub(in crate::cli) fn index(
-    context: &Context,
-    args: &IndexArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
     let options = IndexOptions {
         keyword: args.keyword,
         rebuild: args.rebuild,
@@ -44,7 +41,7 @@ pub(in crate::cli) fn index(
     let printer = &context.printer;
     let (mut words, mut vectors) = (None, None);
     let mut answer = Ok(true);
-    let report = engine::index(&workspace, options, &mut |stage| {
+    let report = upkeep::index(&workspace, options, &mut |stage| {
         match stage {
             IndexStage::Words(done, of) => words
                 .get_or_insert_with(|| printer.bar("words"))
@@ -86,7 +83,7 @@ fn is_wanted(
 }
 
 /// Returns a sentence with the number of texts, the host that receives them, and the cost.
-pub(in crate::cli) fn sending(texts: usize, to: &Destination) -> String {
+pub(crate) fn sending(texts: usize, to: &Destination) -> String {
     let cost = match to.highest_cost(texts) {
         Some(cost) if cost > 0.0 => format!(", at most about {}", price(Some(cost))),
         _ => String::new(),
@@ -101,11 +98,8 @@ pub(in crate::cli) fn sending(texts: usize, to: &Destination) -> String {
 }
 
 impl Report for IndexReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let kilobytes = self.bytes.div_ceil(1_000);
         page.line(format!(
             "{} indexed, {} with vectors ({} new, {kilobytes} kB).",
@@ -113,10 +107,6 @@ impl Report for IndexReport {
             self.vectors,
             self.made
         ));
-        page.styled(&[(Style::Dim, &format!("embedder: {}", self.embedder))]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!("embedder: {}", self.embedder));
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::cli::output::{Report, Verbatim};
+use crate::cli::output::{Done, Verbatim};
 use crate::error::UserError;
 use memctl_files::named;
 
@@ -13,16 +13,13 @@ use memctl_files::named;
 #[command(
     after_help = "Examples:\n  memctl man | man -l -\n  memctl man --dir ~/.local/share/man/man1"
 )]
-pub(in crate::cli) struct ManArgs {
+pub(crate) struct ManArgs {
     /// Write a page for each command into this existing directory
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn man(
-    args: &ManArgs,
-    command: &clap::Command,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn man(args: &ManArgs, command: &clap::Command) -> Done {
     if let Some(dir) = &args.dir {
         if !named::is_dir(dir) {
             return Err(UserError::usage(

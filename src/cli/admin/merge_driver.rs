@@ -6,14 +6,16 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::merge_driver::{install, no_repository, project};
 use crate::config::Places;
 use crate::error::UserError;
-use crate::merge::git::{DriverInput, Repository};
-use crate::merge::{Joined, Versions, is_of_corrections, join, write_renamed, write_result};
 use crate::model::Kind;
 use crate::store::{DIRECTORY, Role, role};
+use crate::upkeep::merge::git::{DriverInput, Repository};
+use crate::upkeep::merge::{
+    Joined, Versions, is_of_corrections, join, write_renamed, write_result,
+};
 use memctl_files::named;
 
 /// Merge memory files of two git branches by records (called by git)
@@ -22,7 +24,7 @@ use memctl_files::named;
 /// corrections in skills, by records instead of lines. `--install` installs it in another clone.
 #[derive(Debug, Args)]
 #[command(hide = true, after_help = "Examples:\n  memctl merge-driver --install")]
-pub(in crate::cli) struct MergeDriverArgs {
+pub(crate) struct MergeDriverArgs {
     /// File as both sides had it
     #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
     base: Option<PathBuf>,
@@ -46,10 +48,7 @@ pub(in crate::cli) struct MergeDriverArgs {
     install: bool,
 }
 
-pub(in crate::cli) fn merge_driver(
-    context: &Context,
-    args: &MergeDriverArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
     if let (Some(base), Some(ours), Some(theirs), Some(path)) =
         (&args.base, &args.ours, &args.theirs, &args.path)
     {
@@ -96,14 +95,10 @@ fn takes_part(path: &str) -> bool {
 }
 
 /// Merges one file, or leaves it in conflict as git would.
-fn driven(
-    context: &Context,
-    repository: &Repository,
-    input: &DriverInput<'_>,
-) -> Result<Box<dyn Report>, UserError> {
+fn driven(context: &Context, repository: &Repository, input: &DriverInput<'_>) -> Done {
     let done = joined(context, repository, input);
     let (reason, notes) = match done {
-        Ok(Done {
+        Ok(Merged {
             text: Some(text),
             conflicts,
             notes,
@@ -130,7 +125,7 @@ fn driven(
 }
 
 /// Merge result for one file.
-struct Done {
+struct Merged {
     /// Merged bytes; `None` if only a person can merge the file.
     text: Option<Vec<u8>>,
     /// Record fields that a person has to decide.
@@ -142,7 +137,7 @@ fn joined(
     context: &Context,
     repository: &Repository,
     input: &DriverInput<'_>,
-) -> Result<Done, String> {
+) -> Result<Merged, String> {
     let message = |error: &dyn std::error::Error| {
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
@@ -208,7 +203,7 @@ fn kind_of(path: &str) -> Option<Kind> {
 }
 
 /// Returns the part of a merge that concerns one file.
-fn of_file(joined: &Joined, path: &str) -> Done {
+fn of_file(joined: &Joined, path: &str) -> Merged {
     let kind = kind_of(path);
     let mut notes = Vec::new();
     let new: Vec<String> = joined
@@ -236,7 +231,7 @@ fn of_file(joined: &Joined, path: &str) -> Done {
         .conflicts
         .iter()
         .filter(|conflict| Some(conflict.kind) == kind);
-    Done {
+    Merged {
         text: joined.files.get(path).cloned(),
         conflicts: conflicts.map(|c| format!("{} {}", c.id, c.field)).collect(),
         notes,
@@ -264,7 +259,7 @@ fn workspace_of(repository: &Repository, path: &str) -> Option<String> {
 
 /// Merge report for one file, as git shows it.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Driven {
+pub(crate) struct Driven {
     path: String,
     /// Fields that both branches have set to different values.
     conflicts: Vec<String>,
@@ -274,11 +269,8 @@ pub(in crate::cli) struct Driven {
 }
 
 impl Report for Driven {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.fails_if(self.reason.is_some() || !self.conflicts.is_empty());
         let path = format!("{}: ", self.path);
         for note in &self.notes {
             page.styled(&[
@@ -293,41 +285,30 @@ impl Report for Driven {
                 "{path}both sides changed {conflict}; \
                 run `memctl memory resolve {id} --ours` or `--theirs`"
             );
-            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+            page.warn("memctl: ", &line);
         }
         if let Some(reason) = &self.reason {
             let line = format!("{path}not merged, conflict markers are in the file: {reason}");
-            page.styled(&[(Style::Warn, "memctl: "), (Style::Plain, &line)]);
+            page.warn("memctl: ", &line);
         }
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(self.reason.is_some() || !self.conflicts.is_empty())
     }
 }
 
 /// Result of the installation.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct SetUp {
+pub(crate) struct SetUp {
     done: Vec<String>,
     warnings: Vec<String>,
 }
 
 impl Report for SetUp {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         for done in &self.done {
-            page.styled(&[(Style::Good, "set up "), (Style::Plain, done)]);
+            page.good("set up ", done);
         }
         if self.done.is_empty() {
             page.line("Already installed.");
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -13,14 +13,15 @@ use serde_json::{Value, json};
 
 use crate::cli::insight::watch;
 use crate::cli::learning;
-use crate::cli::memory::{approve, audit, list_all, switch, undo};
-use crate::cli::output::{Page, Report, Verbatim};
+use crate::cli::memory::{approve, audit, list, switch, undo};
+use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
 use crate::error::{ErrorDocument, UserError};
-use crate::{engine, exchange, hints, host, maintenance, merge, remote, review};
-use crate::{serve as server, sessions};
+use crate::notes::{self, sessions};
+use crate::upkeep::{self, exchange, merge};
+use crate::{host, lessons, remote, review, rules, serve as server, skills};
 
 use super::{config, merge_driver, trust};
 
@@ -32,7 +33,7 @@ use super::{config, merge_driver, trust};
 #[command(
     after_help = "Examples:\n  memctl schema\n  memctl schema list\n  memctl schema error > error.schema.json"
 )]
-pub(in crate::cli) struct SchemaArgs {
+pub(crate) struct SchemaArgs {
     /// Words of the command, or `error`
     #[arg(value_name = "COMMAND")]
     command: Vec<String>,
@@ -43,51 +44,48 @@ type Documents = &'static [fn(&mut SchemaGenerator) -> Schema];
 
 /// Commands with a document.
 const SCHEMAS: &[(&str, Documents)] = &[
-    ("accept", &[of::<review::ReviewReport>]),
+    ("accept", &[of::<rules::ReviewReport>]),
     ("completions", &[of::<Verbatim>]),
     ("config show", &[of::<config::ConfigReport>]),
     (
         "correct",
-        &[of::<engine::CorrectReport>, of::<engine::CorrectPreview>],
+        &[of::<rules::CorrectReport>, of::<rules::CorrectPreview>],
     ),
     (
         "doctor",
-        &[
-            of::<maintenance::DoctorReport>,
-            of::<maintenance::SecretsReport>,
-        ],
+        &[of::<upkeep::DoctorReport>, of::<upkeep::SecretsReport>],
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
-    ("eval retrieval", &[of::<crate::insight::EvaluateReport>]),
-    ("hint", &[of::<hints::HintReport>]),
+    ("eval retrieval", &[of::<upkeep::EvaluateReport>]),
+    ("hint", &[of::<lessons::HintReport>]),
     ("hooks install", &[of::<host::InstallReport>]),
     ("hooks status", &[of::<learning::hooks::HookStatuses>]),
     ("hooks uninstall", &[of::<host::InstallReport>]),
-    ("index", &[of::<engine::IndexReport>]),
-    ("init", &[of::<engine::InitReport>]),
-    ("lesson add", &[of::<crate::lessons::StoredLesson>]),
+    ("index", &[of::<upkeep::IndexReport>]),
+    ("init", &[of::<upkeep::InitReport>]),
+    ("lesson add", &[of::<lessons::StoredLesson>]),
     ("lesson list", &[of::<learning::lesson::LessonList>]),
     (
         "learn",
         &[
             of::<learning::learn::SessionsLearned>,
-            of::<crate::lessons::TidyReport>,
+            of::<lessons::TidyReport>,
         ],
     ),
     ("man", &[of::<Verbatim>]),
     ("mcp install", &[of::<host::RegisterReport>]),
     ("mcp status", &[of::<mcp::Registered>]),
     ("mcp uninstall", &[of::<host::RegisterReport>]),
-    ("memory add", &[of::<engine::AddReport>]),
+    ("memory add", &[of::<notes::AddReport>]),
     ("approve", &[of::<approve::Approval>]),
-    ("memory audit", &[of::<engine::AuditReport>]),
-    ("memory audit verify", &[of::<audit::Verified<'_>>]),
+    ("memory audit", &[of::<upkeep::AuditReport>]),
+    ("memory audit verify", &[of::<audit::Verified>]),
     (
         "memory conflicts",
         &[
-            of::<review::ConflictsReport>,
-            of::<review::MergeReport>,
-            of::<review::Separated>,
+            of::<rules::ConflictsReport>,
+            of::<rules::MergeReport>,
+            of::<rules::Separated>,
         ],
     ),
     ("memory disable", &[of::<switch::SwitchReport>]),
@@ -97,35 +95,32 @@ const SCHEMAS: &[(&str, Documents)] = &[
         "memory export",
         &[of::<exchange::ExportReport>, of::<exchange::AgentsMdReport>],
     ),
-    ("forget", &[of::<engine::ForgetReport>]),
+    ("forget", &[of::<upkeep::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
-    (
-        "list",
-        &[of::<engine::ListReport>, of::<list_all::AllKinds<'_>>],
-    ),
-    ("memory pin", &[of::<review::PinReport>]),
+    ("list", &[of::<notes::ListReport>, of::<list::AllKinds>]),
+    ("memory pin", &[of::<rules::PinReport>]),
     ("memory promote", &[of::<review::Promoted>]),
-    ("memory prompt", &[of::<engine::PromptReport>]),
-    ("memory prune", &[of::<maintenance::PruneReport>]),
-    ("memory purge", &[of::<maintenance::PurgeReport>]),
+    ("memory prompt", &[of::<skills::PromptReport>]),
+    ("memory prune", &[of::<upkeep::PruneReport>]),
+    ("memory purge", &[of::<upkeep::PurgeReport>]),
     ("memory resolve", &[of::<merge::ResolveReport>]),
-    ("search", &[of::<engine::FindReport>]),
-    ("show", &[of::<engine::ShowReport>]),
-    ("memory status", &[of::<crate::insight::StatusReport>]),
+    ("search", &[of::<notes::FindReport>]),
+    ("show", &[of::<notes::ShowReport>]),
+    ("memory status", &[of::<upkeep::StatusReport>]),
     (
         "undo",
-        &[of::<crate::undo::UndoReport>, of::<undo::Changes>],
+        &[of::<upkeep::undo::UndoReport>, of::<undo::Changes>],
     ),
-    ("why", &[of::<crate::insight::WhyReport>]),
+    ("why", &[of::<upkeep::WhyReport>]),
     (
         "merge-driver",
         &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
     ),
-    ("record failure", &[of::<hints::HintReport>]),
-    ("record success", &[of::<engine::RecordReport>]),
+    ("record failure", &[of::<lessons::HintReport>]),
+    ("record success", &[of::<lessons::RecordReport>]),
     (
         "reject",
-        &[of::<review::ReviewReport>, of::<review::Rejected>],
+        &[of::<rules::ReviewReport>, of::<review::Rejected>],
     ),
     ("remote check", &[of::<remote::CheckReport>]),
     ("remote embed", &[of::<remote::VectorsReport>]),
@@ -138,7 +133,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("remote status", &[of::<remote::StatusReport>]),
     ("remote user add", &[of::<remote::UserReport>]),
     ("review", &[of::<review::queue::Queue>]),
-    ("run", &[of::<engine::RunReport>]),
+    ("run", &[of::<skills::RunReport>]),
     ("schema", &[of::<Commands>]),
     ("serve", &[of::<serve::Listening>]),
     ("session end", &[of::<sessions::ChangedSession>]),
@@ -147,15 +142,15 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("session progress", &[of::<sessions::ChangedSession>]),
     ("session show", &[of::<sessions::SessionReport>]),
     ("session start", &[of::<sessions::ChangedSession>]),
-    ("stats", &[of::<crate::insight::StatsReport>]),
+    ("stats", &[of::<upkeep::StatsReport>]),
     ("setup", &[of::<setup::report::SetupReport>]),
     ("sync", &[of::<remote::SyncReport>]),
     (
         "test",
         &[
-            of::<engine::TestReport>,
-            of::<engine::OutputVerdict>,
-            of::<engine::TestExportReport>,
+            of::<skills::TestReport>,
+            of::<skills::OutputVerdict>,
+            of::<skills::TestExportReport>,
         ],
     ),
     ("token", &[of::<server::token::Minted>]),
@@ -226,10 +221,6 @@ struct Commands {
 }
 
 impl Report for Commands {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         for command in &self.commands {
             page.line(*command);
@@ -238,19 +229,17 @@ impl Report for Commands {
 }
 
 /// Schema of one command.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Found(Value);
 
 impl Report for Found {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.0)
-    }
-
     fn page(&self, page: &mut Page) {
         page.verbatim(&format!("{:#}", self.0));
     }
 }
 
-pub(in crate::cli) fn schema(args: &SchemaArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn schema(args: &SchemaArgs) -> Done {
     if args.command.is_empty() {
         let commands = SCHEMAS.iter().map(|(name, _)| *name).collect();
         return Ok(Box::new(Commands { commands }));

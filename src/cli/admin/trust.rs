@@ -5,7 +5,8 @@ use dialoguer::Confirm;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, clean, plural};
+use crate::cli::memory::counted;
+use crate::cli::output::{Done, Page, Report, Style, clean};
 use crate::cli::question::ask;
 use crate::config::digest;
 use crate::error::UserError;
@@ -23,11 +24,8 @@ use memctl_files::Directory;
 #[command(
     after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
 )]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
-pub(in crate::cli) struct TrustArgs {
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct TrustArgs {
     /// Trust the current records; later changes make them data again
     #[arg(long, conflicts_with_all = ["origin", "revoke"])]
     once: bool,
@@ -45,10 +43,7 @@ pub(in crate::cli) struct TrustArgs {
     yes: bool,
 }
 
-pub(in crate::cli) fn trust(
-    context: &Context,
-    args: &TrustArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
     let memory = &context.places.memory;
     if !Directory::at(memory).check()? {
         let message = format!("no workspace found at `{}`", memory.display());
@@ -115,7 +110,7 @@ fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Resul
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct TrustReport {
+pub(crate) struct TrustReport {
     directory: String,
     digest: String,
     decision: &'static str,
@@ -151,7 +146,7 @@ impl TrustReport {
             if records.is_empty() {
                 continue;
             }
-            page.line(format!("{}:", plural(records.len() as u64, name)));
+            page.line(format!("{}:", counted(name, records.len() as u64)));
             for record in records {
                 let text = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
                 let of = record.skill.as_deref().map(|skill| format!(" [{skill}]"));
@@ -166,10 +161,6 @@ impl TrustReport {
 }
 
 impl Report for TrustReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         self.list(page);
         page.line(match self.decision {

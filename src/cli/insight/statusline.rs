@@ -18,11 +18,10 @@ use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
 use crate::config::{Config, Environment, Places};
-use crate::hints::{Here, HintService, SessionCounts};
-use crate::host::Host;
-use crate::lessons::Marks;
+use crate::host::{Host, SessionCounts};
+use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
-use crate::store::Scoped;
+use crate::store::{Here, Scoped};
 use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.
@@ -37,7 +36,7 @@ const LARGEST: u64 = 1 << 20;
 /// To show it beside your own status line, call both from one script that passes the input to each.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl statusline\n  memctl statusline < session.json")]
-pub(in crate::cli) struct StatuslineArgs {}
+pub(crate) struct StatuslineArgs {}
 
 /// Input from the agent host. Unknown fields are ignored.
 #[derive(Debug, Default, Deserialize)]
@@ -57,7 +56,7 @@ struct Workspace {
 }
 
 /// Returns the line with its line feed; `None` to print nothing.
-pub(in crate::cli) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
+pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
     let deadline = Deadline::start(DEADLINE)?;
     let line = line(environment, root);
     deadline.end();

@@ -6,14 +6,13 @@ use clap::{Args, Subcommand};
 
 use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::cli::context::{Context, random};
-use crate::cli::output::{Page, Report, Style, clean};
-use crate::engine::{RecordReport, Success};
+use crate::cli::output::{Done, Page, Report, clean};
 use crate::error::UserError;
-use crate::hints::{HintOptions, HintReport, HintService};
-use crate::lessons::rendering::render_hints;
+use crate::lessons::telling::rendering::render_hints;
+use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
 use crate::store::Project;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
 const MAX_OUTPUT: usize = 256 << 10;
@@ -28,7 +27,7 @@ const MAX_OUTPUT: usize = 256 << 10;
     after_help = "Examples:\n  memctl hint --error \"KeyError: 'mechanism'\" --command \"python3 report.py\"\n  \
         make 2>&1 | memctl hint --error -"
 )]
-pub(in crate::cli) struct HintArgs {
+pub(crate) struct HintArgs {
     /// Output of the failing call; `-` reads standard input
     #[arg(long, value_name = "TEXT|-")]
     error: String,
@@ -46,10 +45,7 @@ pub(in crate::cli) struct HintArgs {
     limit: u32,
 }
 
-pub(in crate::cli) fn hint(
-    context: &Context,
-    args: HintArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
     if let Some(off) = &context.off {
         // `hint` does not fail while memory is off: it prints the reason and no hints.
         context.printer.note(&off.to_string());
@@ -101,7 +97,7 @@ fn output_of_call(given: &str) -> Result<String, UserError> {
     after_help = "Examples:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
         memctl record success --code \"pip install --user x\" --output \"Successfully installed x\""
 )]
-pub(in crate::cli) enum RecordCommand {
+pub(crate) enum RecordCommand {
     Failure(FailureArgs),
     Success(SuccessArgs),
 }
@@ -114,7 +110,7 @@ pub(in crate::cli) enum RecordCommand {
     after_help = "Examples:\n  memctl record failure --code \"pip install x\" --error \"externally-managed-environment\"\n  \
         make 2>&1 | memctl record failure --code make --error -"
 )]
-pub(in crate::cli) struct FailureArgs {
+pub(crate) struct FailureArgs {
     /// Code or command; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     code: String,
@@ -137,7 +133,7 @@ pub(in crate::cli) struct FailureArgs {
     after_help = "Examples:\n  memctl record success --code \"pip install --user x\" --output \"Successfully installed x\"\n  \
         make -j1 | memctl record success --code \"make -j1\" --output -"
 )]
-pub(in crate::cli) struct SuccessArgs {
+pub(crate) struct SuccessArgs {
     /// Code or command; `-` reads standard input
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     code: String,
@@ -149,10 +145,7 @@ pub(in crate::cli) struct SuccessArgs {
     session: String,
 }
 
-pub(in crate::cli) fn record(
-    context: &Context,
-    command: RecordCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
     let project = context.git_project();
@@ -206,10 +199,6 @@ fn adviser<'a>(
 }
 
 impl Report for HintReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         if !self.hints.is_empty() {
             page.verbatim(&clean(&render_hints(&self.hints)));
@@ -224,10 +213,10 @@ impl Report for HintReport {
             } = hint.evidence;
             let counts = format!(", told {shown}, helped {helped}, harmed {harmed}");
             evidence.push_str(&counts);
-            page.styled(&[(Style::Dim, &evidence)]);
+            page.dim(&evidence);
         }
         for rule in &self.pitfalls {
-            page.styled(&[(Style::Warn, "pitfall: "), (Style::Plain, rule)]);
+            page.warn("pitfall: ", rule);
         }
         if !self.repeated.is_empty() {
             page.line(self.repeated.trim_end());
@@ -238,10 +227,6 @@ impl Report for HintReport {
 }
 
 impl Report for RecordReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let lines = [
             ("learned ", &self.learned),
@@ -250,7 +235,7 @@ impl Report for RecordReport {
         ];
         for (label, ids) in lines {
             for id in ids {
-                page.styled(&[(Style::Good, label), (Style::Plain, id)]);
+                page.good(label, id);
             }
         }
         if let Some(reason) = self.not_learned {

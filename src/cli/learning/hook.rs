@@ -20,14 +20,12 @@ use crate::cli::deadline::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
 use crate::config::{Config, Environment, Places};
-use crate::hints::{Here, HintService};
 use crate::host::{Event, EventKind, Host, respond};
-use crate::learning::{self, LearnOptions};
-use crate::lessons::carries_lessons;
+use crate::lessons::{self, HintService, LearnOptions, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};
 use crate::rules::hearing::Message;
-use crate::store::{AuditContext, LateCalls, Project, Scoped};
-use crate::workspace::Records;
+use crate::store::workspace::Records;
+use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
 use memctl_files::{Directory, named};
 
 use super::hook_lessons::LessonEvent;
@@ -54,16 +52,16 @@ const LARGEST: u64 = 16 << 20;
 #[command(
     after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
 )]
-pub(in crate::cli) struct HookArgs {
+pub(crate) struct HookArgs {
     /// Agent host, as in `hooks install`
-    pub(in crate::cli) host: String,
+    pub(crate) host: String,
     /// Write nothing to the memory: no outcome, no session, nothing learned
     #[arg(long)]
-    pub(in crate::cli) read_only: bool,
+    pub(crate) read_only: bool,
 }
 
 /// Returns the text for the agent host to print, or `None`.
-pub(in crate::cli) fn hook(
+pub(crate) fn hook(
     environment: &Environment,
     host: &str,
     read_only: bool,
@@ -289,5 +287,5 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
 fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
     let records = Records { store, now, random };
     // A session that cannot be read or stored is not reported here.
-    drop(learning::learn(&records, options, &mut |_, _| {}));
+    drop(lessons::learn(&records, options, &mut |_, _| {}));
 }

@@ -10,11 +10,11 @@ use serde_json::Value;
 use crate::cli::context::random;
 use crate::cli::lesson_author::person;
 use crate::config::{Config, Environment, Places};
-use crate::hints::Here;
 use crate::host::{Event, EventKind, Host};
 use crate::lessons::{AnswerBy, Asking, Marks, PROMPT, keep_call};
+use crate::store::Here;
 use crate::store::Scoped;
-use crate::workspace::Records;
+use crate::store::workspace::Records;
 use memctl_files::{Directory, named};
 
 /// Name of the file with the words of the question.
@@ -24,7 +24,7 @@ const LONGEST: u64 = 1 << 20;
 
 /// When an agent is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Ask {
+pub(crate) enum Ask {
     /// When it is about to stop; at a recovery on agent hosts without such an event.
     Stop,
     /// At a recovery.

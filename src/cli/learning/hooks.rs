@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::installation;
 use crate::cli::agent_host::with_hooks;
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report};
+use crate::cli::output::{Done, Page, Report};
 use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
 use memctl_files::{Directory, ProjectPath, SharedFile, named};
@@ -20,7 +20,7 @@ use memctl_files::{Directory, ProjectPath, SharedFile, named};
 /// from when they end.
 #[derive(Debug, Subcommand)]
 #[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]
-pub(in crate::cli) enum HooksCommand {
+pub(crate) enum HooksCommand {
     Install(InstallArgs),
     Uninstall(UninstallArgs),
     Status(StatusArgs),
@@ -31,7 +31,7 @@ pub(in crate::cli) enum HooksCommand {
 #[command(
     after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project\n  memctl hooks install claude-code --read-only"
 )]
-pub(in crate::cli) struct InstallArgs {
+pub(crate) struct InstallArgs {
     /// Agent host
     #[arg(value_parser = with_hooks())]
     host: Host,
@@ -48,7 +48,7 @@ pub(in crate::cli) struct InstallArgs {
 #[command(
     after_help = "Examples:\n  memctl hooks uninstall claude-code\n  memctl hooks uninstall codex --project"
 )]
-pub(in crate::cli) struct UninstallArgs {
+pub(crate) struct UninstallArgs {
     /// Agent host
     #[arg(value_parser = with_hooks())]
     host: Host,
@@ -62,7 +62,7 @@ pub(in crate::cli) struct UninstallArgs {
 /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
-pub(in crate::cli) struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Agent host; all of them by default
     #[arg(value_parser = with_hooks())]
     host: Option<Host>,
@@ -71,10 +71,7 @@ pub(in crate::cli) struct StatusArgs {
     project: bool,
 }
 
-pub(in crate::cli) fn hooks(
-    context: &Context,
-    command: &HooksCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
     match command {
         HooksCommand::Install(args) => {
             let host = args.host;
@@ -120,11 +117,7 @@ pub(in crate::cli) fn hooks(
 }
 
 /// Returns the settings file of an agent host, and the program that its hooks start.
-pub(in crate::cli) fn place(
-    context: &Context,
-    host: Host,
-    project: bool,
-) -> Result<Place, UserError> {
+pub(crate) fn place(context: &Context, host: Host, project: bool) -> Result<Place, UserError> {
     let environment = &context.environment;
     let settings = if project {
         let directory = host.project_directory().ok_or_else(|| {
@@ -160,14 +153,14 @@ pub(in crate::cli) fn place(
 }
 
 /// Returns a settings file of the user.
-pub(in crate::cli) fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
+pub(crate) fn of_user(path: PathBuf) -> Result<SharedFile, UserError> {
     let found = SharedFile::of_user(&path);
     Ok(found.map_err(|source| host::Error::Unreadable { path, source })?)
 }
 
 /// Returns a settings file of the project, in which no link is followed. If the project is the home
 /// directory, the file is the user's.
-pub(in crate::cli) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
+pub(crate) fn in_project(context: &Context, name: &Path) -> Result<SharedFile, UserError> {
     let project = project_of(context);
     if context.environment.home.as_ref() == Some(&project) {
         return of_user(project.join(name));
@@ -176,7 +169,7 @@ pub(in crate::cli) fn in_project(context: &Context, name: &Path) -> Result<Share
 }
 
 /// Returns the directory with the user's settings of an agent host; `None` if there is no home.
-pub(in crate::cli) fn directory(context: &Context, host: Host) -> Option<PathBuf> {
+pub(crate) fn directory(context: &Context, host: Host) -> Option<PathBuf> {
     let environment = &context.environment;
     let named = host.directory_variable().and_then(|(variable, below)| {
         let value = environment
@@ -189,19 +182,19 @@ pub(in crate::cli) fn directory(context: &Context, host: Host) -> Option<PathBuf
 }
 
 /// Returns the command that starts this program on this machine.
-pub(in crate::cli) fn program(context: &Context) -> String {
+pub(crate) fn program(context: &Context) -> String {
     let own = context.environment.program.as_ref();
     let own = own.filter(|_| !is_on_path(context));
     own.map_or_else(|| "memctl".to_owned(), |path| path.display().to_string())
 }
 
-pub(in crate::cli) fn project_of(context: &Context) -> PathBuf {
+pub(crate) fn project_of(context: &Context) -> PathBuf {
     let memory = &context.places.memory;
     memory.parent().unwrap_or(memory).to_owned()
 }
 
 /// Returns `true` if `memctl` on the `PATH` is this program, wherever an agent host runs.
-pub(in crate::cli) fn is_on_path(context: &Context) -> bool {
+pub(crate) fn is_on_path(context: &Context) -> bool {
     let environment = &context.environment;
     let path = environment.var("PATH").unwrap_or_default();
     let first = std::env::split_paths(&path)
@@ -232,12 +225,7 @@ fn lasting_install(program: &Path) -> Option<&'static str> {
 }
 
 /// Returns notes for the user after an installation.
-pub(in crate::cli) fn notes(
-    context: &Context,
-    host: Host,
-    place: &Place,
-    project: bool,
-) -> Vec<String> {
+pub(crate) fn notes(context: &Context, host: Host, place: &Place, project: bool) -> Vec<String> {
     let mut notes = Vec::new();
     let program = context.environment.program.as_deref();
     if let Some(install) = program.and_then(lasting_install).filter(|_| !project) {
@@ -293,10 +281,6 @@ fn obstacles(context: &Context, host: Host, place: &Place) -> Vec<String> {
 }
 
 impl Report for InstallReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let installing = !self.events.is_empty();
         installation::done(page, &self.settings, installing, self.changed);
@@ -312,16 +296,13 @@ impl Report for InstallReport {
 
 /// Installation status of each agent host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct HookStatuses {
+pub(crate) struct HookStatuses {
     hosts: Vec<StatusReport>,
 }
 
 impl Report for HookStatuses {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
         for report in &self.hosts {
             let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
@@ -329,10 +310,6 @@ impl Report for HookStatuses {
             installation::problem(page, report.problem.as_deref());
             installation::notes(page, "  note: ", &report.notes);
         }
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(self.hosts.iter().any(|host| host.problem.is_some()))
     }
 }
 

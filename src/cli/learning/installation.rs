@@ -6,7 +6,7 @@ use crate::cli::output::{Page, Style};
 use crate::host::InstallationStatus;
 
 /// Prints the change to a settings file.
-pub(in crate::cli) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
+pub(crate) fn done(page: &mut Page, settings: &Path, installing: bool, changed: bool) {
     let (style, said) = match (installing, changed) {
         (true, true) => (Style::Good, "installed in "),
         (true, false) => (Style::Dim, "already installed in "),
@@ -18,7 +18,7 @@ pub(in crate::cli) fn done(page: &mut Page, settings: &Path, installing: bool, c
 }
 
 /// Prints the installation status of an agent host. `outdated` is the text for an outdated one.
-pub(in crate::cli) fn status_line(
+pub(crate) fn status_line(
     page: &mut Page,
     host: &str,
     status: InstallationStatus,
@@ -37,15 +37,15 @@ pub(in crate::cli) fn status_line(
 }
 
 /// Prints notes, one per line.
-pub(in crate::cli) fn notes(page: &mut Page, said: &str, notes: &[String]) {
+pub(crate) fn notes(page: &mut Page, said: &str, notes: &[String]) {
     for note in notes {
-        page.styled(&[(Style::Warn, said), (Style::Plain, note)]);
+        page.warn(said, note);
     }
 }
 
 /// Prints the reason why an agent host's settings cannot be read.
-pub(in crate::cli) fn problem(page: &mut Page, problem: Option<&str>) {
+pub(crate) fn problem(page: &mut Page, problem: Option<&str>) {
     if let Some(problem) = problem {
-        page.styled(&[(Style::Bad, "  error: "), (Style::Plain, problem)]);
+        page.bad("  error: ", problem);
     }
 }

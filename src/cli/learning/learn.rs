@@ -6,17 +6,16 @@ use serde::Serialize;
 use super::session_files::{SessionFiles, reading, show_problem};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Page, Report, Style, change, end, middle, plural};
+use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
 use crate::cli::price::{Spending, price};
-use crate::error::UserError;
-use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
-use crate::lessons::past_sessions::{self, PastOptions, PastReport};
-use crate::lessons::{TidyReport, tidy};
-use crate::workspace::Workspace;
+use crate::error::{Kind, UserError};
+use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
+use crate::store::workspace::Workspace;
 use memctl_llm::Progress;
 
 /// Minimum width of an error or a change.
-pub(in crate::cli) const LEAST_TEXT: usize = 20;
+pub(crate) const LEAST_TEXT: usize = 20;
 
 /// Learn from failures and recoveries in agent sessions
 ///
@@ -31,11 +30,9 @@ pub(in crate::cli) const LEAST_TEXT: usize = 20;
 /// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
 /// Sessions that were asked about are not asked about again.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy"
-)]
-pub(in crate::cli) struct LearnArgs {
+#[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
+    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
+pub(crate) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -59,10 +56,7 @@ pub(in crate::cli) struct LearnArgs {
     files: SessionFiles,
 }
 
-pub(in crate::cli) fn learn(
-    context: &Context,
-    args: &LearnArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     let workspace = context.workspace(args.model.as_deref())?;
     if args.tidy {
         return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
@@ -79,7 +73,7 @@ pub(in crate::cli) fn learn(
     };
     let mut lessons = None;
     let report = reading(context, |progress| {
-        learning::learn(&workspace.records(), &options, progress)
+        lessons::learn(&workspace.records(), &options, progress)
     })?;
     if args.model.is_some() {
         let past = PastOptions {
@@ -105,7 +99,7 @@ fn dollars(text: &str) -> Result<f64, String> {
 }
 
 /// Lets a model word the lessons of past sessions. `None` without a model.
-pub(in crate::cli) fn past_lessons(
+pub(crate) fn past_lessons(
     context: &Context,
     workspace: &Workspace,
     options: &PastOptions,
@@ -144,7 +138,7 @@ pub(in crate::cli) fn past_lessons(
 }
 
 /// Shows the lessons of past sessions, and what was refused.
-pub(in crate::cli) fn show_past(past: &PastReport, page: &mut Page) {
+pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
     for session in &past.sessions {
         for stored in &session.lessons {
             let of = if stored.added { "" } else { " (known)" };
@@ -186,14 +180,10 @@ pub(in crate::cli) fn show_past(past: &PastReport, page: &mut Page) {
             .map(|(n, what)| format!("{n} {what}")),
     );
     ends.push(price(past.cost_usd));
-    page.styled(&[(Style::Dim, &ends.join(" · "))]);
+    page.dim(&ends.join(" · "));
 }
 
 impl Report for TidyReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         for merged in &self.merged {
             page.line(format!("{} is part of {} now", merged.id, merged.into));
@@ -208,11 +198,7 @@ impl Report for TidyReport {
         if self.dry_run {
             ends.push("nothing was written".to_owned());
         }
-        page.styled(&[(Style::Dim, &ends.join(" · "))]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &[]
+        page.dim(&ends.join(" · "));
     }
 }
 
@@ -230,13 +216,13 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
         if episode.transcript != session {
             session = &episode.transcript;
             let name = session.rsplit('/').next().unwrap_or_default();
-            page.styled(&[(Style::Dim, &middle(name, page.width()))]);
+            page.dim(&middle(name, page.width()));
         }
         let (style, outcome) = outcome(episode, room);
-        page.styled(&[
-            (Style::Dim, &format!("  {:<1$}", steps(episode), indent - 2)),
-            (Style::Plain, &end(&episode.error_key, room)),
-        ]);
+        page.note(
+            format!("  {:<1$}", steps(episode), indent - 2),
+            &end(&episode.error_key, room),
+        );
         page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
     }
 }
@@ -263,7 +249,7 @@ fn learned(ids: &[String]) -> String {
 
 /// Report of `learn`: patterns of session files, and the lessons that a model worded.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct SessionsLearned {
+pub(crate) struct SessionsLearned {
     #[serde(flatten)]
     report: LearnReport,
     /// Lessons that a model worded; absent if none was asked.
@@ -272,24 +258,16 @@ pub(in crate::cli) struct SessionsLearned {
 }
 
 impl Report for SessionsLearned {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
+        // A file that the caller named and that is no session is bad input.
+        if self.report.unread > 0 {
+            page.exits_with(Kind::Usage.code());
+        }
         show(&self.report, page);
         if let Some(past) = &self.lessons {
             show_past(past, page);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
-    }
-
-    /// A file that the caller named and that is no session is bad input.
-    fn exit_code(&self) -> u8 {
-        if self.report.unread > 0 { 2 } else { 0 }
     }
 }
 
@@ -330,5 +308,5 @@ fn show(report: &LearnReport, page: &mut Page) {
             .filter(|(n, _)| *n > 0)
             .map(|(n, what)| format!("{n} {what}")),
     );
-    page.styled(&[(Style::Dim, &ends.join(" · "))]);
+    page.dim(&ends.join(" · "));
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::lesson_author::person;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::error::UserError;
 use crate::lessons::{self, Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
 use crate::model::LessonScope;
@@ -25,7 +25,7 @@ const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURS
 #[command(
     after_help = "Examples:\n  memctl lesson add --lesson 'Build with `make web`' --command 'make web'\n  memctl lesson list"
 )]
-pub(in crate::cli) enum LessonCommand {
+pub(crate) enum LessonCommand {
     Add(Box<LessonAddArgs>),
     List(LessonListArgs),
 }
@@ -40,7 +40,7 @@ pub(in crate::cli) enum LessonCommand {
     memctl lesson add '{\"lesson\": \"Build with `make web`\", \"commands\": [\"make web\"]}'\n  \
     memctl lesson add --lesson 'Build with `make web`' --command 'make web' --error 'no rule'\n  \
     memctl lesson add --same PROC-003 --lesson 'Build with `make web`'")]
-pub(in crate::cli) struct LessonAddArgs {
+pub(crate) struct LessonAddArgs {
     /// Lesson as JSON with the fields of the tool `lesson`; `-` reads it from stdin
     #[arg(value_name = "JSON", conflicts_with_all = ["lesson", "errors", "commands", "not", "scope", "files"])]
     document: Option<String>,
@@ -82,16 +82,13 @@ enum Scope {
 /// List the lessons of this memory
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl lesson list\n  memctl lesson list --json")]
-pub(in crate::cli) struct LessonListArgs {
+pub(crate) struct LessonListArgs {
     /// Only those that hold in this project or everywhere
     #[arg(long)]
     here: bool,
 }
 
-pub(in crate::cli) fn lesson(
-    context: &Context,
-    command: LessonCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
     match command {
         LessonCommand::Add(args) => Ok(Box::new(add(context, *args)?)),
         LessonCommand::List(args) => Ok(Box::new(list(context, &args)?)),
@@ -169,7 +166,7 @@ fn no_session() -> UserError {
 }
 
 /// Converts a refusal: the message has the field and the reason, the hint what would pass.
-pub(in crate::cli) fn refused(refusal: &Refusal) -> UserError {
+pub(crate) fn refused(refusal: &Refusal) -> UserError {
     UserError::input(
         format!("`{}`: {}", refusal.field, refusal.reason),
         refusal.passes.clone(),
@@ -177,11 +174,8 @@ pub(in crate::cli) fn refused(refusal: &Refusal) -> UserError {
 }
 
 impl Report for StoredLesson {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let what = if self.added { "stored" } else { "seen again" };
         page.styled(&[
             (Style::Strong, &self.id),
@@ -202,21 +196,14 @@ impl Report for StoredLesson {
         }
         if let Some(near) = self.near.first() {
             let id = &near.id;
-            page.styled(&[(
-                Style::Dim,
-                &format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"),
-            )]);
+            page.dim(format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
 /// Lessons, newest last.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct LessonList {
+pub(crate) struct LessonList {
     /// The lessons.
     lessons: Vec<LessonRow>,
 }
@@ -230,10 +217,6 @@ fn list(context: &Context, args: &LessonListArgs) -> Result<LessonList, UserErro
 }
 
 impl Report for LessonList {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         if self.lessons.is_empty() {
             page.line("no lessons yet: agents are asked for them at the end of a session");
@@ -244,11 +227,7 @@ impl Report for LessonList {
                 (Style::Plain, &format!(" {}", row.lesson)),
             ]);
             let of = format!("  {}, {}, {}", row.scope.name(), row.trust, row.worded_by);
-            page.styled(&[(Style::Dim, &of)]);
+            page.dim(&of);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &[]
     }
 }

@@ -7,12 +7,12 @@ use clap::builder::PossibleValuesParser;
 
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::directory;
-use crate::cli::output::{Page, Style};
+use crate::cli::output::Page;
 use crate::error::UserError;
 use crate::host::Host;
-use crate::learning::OnBytes;
-use crate::transcript::Format;
+use crate::lessons::OnBytes;
 use memctl_files::named;
+use memctl_sessions::Format;
 
 /// Session files and their format.
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ impl SessionFiles {
 }
 
 /// Folders in which agent hosts keep the sessions of all projects.
-pub(in crate::cli) fn all_sessions(context: &Context) -> Vec<PathBuf> {
+pub(crate) fn all_sessions(context: &Context) -> Vec<PathBuf> {
     let folders = [
         (Host::ClaudeCode, "projects"),
         (Host::Codex, "sessions"),
@@ -76,7 +76,7 @@ pub(in crate::cli) fn all_sessions(context: &Context) -> Vec<PathBuf> {
 
 /// Folders in which agent hosts keep the sessions of this project. That of Codex holds those of all
 /// projects.
-pub(in crate::cli) fn project_sessions(context: &Context) -> Vec<PathBuf> {
+pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let project = context.project();
     // Claude Code names the folder after the path of the project.
     let name: String = project
@@ -92,7 +92,7 @@ pub(in crate::cli) fn project_sessions(context: &Context) -> Vec<PathBuf> {
 }
 
 /// Shows a progress bar while session files are read.
-pub(in crate::cli) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
+pub(crate) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
     let bar = context.printer.bar("reading");
     // Progress is counted in kilobytes, because reading takes most of the time.
     read(&mut |done, of| {
@@ -104,8 +104,5 @@ pub(in crate::cli) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_
 /// Prints a line of a session file that could not be read.
 pub(super) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
     let place = format!("{path}:{line}");
-    page.styled(&[
-        (Style::Dim, &place),
-        (Style::Plain, &format!(": {message}")),
-    ]);
+    page.note(&place, format!(": {message}"));
 }

@@ -4,8 +4,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
-use crate::error::UserError;
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
 use crate::review::{self, Approved};
 
@@ -20,7 +19,7 @@ use crate::review::{self, Approved};
 #[command(
     after_help = "Examples:\n  memctl approve PROC-001\n  memctl approve REFL-004\n  memctl approve REFL-004 --action ask\n  memctl approve PROC-001 PROC-002 --json"
 )]
-pub(in crate::cli) struct ApproveArgs {
+pub(crate) struct ApproveArgs {
     /// Ids, or the beginnings of them
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
@@ -53,10 +52,7 @@ impl ActionName {
     }
 }
 
-pub(in crate::cli) fn approve(
-    context: &Context,
-    args: &ApproveArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
     let is_of_user = |id: &&String| split_origin(id).1 == Some(USER_STORE);
     let (of_user, own): (Vec<&String>, Vec<&String>) = args.ids.iter().partition(is_of_user);
     let action = args.action.map(ActionName::action);
@@ -90,7 +86,7 @@ pub(in crate::cli) fn approve(
 
 /// Approved records, and the warnings of all of them.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Approval {
+pub(crate) struct Approval {
     /// Fields of the record, if it is the only one.
     #[serde(flatten)]
     record: Option<Approved>,
@@ -102,11 +98,8 @@ pub(in crate::cli) struct Approval {
 }
 
 impl Report for Approval {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         for (i, record) in self.records.iter().enumerate() {
             if i > 0 {
                 page.line("");
@@ -151,9 +144,5 @@ impl Report for Approval {
                 }
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

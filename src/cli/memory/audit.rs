@@ -5,10 +5,9 @@ use serde::Serialize;
 
 use crate::arguments::TYPED;
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
-use crate::engine::{self, AuditFilter, AuditReport};
-use crate::error::UserError;
+use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::store::Audited;
+use crate::upkeep::{self, AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///
@@ -21,7 +20,7 @@ use crate::store::Audited;
     after_help = "Examples:\n  memctl memory audit\n  memctl memory audit --record MEM-003\n  \
         memctl memory audit --who ann -n 100\n  memctl memory audit verify"
 )]
-pub(in crate::cli) struct AuditArgs {
+pub(crate) struct AuditArgs {
     #[command(subcommand)]
     command: Option<AuditCommand>,
     /// Show only events of this user or program
@@ -58,16 +57,14 @@ struct VerifyArgs {
     head: Option<String>,
 }
 
-pub(in crate::cli) fn audit(
-    context: &Context,
-    args: AuditArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
     if let Some(AuditCommand::Verify(args)) = args.command {
-        return Ok(Box::new(
-            context
-                .store(&context.config(&[])?)?
-                .verify_audit(args.head.as_deref())?,
-        ));
+        let store = context.store(&context.config(&[])?)?;
+        let audited = store.verify_audit(args.head.as_deref())?;
+        return Ok(Box::new(Verified {
+            sound: audited.flaws.is_empty(),
+            audited,
+        }));
     }
     let filter = AuditFilter {
         who: args.who,
@@ -75,44 +72,25 @@ pub(in crate::cli) fn audit(
         foreign: args.foreign,
         limit: args.limit as usize,
     };
-    Ok(Box::new(Lines {
-        report: engine::audit(&context.workspace(None)?.store, &filter)?,
-        now: context.environment.now,
-    }))
+    let store = context.workspace(None)?.store;
+    Ok(Box::new(upkeep::audit(&store, &filter)?))
 }
 
-/// Audit events, and the time that their ages are relative to.
-struct Lines {
-    report: AuditReport,
-    now: chrono::DateTime<chrono::Utc>,
-}
-
-impl Report for Lines {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
+impl Report for AuditReport {
     fn page(&self, page: &mut Page) {
-        if self.report.lines.is_empty() {
+        if self.lines.is_empty() {
             page.line("No matching audit events.");
             return;
         }
-        let columns = [
-            ("Age", Align::Right),
-            ("Who", Align::Left),
-            ("Did", Align::Left),
-            ("Records", Align::Prose),
-            ("Why", Align::Left),
-        ];
-        let mut table = Table::new(&columns, &[3, 4]);
-        for line in &self.report.lines {
+        let mut table = Table::new(">Age|Who|Did|~Records|Why", &[3, 4]);
+        for line in &self.lines {
             let whose = if line.is_foreign() {
                 format!(" (of {})", line.of.join(", "))
             } else {
                 String::new()
             };
             table.row([
-                when(&line.at, self.now),
+                page.age(&line.at),
                 line.who.clone(),
                 format!("{:?}", line.did).to_lowercase(),
                 format!("{}{whose}", line.records.join(", ")),
@@ -120,47 +98,33 @@ impl Report for Lines {
             ]);
         }
         page.table(&table);
-        let shown = self.report.lines.len() as u64;
-        if self.report.total > shown {
-            let rest = format!("the newest {shown} of {}", self.report.total);
-            page.styled(&[(Style::Dim, &rest)]);
-        }
+        page.newest(self.lines.len(), self.total);
     }
 }
 
 /// Result of a verification, with its verdict.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Verified<'a> {
+pub(crate) struct Verified {
     /// `true` if no event was changed, removed, inserted or cut off.
     sound: bool,
     #[serde(flatten)]
-    audited: &'a Audited,
+    audited: Audited,
 }
 
-impl Report for Audited {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&Verified {
-            sound: self.flaws.is_empty(),
-            audited: self,
-        })
-    }
-
+impl Report for Verified {
     fn page(&self, page: &mut Page) {
-        for flaw in &self.flaws {
+        page.fails_if(!self.sound);
+        for flaw in &self.audited.flaws {
             let line = flaw.line.map(|line| format!("line {line}: "));
             let message = format!("{}{}", line.unwrap_or_default(), flaw.message);
-            page.styled(&[(Style::Bad, "broken  "), (Style::Plain, &message)]);
+            page.bad("broken  ", &message);
         }
-        if self.flaws.is_empty() {
-            let lines = plural(self.lines, "line");
-            page.styled(&[(Style::Good, "sound  "), (Style::Plain, &lines)]);
+        if self.sound {
+            let lines = plural(self.audited.lines, "line");
+            page.good("sound  ", &lines);
         }
-        if let Some(head) = &self.head {
-            page.styled(&[(Style::Dim, &format!("head {head}"))]);
+        if let Some(head) = &self.audited.head {
+            page.dim(format!("head {head}"));
         }
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(!self.flaws.is_empty())
     }
 }

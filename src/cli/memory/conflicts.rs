@@ -3,10 +3,9 @@
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
-use crate::error::UserError;
+use crate::cli::output::{Done, Page, Report, plural};
 use crate::model::SkillPath;
-use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
+use crate::rules::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
 /// List related rules, and near ones that nobody has related
 ///
@@ -18,7 +17,7 @@ use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
     after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \
     memctl memory conflicts --keep-both REFL-001 REFL-004"
 )]
-pub(in crate::cli) struct ConflictsArgs {
+pub(crate) struct ConflictsArgs {
     /// Check only the rules of this skill, as `domain/skill`
     #[arg(conflicts_with = "merge")]
     skill: Option<String>,
@@ -30,20 +29,17 @@ pub(in crate::cli) struct ConflictsArgs {
     keep_both: Option<Vec<String>>,
 }
 
-pub(in crate::cli) fn conflicts(
-    context: &Context,
-    args: &ConflictsArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
     let workspace = context.workspace(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
-        return Ok(Box::new(review::merge(&workspace, keep, other)?));
+        return Ok(Box::new(rules::merge(&workspace, keep, other)?));
     }
     if let Some([rule, other]) = args.keep_both.as_deref() {
-        return Ok(Box::new(review::keep_both(&workspace, rule, other)?));
+        return Ok(Box::new(rules::keep_both(&workspace, rule, other)?));
     }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
-    let report = review::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
+    let report = rules::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
         bar.reach(done, of);
     });
     drop(bar);
@@ -51,17 +47,11 @@ pub(in crate::cli) fn conflicts(
 }
 
 impl Report for ConflictsReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let mut part = |name: &str, pairs: &[RulePair]| {
             for pair in pairs {
-                page.styled(&[
-                    (Style::Warn, name),
-                    (Style::Plain, &format!(" {}: {}", pair.skill, pair.reason)),
-                ]);
+                page.warn(name, format!(" {}: {}", pair.skill, pair.reason));
                 page.field(&pair.a, &pair.text_a);
                 page.field(&pair.b, &pair.text_b);
             }
@@ -82,44 +72,27 @@ impl Report for ConflictsReport {
         }
         if let Some(RulePair { a, b, .. }) = all().next() {
             let keep = format!("to keep both: memctl memory conflicts --keep-both {a} {b}");
-            page.styled(&[(Style::Dim, &keep)]);
+            page.dim(&keep);
         }
         if let Some(RulePair { a, b, .. }) = self.duplicates.iter().chain(&self.near).next() {
             let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
-            page.styled(&[(Style::Dim, &merge)]);
+            page.dim(&merge);
         }
-        page.styled(&[(Style::Dim, "to delete a rule: memctl forget ID")]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim("to delete a rule: memctl forget ID");
     }
 }
 
 impl Report for Separated {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let both = format!(" {} and {}", self.rule, self.other);
-        page.styled(&[(Style::Good, "kept both"), (Style::Plain, &both)]);
+        page.good("kept both", &both);
     }
 }
 
 impl Report for MergeReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
-        page.styled(&[
-            (Style::Good, "merged"),
-            (
-                Style::Plain,
-                &format!(" {} into {}", self.merged, self.kept),
-            ),
-        ]);
+        page.warnings(&self.warnings);
+        page.good("merged", format!(" {} into {}", self.merged, self.kept));
         page.field(&self.kept, &self.rule);
         let evidence = self.evidence;
         page.field(
@@ -134,10 +107,6 @@ impl Report for MergeReport {
             page.field("guardrail", &format!("removed from {files}"));
         }
         let why = format!("to see its history: memctl why {}", self.merged);
-        page.styled(&[(Style::Dim, &why)]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(&why);
     }
 }

@@ -4,12 +4,12 @@ use clap::Args;
 use dialoguer::Confirm;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report};
 use crate::cli::question::{ask, editor};
 use crate::error::UserError;
 use crate::model::{USER_STORE, with_origin};
 use crate::review::{self, Draft, EditReport};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Change the text of a record
 ///
@@ -18,12 +18,16 @@ use crate::workspace::Workspace;
 /// results of its tests and its usage counts.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl edit REFL-001\n  \
+    memctl edit REFL-001 \"Escalate tickets that mention an audit.\"\n  \
     memctl edit REFL-001 --set confidence=0.9 \\\n    \
     --set \"rule=When a ticket mentions an audit, ALWAYS escalate.\"\n  \
     memctl edit MEM-002 --set expires_at=30d --set metadata.tone='[\"calm\"]'")]
-pub(in crate::cli) struct EditArgs {
+pub(crate) struct EditArgs {
     /// Record id, a prefix of one, or `latest` for the newest execution
     id: String,
+    /// New text of the record: of a rule its rule, of a note its content; `-` reads standard input
+    #[arg(conflicts_with = "set", allow_hyphen_values = true)]
+    text: Option<String>,
     /// Field and its new value; `-` as the value reads standard input
     #[arg(long, value_name = "FIELD=VALUE", value_parser = assignment)]
     set: Vec<(String, String)>,
@@ -34,15 +38,22 @@ fn assignment(given: &str) -> Result<(String, String), &'static str> {
     Ok((name.trim().to_owned(), value.to_owned()))
 }
 
-pub(in crate::cli) fn edit(
-    context: &Context,
-    args: &EditArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    if !args.set.is_empty() {
+    let mut set = args.set.clone();
+    if let Some(text) = &args.text {
+        let draft = review::draft(&workspace, &id)?;
+        set.extend(
+            draft
+                .fields
+                .first()
+                .map(|(name, _)| ((*name).to_owned(), text.clone())),
+        );
+    }
+    if !set.is_empty() {
         let mut given = Vec::new();
-        for (name, value) in &args.set {
-            given.push((name.clone(), context.text(value)?));
+        for (name, value) in set {
+            given.push((name, context.text(&value)?));
         }
         let mut report = review::edit(&workspace, &id, &given)?;
         if id != args.id {
@@ -63,7 +74,7 @@ pub(in crate::cli) fn edit(
 }
 
 /// Opens the editor until the text is valid or the user gives up.
-pub(in crate::cli) fn in_editor(
+pub(crate) fn in_editor(
     context: &Context,
     workspace: &Workspace,
     draft: &Draft,
@@ -151,16 +162,13 @@ fn changes<'a>(draft: &'a Draft, sheet: &str) -> Result<Vec<(String, String)>, &
 }
 
 impl Report for EditReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.changed.is_empty() {
             page.line(format!("{} is unchanged.", self.id));
             return;
         }
-        page.styled(&[(Style::Good, "edited "), (Style::Plain, &self.id)]);
+        page.good("edited ", &self.id);
         for (name, text) in &self.now {
             page.field(name, text);
         }
@@ -168,12 +176,8 @@ impl Report for EditReport {
             page.field("guardrail", &self.guardrails.join(", "));
         }
         if !self.reset.is_empty() {
-            page.styled(&[(Style::Dim, &format!("reset: {}", self.reset.join(", ")))]);
+            page.dim(format!("reset: {}", self.reset.join(", ")));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 

@@ -6,12 +6,12 @@ use clap::{Args, ValueEnum};
 
 use super::wording::counted;
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::error::UserError;
-use crate::exchange::{
+use crate::model::{Kind, SkillPath};
+use crate::upkeep::exchange::{
     self, AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,
 };
-use crate::model::{Kind, SkillPath};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -36,13 +36,11 @@ enum FormatName {
 /// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
 /// that it says already are left out of the block. `memctl undo` reverts it.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
+#[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
     memctl memory export --format markdown --kind reflexion --output -\n  \
     memctl memory export --format skills --output ~/.claude/skills\n  \
-    memctl memory export --format agents-md --dry-run"
-)]
-pub(in crate::cli) struct ExportArgs {
+    memctl memory export --format agents-md --dry-run")]
+pub(crate) struct ExportArgs {
     /// Output file or `-` for stdout; for skills, the parent directory; optional for agents-md
     #[arg(long, short, value_name = "FILE|-")]
     output: Option<PathBuf>,
@@ -71,10 +69,7 @@ impl ExportArgs {
     }
 }
 
-pub(in crate::cli) fn export(
-    context: &Context,
-    args: &ExportArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     if args.acts() {
         return agents_md(context, args);
@@ -119,7 +114,7 @@ pub(in crate::cli) fn export(
 }
 
 /// Keeps the rules in `AGENTS.md` and `CLAUDE.md` in step.
-fn agents_md(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, UserError> {
+fn agents_md(context: &Context, args: &ExportArgs) -> Done {
     if !args.kinds.is_empty() || args.skill.is_some() {
         return Err(UserError::usage(
             "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
@@ -146,11 +141,8 @@ fn agents_md(context: &Context, args: &ExportArgs) -> Result<Box<dyn Report>, Us
 }
 
 impl Report for AgentsMdReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         for file in &self.files {
             let (style, done) = match (file.change, self.dry_run) {
                 (FileChange::Unchanged, _) => (Style::Dim, "unchanged "),
@@ -183,22 +175,15 @@ impl Report for AgentsMdReport {
         for (count, reason) in left_out {
             if count > 0 {
                 let rules = plural(count as u64, "rule");
-                page.styled(&[(Style::Dim, &format!("left out: {rules} {reason}"))]);
+                page.dim(format!("left out: {rules} {reason}"));
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
 impl Report for ExportReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let Some(output) = &self.output else {
             return page.verbatim(self.text.as_deref().unwrap_or_default());
         };
@@ -212,13 +197,9 @@ impl Report for ExportReport {
         } else {
             counts.join(", ")
         };
-        page.styled(&[(Style::Good, "exported "), (Style::Plain, &what)]);
+        page.good("exported ", &what);
         let kilobytes = plural(self.bytes.div_ceil(1_000), "kilobyte");
-        page.styled(&[(Style::Dim, &format!("{} ({kilobytes})", output.display()))]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!("{} ({kilobytes})", output.display()));
     }
 
     fn reveals(&self) -> bool {

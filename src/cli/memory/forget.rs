@@ -3,17 +3,16 @@
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
-use crate::engine::{self, ForgetReport};
-use crate::error::UserError;
+use crate::cli::output::{Done, Page, Report};
 use crate::model::{USER_STORE, with_origin};
+use crate::upkeep::{self, ForgetReport};
 
 /// Delete a record, and do not learn its content again
 ///
 /// A rule takes its guardrail and its generated tests along, unless a person has edited them.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl forget REFL-003\n  memctl forget MEM-001 --for-good")]
-pub(in crate::cli) struct ForgetArgs {
+pub(crate) struct ForgetArgs {
     /// Record id, or a prefix of one
     id: String,
     /// Delete the record permanently: `memctl undo` cannot restore it
@@ -21,12 +20,9 @@ pub(in crate::cli) struct ForgetArgs {
     for_good: bool,
 }
 
-pub(in crate::cli) fn forget(
-    context: &Context,
-    args: &ForgetArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    let mut report = engine::forget(&workspace, &id, args.for_good)?;
+    let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
     if id != args.id {
         report.id = with_origin(&report.id, USER_STORE);
         context.note_change_of_user_store();
@@ -35,12 +31,9 @@ pub(in crate::cli) fn forget(
 }
 
 impl Report for ForgetReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
-        page.styled(&[(Style::Good, "forgotten "), (Style::Plain, &self.id)]);
+        page.warnings(&self.warnings);
+        page.good("forgotten ", &self.id);
         page.field(self.kind.noun(), &self.summary);
         for (name, files) in [
             ("guardrail", &self.files.guardrails),
@@ -50,9 +43,5 @@ impl Report for ForgetReport {
                 page.field(name, &format!("removed from {}", files.join(", ")));
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -7,9 +7,8 @@ use clap::builder::PossibleValuesParser;
 
 use super::wording::counted;
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural};
-use crate::error::UserError;
-use crate::exchange::{self, ImportOptions, ImportReport, ImportSource};
+use crate::cli::output::{Done, Page, Report, Style, plural};
+use crate::upkeep::exchange::{self, ImportOptions, ImportReport, ImportSource};
 
 /// Maximum number of reasons on the page; `--json` has all of them.
 const SHOWN: usize = 15;
@@ -25,7 +24,7 @@ const SHOWN: usize = 15;
 #[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
     memctl memory import CLAUDE.md --dry-run\n  \
     memctl memory import get_all.json --from mem0")]
-pub(in crate::cli) struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// File or directory to import
     #[arg(value_name = "FILE|DIR")]
     path: PathBuf,
@@ -43,10 +42,7 @@ pub(in crate::cli) struct ImportArgs {
     trust: bool,
 }
 
-pub(in crate::cli) fn import(
-    context: &Context,
-    args: &ImportArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
     let from = args.from.as_deref();
     let options = ImportOptions {
         path: context.environment.absolute(&args.path),
@@ -64,11 +60,8 @@ pub(in crate::cli) fn import(
 }
 
 impl Report for ImportReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let skipped: u64 = self.skipped.iter().map(|skipped| skipped.count).sum();
         let verb = if self.dry_run {
             "would be imported"
@@ -104,10 +97,7 @@ impl Report for ImportReport {
                 1 => skipped.what.clone(),
                 n => format!("{n} {}", skipped.what),
             };
-            page.styled(&[
-                (Style::Warn, "skipped "),
-                (Style::Plain, &format!("{what}: {}", skipped.reason)),
-            ]);
+            page.warn("skipped ", format!("{what}: {}", skipped.reason));
         }
         if self.skipped.len() > SHOWN {
             let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
@@ -124,15 +114,11 @@ impl Report for ImportReport {
                 "{} {are} not approved yet: memctl approve ID, or import with --trust",
                 self.observed
             );
-            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, &hint)]);
+            page.note("hint: ", &hint);
         }
         if is_foreign && self.imported > 0 && !self.dry_run {
             let hint = "these records are not approved: memctl list notes, memctl approve ID";
-            page.styled(&[(Style::Dim, "hint: "), (Style::Plain, hint)]);
+            page.note("hint: ", hint);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -1,22 +1,26 @@
 //! `memctl list`: the newest records of one kind, or of all.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use chrono::DateTime;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use serde::Serialize;
 
-use super::list_all::All;
 use super::memories;
 use super::wording::marked;
 use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
-use crate::cli::output::{Align, Page, Report, Style, Table, change, end, plural, when};
-use crate::engine::{self, ListReport, Listed};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, end, plural};
 use crate::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
     USER_STORE, with_origin,
 };
-use crate::workspace::{Error, Workspace};
+use crate::notes::{self, ListReport, Listed};
+use crate::store::workspace::{Error, Workspace};
 
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 6] = [
@@ -32,7 +36,7 @@ const STATUSES: [&str; 6] = [
 #[command(
     after_help = "Examples:\n  memctl list\n  memctl list rules\n  memctl list executions --skill hr/resume-screen -n 50\n  memctl list --type performance_memory --where \"metrics.views>=1000\""
 )]
-pub(in crate::cli) struct ListArgs {
+pub(crate) struct ListArgs {
     /// Kind of record. Default: all; rules with `--status`, notes with `--type` or `--where`
     #[arg(value_name = "KIND")]
     kind: Option<Kind>,
@@ -57,10 +61,7 @@ pub(in crate::cli) struct ListArgs {
     limit: u32,
 }
 
-pub(in crate::cli) fn list(
-    context: &Context,
-    args: &ListArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = if args.user_store {
         context.of_user_store()?.workspace(None)?
@@ -79,7 +80,7 @@ pub(in crate::cli) fn list(
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
     let report = match kind {
         Some(Kind::Memory) | None if asks_memories => {
-            engine::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
+            notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
@@ -91,9 +92,20 @@ pub(in crate::cli) fn list(
             ));
         }
         None if args.status.is_none() => {
-            let lists = Kind::ALL.map(|kind| of_kind(args, &workspace, kind, skill.as_ref()));
-            let lists: Vec<ListReport> = lists.into_iter().collect::<Result<_, _>>()?;
-            return Ok(Box::new(All::new(lists, limit, context.environment.now)));
+            let of = |kind| of_kind(args, &workspace, kind, skill.as_ref());
+            let rules = of(Kind::Reflexion)?;
+            let mut kinds = BTreeMap::from([(Kind::Reflexion.name(), rules.clone())]);
+            for kind in Kind::ALL
+                .into_iter()
+                .filter(|kind| *kind != Kind::Reflexion)
+            {
+                kinds.insert(kind.name(), of(kind)?);
+            }
+            return Ok(Box::new(AllKinds {
+                rules,
+                kinds,
+                limit,
+            }));
         }
         kind => of_kind(
             args,
@@ -102,10 +114,7 @@ pub(in crate::cli) fn list(
             skill.as_ref(),
         )?,
     };
-    Ok(Box::new(Listing {
-        report,
-        now: context.environment.now,
-    }))
+    Ok(Box::new(report))
 }
 
 /// Lists the records of one kind, with those of the user store.
@@ -117,7 +126,7 @@ fn of_kind(
 ) -> Result<ListReport, Error> {
     let limit = args.limit as usize;
     let of =
-        |workspace: &Workspace| engine::list(workspace, kind, skill, args.status.as_deref(), limit);
+        |workspace: &Workspace| notes::list(workspace, kind, skill, args.status.as_deref(), limit);
     let report = with_user_store(of(workspace)?, workspace, &of, limit)?;
     Ok(if args.user_store {
         of_user_store(report)
@@ -158,49 +167,28 @@ fn of_user_store(mut report: ListReport) -> ListReport {
     report
 }
 
-/// List of records, and the time that its ages are relative to.
-struct Listing {
-    report: ListReport,
-    now: chrono::DateTime<chrono::Utc>,
-}
-
-impl Listing {
-    fn table(&self) -> Table {
-        let columns = [
-            ("ID", Align::Left),
-            ("Skill", Align::Left),
-            ("Age", Align::Right),
-            ("Text", Align::Prose),
-        ];
-        let mut table = Table::new(&columns, &[3, 1]);
-        for record in &self.report.records {
-            let pinned = if record.pinned { "pinned: " } else { "" };
+impl ListReport {
+    fn table(&self, page: &mut Page) {
+        let mut table = Table::new("ID|Skill|>Age|~Text", &[3, 1]);
+        for record in &self.records {
+            let text = format!("{}{}{}", text(record), heard(record), receipts(record));
             table.row([
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
-                when(&record.created, self.now),
-                marked(
-                    record.status.as_deref(),
-                    record.source.as_deref(),
-                    &format!(
-                        "{pinned}{}{}{}",
-                        record.summary,
-                        heard(record),
-                        receipts(record)
-                    ),
-                ),
+                page.age(&record.created),
+                marked(record.status.as_deref(), record.source.as_deref(), &text),
             ]);
         }
-        table
+        page.table(&table);
     }
 
     /// Procedures on two lines each, since a lesson and a call need the whole width: the lesson or the
     /// error, then the change that worked, with its approval and its use.
     fn procedures(&self, page: &mut Page) {
-        let ids = self.report.records.iter().map(|record| record.id.len());
+        let ids = self.records.iter().map(|record| record.id.len());
         let indent = ids.max().unwrap_or_default() + 2;
         let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
-        for record in &self.report.records {
+        for record in &self.records {
             page.styled(&[
                 (Style::Strong, &format!("{:<indent$}", record.id)),
                 (Style::Plain, &end(&record.summary, room)),
@@ -276,31 +264,77 @@ fn about(record: &Listed) -> String {
     words.join(", ")
 }
 
-impl Report for Listing {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
+impl Report for ListReport {
     fn page(&self, page: &mut Page) {
-        if self.report.records.is_empty() {
-            page.line(format!("No {} yet.", self.report.kind.nouns()));
-            return;
-        }
-        match self.report.kind {
-            Kind::Memory => page.table(&memories::table(&self.report.records, self.now)),
+        page.warnings(&self.warnings);
+        match self.kind {
+            _ if self.records.is_empty() => page.line(format!("No {} yet.", self.kind.nouns())),
+            Kind::Memory => memories::table(&self.records, page),
             Kind::Procedure => self.procedures(page),
-            _ => page.table(&self.table()),
+            _ => self.table(page),
         }
-        let shown = self.report.records.len() as u64;
-        if self.report.total > shown {
-            page.styled(&[(
-                Style::Dim,
-                &format!("the newest {shown} of {}", self.report.total),
-            )]);
-        }
+        page.newest(self.records.len(), self.total);
     }
+}
 
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
+/// Text of a record, after its pin.
+fn text(record: &Listed) -> String {
+    let pinned = if record.pinned { "pinned: " } else { "" };
+    format!("{pinned}{}", record.summary)
+}
+
+/// Newest records of every kind: the list of rules, with the list of each kind in `kinds`.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct AllKinds {
+    #[serde(flatten)]
+    rules: ListReport,
+    /// List of each kind, by its name.
+    kinds: BTreeMap<&'static str, ListReport>,
+    /// Maximum number of records on the page.
+    #[serde(skip)]
+    limit: usize,
+}
+
+impl AllKinds {
+    /// Returns the records of all kinds, newest first; those without a readable time at the end.
+    fn newest(&self) -> Vec<(Kind, &Listed)> {
+        let lists = self.kinds.values();
+        let records = lists.flat_map(|list| list.records.iter().map(|record| (list.kind, record)));
+        let mut records: Vec<_> = records.collect();
+        records.sort_by_cached_key(|(_, record)| {
+            Reverse(DateTime::parse_from_rfc3339(&record.created).ok())
+        });
+        records.truncate(self.limit);
+        records
+    }
+}
+
+impl Report for AllKinds {
+    fn page(&self, page: &mut Page) {
+        for list in self.kinds.values() {
+            page.warnings(&list.warnings);
+        }
+        let records = self.newest();
+        if records.is_empty() {
+            return page.line("No records yet.");
+        }
+        let mut table = Table::new("Kind|ID|>Age|~Text", &[3]);
+        for (kind, record) in &records {
+            let (status, source) = (record.status.as_deref(), record.source.as_deref());
+            table.row([
+                kind.noun().to_owned(),
+                record.id.clone(),
+                page.age(&record.created),
+                marked(status, source, &text(record)),
+            ]);
+        }
+        page.table(&table);
+        let total: u64 = self.kinds.values().map(|list| list.total).sum();
+        let shown = records.len() as u64;
+        if total > shown {
+            page.dim(format!(
+                "the newest {shown} of {total}; of one kind: memctl list KIND"
+            ));
+        }
     }
 }

@@ -3,19 +3,19 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use chrono::{DateTime, Utc};
+use chrono::DateTime;
 use clap::Args;
 use serde_json::value::RawValue;
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
+use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::share::remote::address;
-use crate::engine::{self, AddOptions, AddReport, Listed};
 use crate::error::UserError;
-use crate::maintenance::{self, PruneReport};
 use crate::model::{MemoryType, MetadataField, Shape};
+use crate::notes::{self, AddOptions, AddReport, Listed};
 use crate::remote;
+use crate::upkeep::{self, PruneReport};
 
 /// Add a typed memory
 ///
@@ -23,7 +23,7 @@ use crate::remote;
 /// memory twice stores it once. Secrets, and text between `private` tags, are removed.
 #[derive(Debug, Args)]
 #[command(after_help = help())]
-pub(in crate::cli) struct AddArgs {
+pub(crate) struct AddArgs {
     /// Memory type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: MemoryType,
@@ -72,7 +72,7 @@ fn describe(text: &mut String, indent: &str, field: &MetadataField) {
     }
 }
 
-pub(in crate::cli) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
     if args.content == "-" && args.metadata.as_deref() == Some("-") {
         return Err(UserError::usage(
             "only one of `--content` and `--metadata` can read standard input",
@@ -87,7 +87,7 @@ pub(in crate::cli) fn add(context: &Context, args: AddArgs) -> Result<Box<dyn Re
         expires_at: args.expires_at,
         replaces: args.replaces,
     };
-    Ok(Box::new(engine::add_memory(
+    Ok(Box::new(notes::add_memory(
         &context.workspace(None)?,
         &options,
     )?))
@@ -110,13 +110,10 @@ fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
 }
 
 impl Report for AddReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let word = if self.added { "added " } else { "kept " };
-        page.styled(&[(Style::Good, word), (Style::Plain, &self.id)]);
+        page.good(word, &self.id);
         page.field("type", self.memory_type.name());
         if let Some(user) = &self.user_id {
             page.field("user", user);
@@ -124,10 +121,6 @@ impl Report for AddReport {
         if let Some(end) = &self.expires_at {
             page.field("expires", &minute(end));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
@@ -137,7 +130,7 @@ impl Report for AddReport {
 /// vectors in the index. Their ids are never reused.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
-pub(in crate::cli) struct PruneArgs {
+pub(crate) struct PruneArgs {
     /// Show what would be deleted, and delete nothing
     #[arg(long)]
     dry_run: bool,
@@ -148,36 +141,25 @@ pub(in crate::cli) struct PruneArgs {
     remote: bool,
 }
 
-pub(in crate::cli) fn prune(
-    context: &Context,
-    args: &PruneArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn prune(context: &Context, args: &PruneArgs) -> Done {
     if args.remote {
         let address = address(context, None)?;
         return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
     }
-    Ok(Box::new(maintenance::prune(
+    Ok(Box::new(upkeep::prune(
         &context.workspace(None)?,
         args.dry_run,
     )?))
 }
 
 impl Report for PruneReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.removed.is_empty() {
             page.line("Nothing has expired.");
             return;
         }
-        let columns = [
-            ("ID", Align::Left),
-            ("Type", Align::Left),
-            ("Expired", Align::Left),
-        ];
-        let mut table = Table::new(&columns, &[1]);
+        let mut table = Table::new("ID|Type|Expired", &[1]);
         for record in &self.removed {
             let name = record
                 .memory_type
@@ -195,36 +177,24 @@ impl Report for PruneReport {
             "removed"
         };
         let count = plural(self.removed.len() as u64, "record");
-        page.styled(&[(Style::Dim, &format!("{count} {done}"))]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!("{count} {done}"));
     }
 }
 
-/// Returns a table of memories, one per line.
-pub(in crate::cli) fn table(memories: &[Listed], now: DateTime<Utc>) -> Table {
-    let columns = [
-        ("ID", Align::Left),
-        ("Type", Align::Left),
-        ("User", Align::Left),
-        ("Age", Align::Right),
-        ("Expires", Align::Left),
-        ("Text", Align::Prose),
-    ];
-    let mut table = Table::new(&columns, &[5, 2]);
+/// Adds a table of memories, one per line.
+pub(crate) fn table(memories: &[Listed], page: &mut Page) {
+    let mut table = Table::new("ID|Type|User|>Age|Expires|~Text", &[5, 2]);
     for memory in memories {
         table.row([
             memory.id.clone(),
             memory.memory_type.map_or("", MemoryType::name).to_owned(),
             memory.user_id.clone().unwrap_or_default(),
-            when(&memory.created, now),
+            page.age(&memory.created),
             memory.expires_at.as_deref().map(day).unwrap_or_default(),
             memory.summary.clone(),
         ]);
     }
-    table
+    page.table(&table);
 }
 
 /// Returns the day of a timestamp, or the text itself if it cannot be parsed.

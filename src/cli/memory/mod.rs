@@ -1,14 +1,13 @@
 //! `memory …`: its commands, a file each.
 
-pub(in crate::cli) mod approve;
-pub(in crate::cli) mod audit;
+pub(crate) mod approve;
+pub(crate) mod audit;
 mod conflicts;
 mod edit;
 mod export;
 mod forget;
 mod import;
-mod list;
-pub(in crate::cli) mod list_all;
+pub(crate) mod list;
 mod memories;
 mod pin;
 mod promote;
@@ -16,26 +15,27 @@ mod purge;
 mod resolve;
 mod search;
 mod show;
-pub(in crate::cli) mod switch;
-pub(in crate::cli) mod undo;
+pub(crate) mod switch;
+pub(crate) mod undo;
 mod why;
 mod wording;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, plural, product};
+use crate::cli::output::{Done, Page, Report, plural, product};
 use crate::cli::primary;
-use crate::engine::{self, PromptReport};
-use crate::error::UserError;
-use crate::insight::{self, StatusReport};
-use crate::model::SkillPath;
+use crate::error::Kind as ErrorKind;
+use crate::model::{Kind, SkillPath};
+use crate::skills::{self, PromptReport};
+use crate::upkeep::{self, StatusReport};
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
 use conflicts::{ConflictsArgs, conflicts};
-pub(in crate::cli) use edit::in_editor as edit_in_editor;
+pub(crate) use edit::in_editor as edit_in_editor;
 use edit::{EditArgs, edit};
 use export::{ExportArgs, export};
 use forget::{ForgetArgs, forget};
@@ -51,6 +51,7 @@ use show::{ShowArgs, show};
 use switch::{DisableArgs, EnableArgs, disable, enable};
 use undo::{UndoArgs, undo};
 use why::{WhyArgs, why};
+pub(crate) use wording::counted;
 
 /// Status, prompts, notes, audit, import, export, purge, disable
 ///
@@ -60,7 +61,7 @@ use why::{WhyArgs, why};
 #[command(
     after_help = "Examples:\n  memctl memory status\n  memctl memory export --output backup.jsonl"
 )]
-pub(in crate::cli) enum MemoryCommand {
+pub(crate) enum MemoryCommand {
     #[command(flatten)]
     Records(RecordsCommand),
     #[command(flatten)]
@@ -79,7 +80,7 @@ pub(in crate::cli) enum MemoryCommand {
 
 /// Commands of `memory` that are also understood without that word.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum WholeCommand {
+pub(crate) enum WholeCommand {
     Status(StatusArgs),
     Purge(PurgeArgs),
     Disable(DisableArgs),
@@ -87,16 +88,16 @@ pub(in crate::cli) enum WholeCommand {
 }
 
 /// Names of [`WholeCommand`]: `memory` shows them, the first level hides them.
-pub(in crate::cli) const OF_MEMORY: &[&str] = &["status", "purge", "disable", "enable"];
+pub(crate) const OF_MEMORY: &[&str] = &["status", "purge", "disable", "enable"];
 
 /// Names of [`RecordsCommand`]: the first level shows them, `memory` hides them.
-pub(in crate::cli) const AT_TOP: &[&str] = &[
+pub(crate) const AT_TOP: &[&str] = &[
     "search", "list", "show", "approve", "why", "edit", "forget", "undo",
 ];
 
 /// Commands on records, which `memory` understands too.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum RecordsCommand {
+pub(crate) enum RecordsCommand {
     Approve(ApproveArgs),
     Search(SearchArgs),
     List(ListArgs),
@@ -109,7 +110,7 @@ pub(in crate::cli) enum RecordsCommand {
 
 impl WholeCommand {
     /// Returns `true` if the command works while memory is off.
-    pub(in crate::cli) const fn works_without_memory(&self) -> bool {
+    pub(crate) const fn works_without_memory(&self) -> bool {
         match self {
             Self::Status(_) | Self::Purge(_) | Self::Enable(_) | Self::Disable(_) => true,
         }
@@ -118,7 +119,7 @@ impl WholeCommand {
 
 impl MemoryCommand {
     /// Returns `true` if the command works while memory is off.
-    pub(in crate::cli) const fn works_without_memory(&self) -> bool {
+    pub(crate) const fn works_without_memory(&self) -> bool {
         match self {
             Self::Whole(command) => command.works_without_memory(),
             Self::Export(args) => !args.acts(),
@@ -128,10 +129,7 @@ impl MemoryCommand {
     }
 }
 
-pub(in crate::cli) fn memory(
-    context: &Context,
-    command: MemoryCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
     match command {
         MemoryCommand::Records(command) => records(context, command),
         MemoryCommand::Whole(command) => whole(context, &command),
@@ -148,10 +146,7 @@ pub(in crate::cli) fn memory(
     }
 }
 
-pub(in crate::cli) fn whole(
-    context: &Context,
-    command: &WholeCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn whole(context: &Context, command: &WholeCommand) -> Done {
     match command {
         WholeCommand::Status(args) => status(context, args),
         WholeCommand::Purge(args) => purge(context, args),
@@ -160,10 +155,7 @@ pub(in crate::cli) fn whole(
     }
 }
 
-pub(in crate::cli) fn records(
-    context: &Context,
-    command: RecordsCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn records(context: &Context, command: RecordsCommand) -> Done {
     match command {
         RecordsCommand::Approve(args) => approve(context, &args),
         RecordsCommand::Search(args) => search(context, &args),
@@ -183,10 +175,10 @@ pub(in crate::cli) fn records(
 #[command(
     after_help = "Examples:\n  memctl memory status\n  memctl memory status --json | jq .procedures"
 )]
-pub(in crate::cli) struct StatusArgs {}
+pub(crate) struct StatusArgs {}
 
-fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, UserError> {
-    let mut report = insight::status(&context.workspace(None)?)?;
+fn status(context: &Context, _args: &StatusArgs) -> Done {
+    let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
     let database = primary::DATABASE
         .iter()
@@ -202,10 +194,6 @@ fn status(context: &Context, _args: &StatusArgs) -> Result<Box<dyn Report>, User
 }
 
 impl Report for StatusReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         page.line(format!("Store: {}", self.store));
         page.line(format!(
@@ -233,16 +221,13 @@ impl Report for StatusReport {
             let workspaces = plural(self.pulled.workspaces as u64, "other workspace");
             page.line(format!("Pulled: {records} of {workspaces}"));
         }
-        page.styled(&[(Style::Dim, &self.store_reason)]);
-        page.styled(&[(Style::Dim, &self.directory)]);
+        page.dim(&self.store_reason);
+        page.dim(&self.directory);
         if !self.enabled {
-            page.styled(&[
-                (Style::Warn, "off: "),
-                (Style::Plain, "memory is not read or written"),
-            ]);
+            page.warn("off: ", "memory is not read or written");
         }
         for problem in &self.problems {
-            page.styled(&[(Style::Warn, "problem: "), (Style::Plain, problem)]);
+            page.warn("problem: ", problem);
         }
     }
 }
@@ -253,7 +238,7 @@ impl Report for StatusReport {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory prompt hr/resume-screen\n  \
     memctl memory prompt hr/resume-screen --input in.json --json | jq .omitted")]
-pub(in crate::cli) struct PromptArgs {
+pub(crate) struct PromptArgs {
     /// Skill, as `domain/skill`
     skill: String,
     /// Input of the skill; ranks rules when the token budget is short
@@ -261,7 +246,7 @@ pub(in crate::cli) struct PromptArgs {
     input: Option<PathBuf>,
 }
 
-fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserError> {
+fn prompt(context: &Context, args: &PromptArgs) -> Done {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -269,24 +254,42 @@ fn prompt(context: &Context, args: &PromptArgs) -> Result<Box<dyn Report>, UserE
         .map(|path| context.json(path))
         .transpose()?;
     let workspace = context.workspace_of_user(None)?;
-    let report = engine::prompt(
+    let mut report = skills::prompt(
         &workspace,
         &skill,
         input.as_deref().map(serde_json::value::RawValue::get),
     )?;
-    Ok(Box::new(report))
+    let mut is_incomplete = false;
+    for kind in [Kind::Reflexion, Kind::Procedure] {
+        for file in workspace.store.damaged_files(kind)? {
+            is_incomplete = true;
+            report.warnings.push(format!(
+                "{} of `{file}` may be missing in the prompt: memctl doctor --repair",
+                kind.nouns()
+            ));
+        }
+    }
+    Ok(Box::new(Prompt {
+        report,
+        is_incomplete,
+    }))
 }
 
-impl Report for PromptReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
+/// Prompt of a skill, and `true` if a damaged file may have kept rules out of it.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Prompt {
+    report: PromptReport,
+    #[serde(skip)]
+    is_incomplete: bool,
+}
 
+impl Report for Prompt {
     fn page(&self, page: &mut Page) {
-        page.verbatim(&product(&self.assembly.prompt));
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.warnings(&self.report.warnings);
+        page.verbatim(&product(&self.report.assembly.prompt));
+        if self.is_incomplete {
+            page.exits_with(ErrorKind::Store.code());
+        }
     }
 }

@@ -3,9 +3,8 @@
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
-use crate::error::UserError;
-use crate::review::{self, PinReport};
+use crate::cli::output::{Done, Page, Report, Style};
+use crate::rules::{self, PinReport};
 
 /// Keep a rule from being retired by its evidence
 ///
@@ -15,7 +14,7 @@ use crate::review::{self, PinReport};
 #[command(
     after_help = "Examples:\n  memctl memory pin REFL-003\n  memctl memory pin REFL-003 --remove"
 )]
-pub(in crate::cli) struct PinArgs {
+pub(crate) struct PinArgs {
     /// Rule id, or a prefix of one
     id: String,
     /// Remove the pin
@@ -23,17 +22,14 @@ pub(in crate::cli) struct PinArgs {
     remove: bool,
 }
 
-pub(in crate::cli) fn pin(context: &Context, args: &PinArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(review::pin(&workspace, &args.id, !args.remove)?))
+    Ok(Box::new(rules::pin(&workspace, &args.id, !args.remove)?))
 }
 
 impl Report for PinReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let (style, done) = if self.pinned {
             (Style::Good, "pinned")
         } else {
@@ -42,9 +38,5 @@ impl Report for PinReport {
         let what = format!(" {} ({})", self.id, self.status);
         page.styled(&[(style, done), (Style::Plain, &what)]);
         page.field("rule", &self.rule);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

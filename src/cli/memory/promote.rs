@@ -4,7 +4,7 @@ use clap::Args;
 use dialoguer::Confirm;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::review::{self, Promoted};
@@ -19,7 +19,7 @@ use memctl_files::Directory;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
     memctl list --user-store\n  memctl forget REFL-001@user")]
-pub(in crate::cli) struct PromoteArgs {
+pub(crate) struct PromoteArgs {
     /// Id of a rule or a procedure, or a prefix of one
     id: String,
     /// Create the user store without a question
@@ -27,10 +27,7 @@ pub(in crate::cli) struct PromoteArgs {
     yes: bool,
 }
 
-pub(in crate::cli) fn promote(
-    context: &Context,
-    args: &PromoteArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
     let of_user = context.of_user_store()?;
     let workspace = context.workspace(None)?;
     let directory = &of_user.places.memory;
@@ -59,11 +56,8 @@ pub(in crate::cli) fn promote(
 }
 
 impl Report for Promoted {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let (style, done) = if self.created {
             (Style::Good, "promoted ")
         } else {
@@ -76,9 +70,5 @@ impl Report for Promoted {
             (Style::Plain, &self.user_id),
         ]);
         page.field(self.kind.noun(), &self.summary);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -5,10 +5,10 @@ use dialoguer::Input;
 
 use super::wording::counted;
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, clean, plural};
+use crate::cli::output::{Done, Page, Report, Style, clean, plural};
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::maintenance::{self, PurgeReport};
+use crate::upkeep::{self, PurgeReport};
 
 /// Delete all records permanently
 ///
@@ -20,7 +20,7 @@ use crate::maintenance::{self, PurgeReport};
     after_help = "Examples:\n  memctl memory purge --dry-run\n  memctl memory purge --yes\n  \
     memctl memory purge --yes --user alice"
 )]
-pub(in crate::cli) struct PurgeArgs {
+pub(crate) struct PurgeArgs {
     /// Delete without asking
     #[arg(long)]
     yes: bool,
@@ -29,17 +29,14 @@ pub(in crate::cli) struct PurgeArgs {
     dry_run: bool,
 }
 
-pub(in crate::cli) fn purge(
-    context: &Context,
-    args: &PurgeArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done {
     let mut workspace = context.workspace(None)?;
     // A purge works while memory is switched off.
     workspace.store = workspace.store.even_if_disabled();
     if !args.dry_run && !args.yes {
-        confirm(context, &maintenance::purge(&workspace, true)?)?;
+        confirm(context, &upkeep::purge(&workspace, true)?)?;
     }
-    Ok(Box::new(maintenance::purge(&workspace, args.dry_run)?))
+    Ok(Box::new(upkeep::purge(&workspace, args.dry_run)?))
 }
 
 /// Asks the user to type the name of the workspace.
@@ -72,11 +69,8 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
 }
 
 impl Report for PurgeReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let records: Vec<String> = self
             .records
             .iter()
@@ -122,12 +116,8 @@ impl Report for PurgeReport {
             ),
         ] {
             if !names.is_empty() {
-                page.styled(&[(Style::Dim, label), (Style::Plain, &names.join(", "))]);
+                page.note(label, &names.join(", "));
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -3,9 +3,8 @@
 use clap::{ArgGroup, Args};
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
-use crate::error::UserError;
-use crate::merge::{self, ResolveReport, ResolveSide as Side};
+use crate::cli::output::{Done, Page, Report, Style};
+use crate::upkeep::merge::{self, ResolveReport, ResolveSide as Side};
 
 /// Resolve a merge conflict in a record
 ///
@@ -18,7 +17,7 @@ use crate::merge::{self, ResolveReport, ResolveSide as Side};
     after_help = "Examples:\n  memctl memory resolve REFL-003 --theirs\n  \
     memctl memory resolve MEM-007 --ours --field metadata/tone"
 )]
-pub(in crate::cli) struct ResolveArgs {
+pub(crate) struct ResolveArgs {
     /// Record id, or a prefix of one
     id: String,
     /// Keep the value in the record
@@ -32,10 +31,7 @@ pub(in crate::cli) struct ResolveArgs {
     field: Option<String>,
 }
 
-pub(in crate::cli) fn resolve(
-    context: &Context,
-    args: &ResolveArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
     let side = if args.theirs {
         Side::Theirs
     } else {
@@ -51,11 +47,8 @@ pub(in crate::cli) fn resolve(
 }
 
 impl Report for ResolveReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let decided = self.decided.join(", ");
         page.styled(&[
             (Style::Good, "resolved "),
@@ -65,14 +58,10 @@ impl Report for ResolveReport {
         if self.open.is_empty() {
             let file = self.kind.file();
             let hint = format!("if git reports a conflict: git add .agentura/{file}");
-            page.styled(&[(Style::Dim, &hint)]);
+            page.dim(&hint);
         } else {
             let open = self.open.join(", ");
-            page.styled(&[(Style::Warn, "unresolved "), (Style::Plain, &open)]);
+            page.warn("unresolved ", &open);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -9,13 +9,13 @@ use super::wording::marked;
 use crate::arguments::{RESULTS, TYPED};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table};
+use crate::cli::output::{Done, Page, Report, Table};
 use crate::cli::progress::follow;
 use crate::cli::share::remote::address;
-use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::error::UserError;
-use crate::learn::rewrite::{Rewrite, RewriteBy};
 use crate::model::{Condition, Kind, MemoryType, Trust};
+use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion};
 
@@ -28,7 +28,7 @@ use crate::search::{Filter, Fusion};
 #[command(
     after_help = "Examples:\n  memctl search \"compliance check\" -n 5\n  memctl search \"disk full\" --kind procedure --explain\n  memctl search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
-pub(in crate::cli) struct SearchArgs {
+pub(crate) struct SearchArgs {
     /// Search query
     query: String,
     /// Maximum number of results
@@ -83,10 +83,7 @@ fn time(text: &str) -> Result<i64, String> {
         .ok_or_else(|| "expected a time such as 2026-01-31 or 2026-01-31T12:00:00Z".to_owned())
 }
 
-pub(in crate::cli) fn search(
-    context: &Context,
-    args: &SearchArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     if args.remote {
         return search_remotely(context, args);
     }
@@ -108,14 +105,14 @@ pub(in crate::cli) fn search(
             ));
         }
         filter.kind = Some(Kind::Memory);
-        filter.keys = Some(engine::memories_where(&workspace.store, &args.conditions)?);
+        filter.keys = Some(notes::memories_where(&workspace.store, &args.conditions)?);
     }
     let (rewrite, warning) = match workspace.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
             let spinner = context.printer.spinner("rewriting");
-            wait(engine::rewrite(
+            wait(notes::rewrite(
                 &workspace,
                 &args.query,
                 &mut follow(&spinner),
@@ -135,7 +132,7 @@ pub(in crate::cli) fn search(
         ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
     let bar = context.printer.bar("indexing");
-    let report = engine::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
+    let report = notes::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
     drop(bar);
     let mut report = report?;
     report.warnings.extend(warning);
@@ -143,7 +140,7 @@ pub(in crate::cli) fn search(
 }
 
 /// Searches the shared store instead of the files.
-fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Report>, UserError> {
+fn search_remotely(context: &Context, args: &SearchArgs) -> Done {
     let start = Instant::now();
     let kind = args.kind;
     if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
@@ -154,7 +151,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
     }
     let address = address(context, None)?;
     let workspace = context.workspace(None)?;
-    let embedded = engine::embed(&workspace, &[&args.query])?;
+    let embedded = notes::embed(&workspace, &[&args.query])?;
     let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let question = RemoteQuestion {
         text: &args.query,
@@ -180,7 +177,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
             semantic: hit.semantic,
         },
     });
-    Ok(Box::new(engine::remote_results(
+    Ok(Box::new(notes::remote_results(
         &workspace,
         &args.query,
         found.collect(),
@@ -189,13 +186,10 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Result<Box<dyn Repor
 }
 
 impl Report for FindReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if let Some(rewritten) = &self.rewritten {
-            page.styled(&[(Style::Dim, &format!("searched for: {rewritten}"))]);
+            page.dim(format!("searched for: {rewritten}"));
         }
         if self.results.is_empty() {
             page.line(format!("No matches for \"{}\".", self.query));
@@ -207,11 +201,11 @@ impl Report for FindReport {
             }
             if !weak.is_empty() {
                 let heading = "weak matches: no word of the query, and a distant meaning";
-                page.styled(&[(Style::Dim, heading)]);
+                page.dim(heading);
                 page.table(&table(weak));
             }
             for found in self.results.iter().filter(|found| !found.steps.is_empty()) {
-                page.styled(&[(Style::Dim, &format!("steps of {}", found.name()))]);
+                page.dim(format!("steps of {}", found.name()));
                 for (number, step) in (1..).zip(&found.steps) {
                     let step: Vec<&str> = step.split_whitespace().collect();
                     page.line(format!("  {number}. {}", step.join(" ")));
@@ -227,37 +221,23 @@ impl Report for FindReport {
                 .map(|term| format!("{} ({})", term.word, term.documents))
                 .collect();
             let embedder = asked.embedder.as_deref().unwrap_or("none");
-            page.styled(&[(
-                Style::Dim,
-                &format!(
+            page.dim(format!(
                     "records that contain each word, of {}: {}\nfusion: {}, embedder: {embedder}, {} with a vector",
                     asked.documents,
                     terms.join(", "),
                     asked.fusion,
                     asked.vectors
-                ),
-            )]);
+                ));
             if let Some(embedded) = &asked.embedded {
-                page.styled(&[(Style::Dim, &format!("compared by meaning: {embedded}"))]);
+                page.dim(format!("compared by meaning: {embedded}"));
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
 /// Returns results with their scores as a table.
 fn table(results: &[Found]) -> Table {
-    let columns = [
-        ("ID", Align::Left),
-        ("Kind", Align::Left),
-        ("Skill", Align::Left),
-        ("Score", Align::Right),
-        ("Text", Align::Prose),
-    ];
-    let mut table = Table::new(&columns, &[4, 2]);
+    let mut table = Table::new("ID|Kind|Skill|>Score|~Text", &[4, 2]);
     for found in results {
         table.row([
             found.name(),

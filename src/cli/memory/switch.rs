@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::off::Off;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report};
 use crate::error::UserError;
 use crate::model::{Scope, Viewer};
 use crate::store::Scoped;
@@ -15,7 +15,7 @@ use crate::store::Scoped;
 /// With `--user`, for this user only.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory enable\n  memctl memory enable --user ada")]
-pub(in crate::cli) struct EnableArgs {}
+pub(crate) struct EnableArgs {}
 
 /// Switch memory off: nothing is read, written or lost
 ///
@@ -30,23 +30,17 @@ pub(in crate::cli) struct EnableArgs {}
     after_help = "Examples:\n  memctl memory disable\n  memctl memory disable --user ada\n  \
         MEMCTL_MEMORY=off memctl run hr/resume-screen"
 )]
-pub(in crate::cli) struct DisableArgs {}
+pub(crate) struct DisableArgs {}
 
-pub(in crate::cli) fn enable(
-    context: &Context,
-    _args: &EnableArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn enable(context: &Context, _args: &EnableArgs) -> Done {
     switch(context, false)
 }
 
-pub(in crate::cli) fn disable(
-    context: &Context,
-    _args: &DisableArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn disable(context: &Context, _args: &DisableArgs) -> Done {
     switch(context, true)
 }
 
-fn switch(context: &Context, is_disabled: bool) -> Result<Box<dyn Report>, UserError> {
+fn switch(context: &Context, is_disabled: bool) -> Done {
     // The switch for everybody needs no settings, so that unreadable settings do not block it.
     let Some(user) = context.given_user() else {
         let store = Scoped::new(&context.places.memory, Scope::All);
@@ -78,7 +72,7 @@ fn switch(context: &Context, is_disabled: bool) -> Result<Box<dyn Report>, UserE
 
 /// State of the switch.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct SwitchReport {
+pub(crate) struct SwitchReport {
     /// `true` if memory is now on, for this process.
     enabled: bool,
     /// `true` if this call created or removed the marker.
@@ -107,11 +101,8 @@ impl SwitchReport {
 }
 
 impl Report for SwitchReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let already = if self.changed { "" } else { " already" };
         let user = self.user.as_ref();
         let whom = user.map(|user| format!(" for the user `{user}`"));
@@ -122,10 +113,6 @@ impl Report for SwitchReport {
             format!("Memory is off{whom}{already}: it is not read or written.")
         };
         page.line(line);
-        page.styled(&[(Style::Dim, &self.directory)]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(&self.directory);
     }
 }

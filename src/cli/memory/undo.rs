@@ -5,9 +5,8 @@ use serde::Serialize;
 
 use crate::arguments::TYPED;
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, when};
-use crate::error::UserError;
-use crate::undo::{self, ChangeReport, UndoReport};
+use crate::cli::output::{Done, Page, Report, Style, Table};
+use crate::upkeep::undo::{self, ChangeReport, UndoReport};
 use memctl_files::Directory;
 
 /// Revert the last change
@@ -18,7 +17,7 @@ use memctl_files::Directory;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl undo --dry-run\n  memctl undo\n  \
     memctl undo --list\n  memctl undo 3f2a9c1e")]
-pub(in crate::cli) struct UndoArgs {
+pub(crate) struct UndoArgs {
     /// Name of the change from `--list`, or a prefix of it; default: the last change
     change: Option<String>,
     /// Show what would be reverted, and change nothing
@@ -36,10 +35,7 @@ pub(in crate::cli) struct UndoArgs {
     limit: u32,
 }
 
-pub(in crate::cli) fn undo(
-    context: &Context,
-    args: &UndoArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
     let workspace = if args.user_store {
         context.of_user_store()?.workspace(None)?
     } else {
@@ -48,7 +44,6 @@ pub(in crate::cli) fn undo(
     if args.list {
         return Ok(Box::new(Changes {
             changes: undo::changes(&workspace.store, args.limit as usize)?,
-            now: context.environment.now,
         }));
     }
     let name = args.change.as_deref();
@@ -70,11 +65,8 @@ pub(in crate::cli) fn undo(
 }
 
 impl Report for UndoReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let (style, done) = if self.dry_run {
             (Style::Dim, "would revert ")
         } else {
@@ -97,50 +89,30 @@ impl Report for UndoReport {
             } else {
                 ""
             };
-            page.styled(&[(
-                Style::Dim,
-                &format!("to redo it: memctl undo {undo}{place}"),
-            )]);
+            page.dim(format!("to redo it: memctl undo {undo}{place}"));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
-/// List of changes, and the time that their ages are relative to.
+/// List of changes.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Changes {
+pub(crate) struct Changes {
     /// The newest first.
     changes: Vec<ChangeReport>,
-    #[serde(skip)]
-    now: chrono::DateTime<chrono::Utc>,
 }
 
 impl Report for Changes {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         if self.changes.is_empty() {
             page.line("No changes yet.");
             return;
         }
-        let columns = [
-            ("Change", Align::Left),
-            ("Age", Align::Right),
-            ("Who", Align::Left),
-            ("Command", Align::Left),
-            ("Touched", Align::Prose),
-        ];
-        let mut table = Table::new(&columns, &[4, 3]);
+        let mut table = Table::new("Change|>Age|Who|Command|~Touched", &[4, 3]);
         for change in &self.changes {
             let undone = if change.undone { " (reverted)" } else { "" };
             table.row([
                 change.change.clone(),
-                when(&change.at, self.now),
+                page.age(&change.at),
                 change.who.clone(),
                 format!("{}{undone}", change.why),
                 change.touched.join(", "),

@@ -1,13 +1,11 @@
 //! `memctl why`: origin and effects of a record, as a tree.
 
-use chrono::{DateTime, Utc};
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style, end, plural, when};
-use crate::error::UserError;
-use crate::insight::{self, Link, WhyReport};
+use crate::cli::output::{Done, Page, Report, Style, end, plural};
 use crate::model::mark;
+use crate::upkeep::{self, Link, WhyReport};
 
 /// Minimum width of a summary; a shorter one is useless.
 const LEAST: usize = 8;
@@ -20,22 +18,13 @@ const LEAST: usize = 8;
 /// marked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl why REFL-001\n  memctl why latest")]
-pub(in crate::cli) struct WhyArgs {
+pub(crate) struct WhyArgs {
     /// Record id, a prefix of one, `latest` for the newest execution, or a session of a host
     id: String,
 }
 
-pub(in crate::cli) fn why(context: &Context, args: &WhyArgs) -> Result<Box<dyn Report>, UserError> {
-    Ok(Box::new(Tree {
-        report: insight::why(&context.workspace(None)?, &args.id)?,
-        now: context.environment.now,
-    }))
-}
-
-/// Provenance chain, and the time that its ages are relative to.
-struct Tree {
-    report: WhyReport,
-    now: DateTime<Utc>,
+pub(crate) fn why(context: &Context, args: &WhyArgs) -> Done {
+    Ok(Box::new(upkeep::why(&context.workspace(None)?, &args.id)?))
 }
 
 /// Line of the tree.
@@ -48,8 +37,8 @@ struct Line {
     summary: String,
 }
 
-impl Tree {
-    fn lines(&self) -> Vec<Line> {
+impl WhyReport {
+    fn lines(&self, page: &Page) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         // Lines to add below all descendants of a link, with its depth.
         let mut open: Vec<(usize, String)> = Vec::new();
@@ -58,14 +47,14 @@ impl Tree {
                 lines.push(Line::more(of + 1, more));
             }
         };
-        for link in &self.report.chain {
+        for link in &self.chain {
             close(&mut lines, &mut open, link.depth);
             lines.push(Line {
                 depth: link.depth,
                 relation: link.relation.words(),
                 id: link.id.clone(),
                 state: state(link),
-                age: when(&link.at, self.now),
+                age: page.age(&link.at),
                 summary: link.summary.clone(),
             });
             if let Some(more) = self.unnamed(link) {
@@ -86,7 +75,7 @@ impl Tree {
         let is_named = |other: &&Link| {
             other.kind == kind && other.to.as_ref() == Some(&link.id) && other.depth > link.depth
         };
-        let named = self.report.chain.iter().filter(is_named).count() as u64;
+        let named = self.chain.iter().filter(is_named).count() as u64;
         let more = count.saturating_sub(named);
         (more > 0).then(|| format!("… and {}", plural(more, noun).replacen(' ', " more ", 1)))
     }
@@ -130,13 +119,10 @@ fn stem(lines: &[Line], at: usize) -> String {
     stem
 }
 
-impl Report for Tree {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
+impl Report for WhyReport {
     fn page(&self, page: &mut Page) {
-        let lines = self.lines();
+        page.warnings(&self.warnings);
+        let lines = self.lines(page);
         for (at, line) in lines.iter().enumerate() {
             let stem = stem(&lines, at);
             let relation = match line.relation {
@@ -171,7 +157,7 @@ impl Report for Tree {
             let parts: Vec<(Style, &str)> = parts.iter().map(|(s, t)| (*s, t.as_str())).collect();
             page.styled(&parts);
         }
-        let evidence = self.report.evidence;
+        let evidence = self.evidence;
         page.field(
             "evidence",
             &format!(
@@ -179,9 +165,5 @@ impl Report for Tree {
                 evidence.shown, evidence.helped, evidence.harmed
             ),
         );
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
     }
 }

@@ -1,7 +1,8 @@
 //! Output for people and programs.
 //!
-//! A command returns a [`Report`], which prints as one JSON document or as a page of text. No other
-//! module of the program prints.
+//! A command returns a [`Report`]: data that prints as one JSON document or as a page of text. No
+//! other module of the program prints. [`Page`] collects the warnings and the exit code too, so that
+//! a report needs nothing but its fields and its page.
 
 mod change;
 mod page;
@@ -15,16 +16,15 @@ pub(super) use change::change;
 pub(super) use page::Page;
 pub(super) use printer::{Bar, Printer, Spinner};
 pub(super) use style::Style;
-pub(super) use table::{Align, Table};
+pub(super) use table::Table;
 pub(super) use text::{clean, end, middle, plural, product, when};
 pub(super) use verbatim::Verbatim;
 
-/// Result of a command.
-pub(super) trait Report {
-    /// Returns the document that `--json` prints.
-    fn json(&self) -> Result<String, serde_json::Error>;
+use crate::error::UserError;
 
-    /// Adds the text for people to a page.
+/// Result of a command.
+pub(super) trait Report: Document {
+    /// Adds the text for people to a page, with the warnings and the exit code.
     fn page(&self, page: &mut Page);
 
     /// Returns the answer that a program reads from standard output; the page then goes to standard
@@ -33,19 +33,24 @@ pub(super) trait Report {
         None
     }
 
-    /// Returns problems that did not stop the command; they go to standard error.
-    fn warnings(&self) -> &[String] {
-        &[]
-    }
-
     /// Returns `true` if the output contains requested secrets, such as a token or a login URL. All
     /// other output is redacted.
     fn reveals(&self) -> bool {
         false
     }
+}
 
-    /// Returns the exit code of a completed command: 1 if a check found something.
-    fn exit_code(&self) -> u8 {
-        0
+/// Outcome of a command.
+pub(super) type Done = Result<Box<dyn Report>, UserError>;
+
+/// Data that `--json` prints as one document.
+pub(super) trait Document {
+    /// Returns the document.
+    fn json(&self) -> serde_json::Result<String>;
+}
+
+impl<T: serde::Serialize> Document for T {
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
     }
 }

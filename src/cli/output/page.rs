@@ -1,24 +1,70 @@
-//! Page of text, built before anything is written.
+//! Page of text, built before anything is written, with the warnings and the exit code that belong
+//! to it.
+
+use chrono::{DateTime, Utc};
 
 use super::style::Style;
 use super::table::Table;
-use super::text::clean;
+use super::text::{clean, when};
 
 #[derive(Debug)]
 pub(crate) struct Page {
     text: String,
     width: usize,
     colour: bool,
+    now: DateTime<Utc>,
+    quiet: bool,
+    /// Problems that did not stop the command; they go to standard error.
+    pub(super) warnings: Vec<String>,
+    /// Exit code of the command: 1 if a check found something.
+    pub(super) exit_code: u8,
 }
 
 impl Page {
-    /// Returns an empty page of `width` columns.
-    pub(crate) fn new(width: usize, colour: bool) -> Self {
+    /// Returns an empty page of `width` columns. `now` is the time that ages are relative to.
+    pub(crate) fn new(width: usize, colour: bool, now: DateTime<Utc>) -> Self {
         Self {
             text: String::new(),
             width,
             colour,
+            now,
+            quiet: false,
+            warnings: Vec::new(),
+            exit_code: 0,
         }
+    }
+
+    /// Sets whether the page is for `--quiet`.
+    pub(super) fn quietly(mut self, quiet: bool) -> Self {
+        self.quiet = quiet;
+        self
+    }
+
+    /// Returns `true` if only results are asked for, not what was done and what comes next.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
+    /// Adds problems that did not stop the command.
+    pub(crate) fn warnings(&mut self, warnings: &[String]) {
+        self.warnings.extend_from_slice(warnings);
+    }
+
+    /// Makes the command exit with 1, if it found something.
+    pub(crate) fn fails_if(&mut self, found: bool) {
+        if found {
+            self.exit_code = 1;
+        }
+    }
+
+    /// Sets the exit code of the command.
+    pub(crate) fn exits_with(&mut self, code: u8) {
+        self.exit_code = code;
+    }
+
+    /// Returns the age of a time.
+    pub(crate) fn age(&self, time: &str) -> String {
+        when(time, self.now)
     }
 
     /// Adds a line. Sanitizes it here, so that no command can forget to.
@@ -42,6 +88,50 @@ impl Page {
             self.text.push_str(&piece);
         }
         self.text.push('\n');
+    }
+
+    /// Adds a line of less importance: a hint, a total, a place.
+    pub(crate) fn dim(&mut self, text: impl AsRef<str>) {
+        self.styled(&[(Style::Dim, text.as_ref())]);
+    }
+
+    /// Adds a line that begins with a word of success.
+    pub(crate) fn good(&mut self, word: impl AsRef<str>, text: impl AsRef<str>) {
+        self.styled(&[(Style::Good, word.as_ref()), (Style::Plain, text.as_ref())]);
+    }
+
+    /// Adds a line that begins with a word of caution.
+    pub(crate) fn warn(&mut self, word: impl AsRef<str>, text: impl AsRef<str>) {
+        self.styled(&[(Style::Warn, word.as_ref()), (Style::Plain, text.as_ref())]);
+    }
+
+    /// Adds a line that begins with a word of failure.
+    pub(crate) fn bad(&mut self, word: impl AsRef<str>, text: impl AsRef<str>) {
+        self.styled(&[(Style::Bad, word.as_ref()), (Style::Plain, text.as_ref())]);
+    }
+
+    /// Adds a line that begins with a word of less importance.
+    pub(crate) fn note(&mut self, word: impl AsRef<str>, text: impl AsRef<str>) {
+        self.styled(&[(Style::Dim, word.as_ref()), (Style::Plain, text.as_ref())]);
+    }
+
+    /// Adds each field that has a value.
+    pub(crate) fn fields<V: AsRef<str>>(
+        &mut self,
+        fields: impl IntoIterator<Item = (&'static str, V)>,
+    ) {
+        for (label, value) in fields {
+            if !value.as_ref().trim().is_empty() {
+                self.field(label, value.as_ref());
+            }
+        }
+    }
+
+    /// Says that a list shows the newest of more.
+    pub(crate) fn newest(&mut self, shown: usize, total: u64) {
+        if total > shown as u64 {
+            self.dim(format!("the newest {shown} of {total}"));
+        }
     }
 
     /// Adds `label: value`, with the value wrapped and indented.
@@ -118,7 +208,7 @@ mod tests {
 
     #[test]
     fn values_are_wrapped_under_themselves() {
-        let mut page = Page::new(40, false);
+        let mut page = Page::new(40, false, DateTime::UNIX_EPOCH);
         page.field("rule", "When screening, ALWAYS check the design of systems");
         assert_eq!(
             page.into_text(),
@@ -129,7 +219,7 @@ mod tests {
     #[test]
     fn colours_vanish_where_they_are_not_wanted() {
         let text = |colour| {
-            let mut page = Page::new(80, colour);
+            let mut page = Page::new(80, colour, DateTime::UNIX_EPOCH);
             page.styled(&[(Style::Bad, "bad\u{1b}[2J"), (Style::Plain, " plain")]);
             page.into_text()
         };

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::de::IgnoredAny;
 
@@ -25,6 +26,8 @@ pub(crate) struct Printer {
     quiet: bool,
     colour: bool,
     width: usize,
+    /// Time that the ages on pages are relative to.
+    now: DateTime<Utc>,
     /// Reason why standard output could not be written, shared by all copies.
     failure: Arc<OnceLock<String>>,
 }
@@ -42,8 +45,15 @@ impl Printer {
             quiet,
             colour: is_terminal && !plain,
             width: columns.filter(|_| is_terminal).unwrap_or(PIPED_WIDTH),
+            now: DateTime::UNIX_EPOCH,
             failure: Arc::default(),
         }
+    }
+
+    /// Sets the time that the ages on pages are relative to.
+    pub(crate) fn at(mut self, now: DateTime<Utc>) -> Self {
+        self.now = now;
+        self
     }
 
     /// Returns `true` if the output is JSON.
@@ -58,35 +68,38 @@ impl Printer {
 
     /// Returns an empty page for this terminal.
     pub(crate) fn page(&self) -> Page {
-        Page::new(self.width, self.colour)
+        Page::new(self.width, self.colour, self.now).quietly(self.quiet)
     }
 
     /// Prints the result of a command and returns its exit code.
     pub(crate) fn show(&self, report: &dyn Report) -> Result<u8, UserError> {
-        for warning in report.warnings() {
+        let page = self.page_of(report, self.colour);
+        for warning in &page.warnings {
             self.warn(warning);
         }
+        let exit_code = page.exit_code;
         let text = if self.json {
             redacted(compact(&report.json()?), true, report.reveals()) + "\n"
         } else if let Some(answer) = report.answer() {
             let is_json = serde_json::from_str::<IgnoredAny>(&answer).is_ok();
             clean(&redacted(answer, is_json, report.reveals())) + "\n"
         } else {
-            self.text(report, self.colour)
+            redacted(page.into_text(), false, report.reveals())
         };
         self.write(&text);
         if !self.json && !self.quiet && report.answer().is_some() {
             let has_colour = self.colour && io::stderr().is_terminal();
-            eprint(&self.text(report, has_colour));
+            let page = self.page_of(report, has_colour);
+            eprint(&redacted(page.into_text(), false, report.reveals()));
         }
-        Ok(report.exit_code())
+        Ok(exit_code)
     }
 
     /// Returns the page of a report.
-    fn text(&self, report: &dyn Report, colour: bool) -> String {
-        let mut page = Page::new(self.width, colour);
+    fn page_of(&self, report: &dyn Report, colour: bool) -> Page {
+        let mut page = Page::new(self.width, colour, self.now).quietly(self.quiet);
         report.page(&mut page);
-        redacted(page.into_text(), false, report.reveals())
+        page
     }
 
     /// Writes to standard output. Returns `false` if that failed. A reader that has closed its end

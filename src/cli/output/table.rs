@@ -8,7 +8,7 @@ use super::text::{end, middle};
 
 /// Alignment and shortening of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Align {
+enum Align {
     /// Names, ids and paths: left-aligned, shortened in the middle.
     Left,
     /// Prose: left-aligned, shortened at the end.
@@ -32,9 +32,20 @@ const LEAST: usize = 8;
 const GAP: usize = 2;
 
 impl Table {
-    pub(crate) fn new(columns: &[(&'static str, Align)], elastic: &'static [usize]) -> Self {
+    /// Returns a table with the headings in `columns`, separated by `|`: `>` before a heading marks
+    /// numbers, `~` marks prose.
+    pub(crate) fn new(columns: &'static str, elastic: &'static [usize]) -> Self {
+        let column = |heading: &'static str| {
+            let numbers = heading
+                .strip_prefix('>')
+                .map(|heading| (heading, Align::Right));
+            let prose = heading
+                .strip_prefix('~')
+                .map(|heading| (heading, Align::Prose));
+            numbers.or(prose).unwrap_or((heading, Align::Left))
+        };
         Self {
-            columns: columns.to_vec(),
+            columns: columns.split('|').map(column).collect(),
             elastic,
             rows: Vec::new(),
         }
@@ -117,14 +128,7 @@ mod tests {
 
     #[test]
     fn a_table_fits_and_aligns() {
-        let mut table = Table::new(
-            &[
-                ("ID", Align::Left),
-                ("Cost", Align::Right),
-                ("Text", Align::Prose),
-            ],
-            &[2],
-        );
+        let mut table = Table::new("ID|>Cost|~Text", &[2]);
         table.row([
             "EXEC-1".into(),
             "$0.5".into(),

@@ -18,10 +18,6 @@ impl Verbatim {
 }
 
 impl Report for Verbatim {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         page.verbatim(&self.text);
     }

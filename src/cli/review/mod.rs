@@ -17,7 +17,7 @@ use crate::error::UserError;
 use crate::model::SkillPath;
 use crate::review::PastSessions;
 use crate::review::queue::{Queue, Rest, Waiting};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);
@@ -37,13 +37,13 @@ const CHANGE: usize = 100;
     after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
     memctl review --json | jq '.waiting[] | {kind, id, title}'"
 )]
-pub(in crate::cli) struct ReviewArgs {
+pub(crate) struct ReviewArgs {
     /// Review only the rules and procedures of this skill, as `domain/skill`
     #[arg(long = "skills", alias = "skill", value_name = "SKILL")]
     skill: Option<String>,
 }
 
-pub(in crate::cli) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserError> {
+pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
     let mut queue = Queue::read(&workspace, skill.as_ref())?;
@@ -77,7 +77,7 @@ fn whole(
 }
 
 /// Returns the sessions of this project that rules are tried on.
-pub(in crate::cli) fn past_sessions(context: &Context) -> PastSessions {
+pub(crate) fn past_sessions(context: &Context) -> PastSessions {
     PastSessions {
         paths: project_sessions(context),
         project: context.project().display().to_string(),
@@ -111,11 +111,8 @@ fn ids(waiting: &Waiting) -> String {
 }
 
 impl Report for Queue {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.waiting.is_empty() {
             page.line("Nothing waits for a decision.");
             return;
@@ -145,9 +142,5 @@ impl Report for Queue {
                 ));
             }
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

@@ -9,10 +9,10 @@ use serde_json::value::RawValue;
 use crate::arguments::TYPED;
 use crate::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
-use crate::sessions::{self, NewAction, NewSession, SessionChange};
+use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
 
 use super::context::Context;
-use super::output::Report;
+use super::output::{Done, Report};
 
 /// Start, log, show and end agent sessions
 ///
@@ -37,8 +37,17 @@ pub(super) fn session(context: &Context, command: SessionCommand) -> Result<u8, 
         SessionCommand::Log(args) => log(context, args)?,
         SessionCommand::Progress(args) => progress(context, args)?,
         SessionCommand::End(args) => end(context, args)?,
-        SessionCommand::List(args) => pages::list(context, &args)?,
-        SessionCommand::Show(args) => pages::show(context, &args)?,
+        SessionCommand::List(args) => {
+            let workspace = context.workspace(None)?;
+            let (state, limit) = (args.status.as_ref(), args.limit as usize);
+            Box::new(sessions::list(&workspace, state, limit)?)
+        }
+        SessionCommand::Show(args) => {
+            let workspace = context.workspace(None)?;
+            Box::new(sessions::show(
+                &workspace, &args.session, args.limit as usize,
+            )?)
+        }
     };
     context.printer.show(report.as_ref())
 }
@@ -62,7 +71,7 @@ pub(super) struct StartArgs {
     step: Option<String>,
 }
 
-fn start(context: &Context, args: StartArgs) -> Result<Box<dyn Report>, UserError> {
+fn start(context: &Context, args: StartArgs) -> Done {
     let data = json(context, "--data", args.data.as_deref())?;
     let session = sessions::start(
         &context.workspace(None)?,
@@ -123,7 +132,7 @@ pub(super) struct LogArgs {
     error: Option<String>,
 }
 
-fn log(context: &Context, args: LogArgs) -> Result<Box<dyn Report>, UserError> {
+fn log(context: &Context, args: LogArgs) -> Done {
     if args.input.as_deref() == Some("-") && args.output.as_deref() == Some("-") {
         return Err(UserError::usage(
             "`--input` and `--output` cannot both be standard input",
@@ -178,7 +187,7 @@ pub(super) struct ProgressArgs {
     error: Option<String>,
 }
 
-fn progress(context: &Context, args: ProgressArgs) -> Result<Box<dyn Report>, UserError> {
+fn progress(context: &Context, args: ProgressArgs) -> Done {
     let change = SessionChange {
         status: args.status,
         step: args.step,
@@ -215,7 +224,7 @@ pub(super) struct EndArgs {
     error: Option<String>,
 }
 
-fn end(context: &Context, args: EndArgs) -> Result<Box<dyn Report>, UserError> {
+fn end(context: &Context, args: EndArgs) -> Done {
     let meant = match args.error {
         Some(_) => SessionState::Error,
         None => SessionState::Completed,

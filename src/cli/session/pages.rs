@@ -1,33 +1,29 @@
 //! Output of sessions and their logs.
 
-use chrono::{DateTime, Utc};
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural, when};
+use crate::cli::output::{Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
-use crate::error::UserError;
-use crate::hints::pitfall::{MAX_RULES, Pitfall};
+use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::model::{ExecutionLog, LogStatus, Session, SessionState};
-use crate::sessions::{self, ActionReport, ChangedSession, SessionReport, SessionsReport};
-
-use super::{ListArgs, ShowArgs};
+use crate::notes::sessions::{ActionReport, ChangedSession, SessionReport, SessionsReport};
 
 /// Result of a change to a session.
+#[derive(Serialize)]
+#[serde(transparent)]
 pub(super) struct Changed {
+    #[serde(skip)]
     pub(super) done: &'static str,
     pub(super) session: ChangedSession,
 }
 
 impl Report for Changed {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.session)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.session.warnings);
         let session = &self.session.session;
         let done = format!("{} ", self.done);
-        page.styled(&[(Style::Good, &done), (Style::Plain, &session.session_id)]);
+        page.good(&done, &session.session_id);
         page.field("status", session.status.as_str());
         if let Some(step) = &session.current_step {
             page.field("step", step);
@@ -37,111 +33,52 @@ impl Report for Changed {
             page.field("error", error);
         }
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.session.warnings
-    }
 }
 
 impl Report for ActionReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let session = self.line.session_id.as_deref().unwrap_or_default();
         let line = &self.line;
         let done = format!(
             "{} of {session}: {} ({})",
             line.step_name, line.action_type, line.status
         );
-        page.styled(&[(Style::Good, "logged "), (Style::Plain, &done)]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.good("logged ", &done);
     }
 }
 
-/// Newest sessions, and the time that ages are relative to.
-struct Sessions {
-    report: SessionsReport,
-    now: DateTime<Utc>,
-}
-
-pub(super) fn list(context: &Context, args: &ListArgs) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
-    Ok(Box::new(Sessions {
-        report: sessions::list(&workspace, args.status.as_ref(), args.limit as usize)?,
-        now: context.environment.now,
-    }))
-}
-
-impl Report for Sessions {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
+impl Report for SessionsReport {
     fn page(&self, page: &mut Page) {
-        if self.report.sessions.is_empty() {
-            page.line("No sessions found.");
-            return;
+        page.warnings(&self.warnings);
+        if self.sessions.is_empty() {
+            return page.line("No sessions yet.");
         }
-        page.table(&sessions_table(&self.report.sessions, self.now));
-        let shown = self.report.sessions.len() as u64;
-        if self.report.total > shown {
-            let rest = format!("the newest {shown} of {}", self.report.total);
-            page.styled(&[(Style::Dim, &rest)]);
-        }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
+        sessions_table(&self.sessions, page);
+        page.newest(self.sessions.len(), self.total);
     }
 }
 
-/// One session, and the time that ages are relative to.
-struct Shown {
-    report: SessionReport,
-    now: DateTime<Utc>,
-}
-
-pub(super) fn show(context: &Context, args: &ShowArgs) -> Result<Box<dyn Report>, UserError> {
-    let workspace = context.workspace(None)?;
-    Ok(Box::new(Shown {
-        report: sessions::show(&workspace, &args.session, args.limit as usize)?,
-        now: context.environment.now,
-    }))
-}
-
-impl Report for Shown {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
+impl Report for SessionReport {
     fn page(&self, page: &mut Page) {
-        head(page, &self.report.session, self.now);
-        if self.report.logs.is_empty() {
+        page.warnings(&self.warnings);
+        head(page, &self.session);
+        if self.logs.is_empty() {
             return;
         }
         page.line("");
-        page.table(&actions_table(&self.report.logs, self.now));
-        if self.report.has_older_logs {
-            let shown = format!(
+        actions_table(&self.logs, page);
+        if self.has_older_logs {
+            page.dim(format!(
                 "the newest {}",
-                plural(self.report.logs.len() as u64, "action")
-            );
-            page.styled(&[(Style::Dim, &shown)]);
+                plural(self.logs.len() as u64, "action")
+            ));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
     }
 }
 
 /// Adds the fields of a session to a page.
-pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
+fn head(page: &mut Page, session: &Session) {
     page.styled(&[(Style::Strong, &session.session_id)]);
     page.styled(&[
         (Style::Dim, "status:       "),
@@ -160,9 +97,11 @@ pub(super) fn head(page: &mut Page, session: &Session, now: DateTime<Utc>) {
     if !session.completed_steps.is_empty() {
         page.field("done", &session.completed_steps.join(", "));
     }
-    page.field("began", &when(&session.started_at, now));
+    let began = page.age(&session.started_at);
+    page.field("began", &began);
     if let Some(at) = &session.completed_at {
-        page.field("completed", &when(at, now));
+        let completed = page.age(at);
+        page.field("completed", &completed);
     }
     let data: Value = serde_json::from_str(session.session_data.get()).unwrap_or_default();
     let Some(data) = data.as_object() else {
@@ -201,17 +140,9 @@ fn words(value: &Value) -> String {
     }
 }
 
-/// Returns a table of sessions.
-pub(super) fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> Table {
-    let columns = [
-        ("ID", Align::Left),
-        ("Status", Align::Left),
-        ("Step", Align::Prose),
-        ("Progress", Align::Right),
-        ("Began", Align::Right),
-        ("Changed", Align::Right),
-    ];
-    let mut table = Table::new(&columns, &[2, 0]);
+/// Adds a table of sessions.
+fn sessions_table(sessions: &[Session], page: &mut Page) {
+    let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed", &[2, 0]);
     for session in sessions {
         table.styled_row(vec![
             (Style::Plain, session.session_id.clone()),
@@ -221,30 +152,23 @@ pub(super) fn sessions_table(sessions: &[Session], now: DateTime<Utc>) -> Table 
                 session.current_step.clone().unwrap_or_default(),
             ),
             (Style::Plain, percent(session)),
-            (Style::Dim, when(&session.started_at, now)),
-            (Style::Dim, when(&session.updated_at, now)),
+            (Style::Dim, page.age(&session.started_at)),
+            (Style::Dim, page.age(&session.updated_at)),
         ]);
     }
-    table
+    page.table(&table);
 }
 
-/// Returns a table of actions.
-pub(super) fn actions_table(lines: &[ExecutionLog], now: DateTime<Utc>) -> Table {
-    let columns = [
-        ("Age", Align::Right),
-        ("Step", Align::Prose),
-        ("Action", Align::Left),
-        ("Tool", Align::Left),
-        ("Status", Align::Left),
-        ("Took", Align::Right),
-        ("Sure", Align::Right),
-        ("What", Align::Prose),
-    ];
-    let mut table = Table::new(&columns, &[7, 1, 3]);
+/// Adds a table of actions.
+fn actions_table(lines: &[ExecutionLog], page: &mut Page) {
+    let mut table = Table::new(
+        ">Age|~Step|Action|Tool|Status|>Took|>Sure|~What",
+        &[7, 1, 3],
+    );
     for line in lines {
-        table.styled_row(action(line, &when(&line.created_at, now)));
+        table.styled_row(action(line, &page.age(&line.created_at)));
     }
-    table
+    page.table(&table);
 }
 
 /// Returns the cells of an action.

@@ -7,9 +7,8 @@ use clap::Args;
 use super::remote::address;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Page, Report, plural};
+use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::progress::Bars;
-use crate::error::UserError;
 use crate::remote::{self, VectorRows, VectorsReport};
 
 /// Embed rows that other programs wrote to the shared store without a vector
@@ -19,16 +18,13 @@ use crate::remote::{self, VectorRows, VectorsReport};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl remote embed\n  \
     memctl remote embed --url postgres://memctl_ann@db.example/memory")]
-pub(in crate::cli) struct EmbedArgs {
+pub(crate) struct EmbedArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-pub(in crate::cli) fn embed(
-    context: &Context,
-    args: &EmbedArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn embed(context: &Context, args: &EmbedArgs) -> Done {
     let address = address(context, args.url.as_deref())?;
     let workspace = context.workspace(None)?;
     let embedder = remote::shared_embedder(&workspace)?;
@@ -42,10 +38,6 @@ pub(in crate::cli) fn embed(
 }
 
 impl Report for VectorsReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let made = plural(self.made, "vector");
         page.line(format!(

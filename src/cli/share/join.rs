@@ -7,9 +7,8 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, random};
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::progress::Bars;
-use crate::error::UserError;
 use crate::model::Kind;
 use crate::remote::{self, Address, JoinReport, PgStore};
 
@@ -24,19 +23,15 @@ use crate::remote::{self, Address, JoinReport, PgStore};
         The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with a user's login; every\n\
         later command needs it too. For a laptop, which is offline at times, use `memctl sync` instead."
 )]
-pub(in crate::cli) struct JoinArgs {
+pub(crate) struct JoinArgs {
     /// Name of the memory, the same on all of the user's machines
     name: String,
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
-    pub(in crate::cli) url: Option<String>,
+    pub(crate) url: Option<String>,
 }
 
-pub(in crate::cli) fn join(
-    context: &Context,
-    args: &JoinArgs,
-    address: Address,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn join(context: &Context, args: &JoinArgs, address: Address) -> Done {
     let workspace = context.workspace_over_files(None)?;
     let mut bars = Bars::new(&context.printer);
     let mut report: JoinReport = wait(async {
@@ -64,12 +59,9 @@ pub(in crate::cli) fn join(
 /// The database and other copies do not change. Later writes stay in this directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl remote leave\n  memctl remote leave --json")]
-pub(in crate::cli) struct LeaveArgs {}
+pub(crate) struct LeaveArgs {}
 
-pub(in crate::cli) fn leave(
-    context: &Context,
-    _args: &LeaveArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn leave(context: &Context, _args: &LeaveArgs) -> Done {
     let workspace = context.workspace_over_files(None)?;
     let left = workspace.store.primary_name()?;
     if left.is_some() {
@@ -83,17 +75,13 @@ pub(in crate::cli) fn leave(
 
 /// Result of leaving a primary.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct LeaveReport {
+pub(crate) struct LeaveReport {
     /// Name of the memory; `None` if the directory was no copy.
     memory: Option<String>,
     database: Option<String>,
 }
 
 impl Report for LeaveReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         match (&self.memory, &self.database) {
             (Some(memory), Some(database)) => page.line(format!(
@@ -105,11 +93,8 @@ impl Report for LeaveReport {
 }
 
 impl Report for JoinReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let records = plural(self.records, "record");
         let line = if self.created {
             format!(
@@ -124,10 +109,6 @@ impl Report for JoinReport {
         };
         page.line(line);
         let next = "Every command needs the database from now on: keep `DATABASE_URL` set.";
-        page.styled(&[(Style::Dim, next)]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(next);
     }
 }

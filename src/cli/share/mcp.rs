@@ -18,7 +18,7 @@ use crate::embedder::EmbedderCache;
 use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::serve::mcp::{Purpose, Server, serve};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 use memctl_files::{Directory, SharedFile, named};
 
 /// Time for pending calls after the input ends.
@@ -36,7 +36,7 @@ const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
     args_conflicts_with_subcommands = true,
     after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp --read-only --scope hr"
 )]
-pub(in crate::cli) struct McpArgs {
+pub(crate) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(in crate::cli) struct McpArgs {
 
 /// Tools that the server offers.
 #[derive(Debug, Clone, Copy, Default, Args)]
-pub(in crate::cli) struct Offer {
+pub(crate) struct Offer {
     /// Offer only the tools that change nothing: search, hint, why
     #[arg(long)]
     read_only: bool,
@@ -104,11 +104,7 @@ struct StatusArgs {
     project: bool,
 }
 
-pub(in crate::cli) fn mcp(
-    context: &Context,
-    global: &Global,
-    args: &McpArgs,
-) -> Result<u8, UserError> {
+pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
         return be_server(context, global, args.offer);
     };
@@ -212,7 +208,7 @@ fn open(
 }
 
 /// Returns the file in which an agent host looks for servers.
-pub(in crate::cli) fn settings(
+pub(crate) fn settings(
     context: &Context,
     host: ServerHost,
     project: bool,
@@ -269,7 +265,7 @@ pub(in crate::cli) fn settings(
 }
 
 /// Returns the command with which an agent host starts the server.
-pub(in crate::cli) fn start(
+pub(crate) fn start(
     context: &Context,
     global: &Global,
     host: ServerHost,
@@ -303,7 +299,7 @@ pub(in crate::cli) fn start(
 }
 
 /// Returns notes for the user after an installation.
-pub(in crate::cli) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
+pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<String> {
     let said = match (host, project) {
         (ServerHost::ClaudeCode, false) => {
             "takes effect in the next Claude Code session; `/mcp` lists the server"
@@ -341,10 +337,6 @@ pub(in crate::cli) fn notes(context: &Context, host: ServerHost, project: bool) 
 }
 
 impl Report for RegisterReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         installation::done(page, &self.settings, self.start.is_some(), self.changed);
         if let Some(start) = &self.start {
@@ -361,16 +353,13 @@ fn shown(start: &Start) -> String {
 
 /// Installation status of each agent host.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Registered {
+pub(crate) struct Registered {
     hosts: Vec<ServerReport>,
 }
 
 impl Report for Registered {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
         for report in &self.hosts {
             let outdated = "the program it starts does not exist";
             let (host, settings) = (report.host, &report.settings);
@@ -380,9 +369,5 @@ impl Report for Registered {
             }
             installation::problem(page, report.problem.as_deref());
         }
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(self.hosts.iter().any(|host| host.problem.is_some()))
     }
 }

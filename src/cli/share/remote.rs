@@ -6,7 +6,7 @@ use super::embed::{self, EmbedArgs};
 use super::join::{self, JoinArgs, LeaveArgs};
 use crate::cli::context::{Context, random};
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::primary::DATABASE;
 use crate::error::UserError;
 use crate::remote::{
@@ -22,7 +22,7 @@ use crate::remote::{
     after_help = "Examples:\n  memctl remote init --url postgres://postgres@db.example/memory\n  \
         memctl remote check"
 )]
-pub(in crate::cli) enum RemoteCommand {
+pub(crate) enum RemoteCommand {
     Init(InitArgs),
     #[command(subcommand)]
     User(UserCommand),
@@ -43,7 +43,7 @@ pub(in crate::cli) enum RemoteCommand {
         The URL is that of an administrator: a superuser, or a role that may create roles and\n\
         extensions. `--url -` reads it from standard input, where nobody else sees it."
 )]
-pub(in crate::cli) struct InitArgs {
+pub(crate) struct InitArgs {
     /// Database URL with an administrator's login; `-` for standard input
     #[arg(long, value_name = "URL")]
     url: String,
@@ -55,7 +55,7 @@ pub(in crate::cli) struct InitArgs {
     after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
         memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
 )]
-pub(in crate::cli) enum UserCommand {
+pub(crate) enum UserCommand {
     Add(UserAddArgs),
 }
 
@@ -68,7 +68,7 @@ pub(in crate::cli) enum UserCommand {
     after_help = "Examples:\n  memctl remote user add ann --url postgres://postgres@db.example/memory\n  \
         memctl remote user add ann_laptop --user-id 2f1c6c1e-… --url -"
 )]
-pub(in crate::cli) struct UserAddArgs {
+pub(crate) struct UserAddArgs {
     /// Name of the login: a–z, 0–9 and `_`
     name: String,
     /// Database URL with an administrator's login; `-` for standard input
@@ -86,7 +86,7 @@ pub(in crate::cli) struct UserAddArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl remote check\n  \
     memctl remote check --url postgres://memctl_ann@db.example/memory")]
-pub(in crate::cli) struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -97,16 +97,13 @@ pub(in crate::cli) struct CheckArgs {
 /// Also shows the server, the version of its schema, your role, and how the connection is secured.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl remote status\n  memctl remote status --json")]
-pub(in crate::cli) struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
 }
 
-pub(in crate::cli) fn remote(
-    context: &Context,
-    command: RemoteCommand,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;
@@ -142,10 +139,7 @@ pub(in crate::cli) fn remote(
 }
 
 /// Returns the database from the command line, else from the environment.
-pub(in crate::cli) fn address(
-    context: &Context,
-    given: Option<&str>,
-) -> Result<Address, UserError> {
+pub(crate) fn address(context: &Context, given: Option<&str>) -> Result<Address, UserError> {
     let url = match given {
         Some(given) => context.text(given)?,
         None => DATABASE
@@ -161,17 +155,14 @@ pub(in crate::cli) fn address(
 }
 
 impl Report for InitReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.applied.is_empty() {
             page.line(format!("Already up to date: {}", self.database));
         }
         for migration in &self.applied {
             let name = format!("{} {}", migration.version, migration.name);
-            page.styled(&[(Style::Good, "applied "), (Style::Plain, &name)]);
+            page.good("applied ", &name);
         }
         page.field("database", &self.database);
         page.field("schema", &self.schema.to_string());
@@ -184,17 +175,9 @@ impl Report for InitReport {
             page.line("  memctl remote user add NAME --url ADMIN_URL");
         }
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for RemotePruneReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let verb = if self.dry_run {
             "would be removed"
@@ -211,11 +194,8 @@ impl Report for RemotePruneReport {
 }
 
 impl Report for UserReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         page.field("user", &self.user_id);
         page.field("login", &self.login);
         // A separate line does not wrap, so that the URL can be copied.
@@ -225,10 +205,6 @@ impl Report for UserReport {
         page.line("  memctl remote check");
     }
 
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
     /// The password is the requested output.
     fn reveals(&self) -> bool {
         true
@@ -236,11 +212,8 @@ impl Report for UserReport {
 }
 
 impl Report for CheckReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.fails_if(!self.passed);
         for check in &self.checks {
             let (style, mark) = if check.ok {
                 (Style::Good, "ok     ")
@@ -261,17 +234,9 @@ impl Report for CheckReport {
         };
         page.line(format!("\n{}: {said}", self.database));
     }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(!self.passed)
-    }
 }
 
 impl Report for StatusReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
         let connection = match self.connection {
             "verified" => "encrypted, certificate verified",
@@ -293,7 +258,7 @@ impl Report for StatusReport {
                 .unwrap_or("none: this login is not mapped to a user"),
         );
         page.line("");
-        let mut table = Table::new(&[("Table", Align::Left), ("Rows", Align::Right)], &[0]);
+        let mut table = Table::new("Table|>Rows", &[0]);
         for count in &self.tables {
             table.row([count.table.to_owned(), count.rows.to_string()]);
         }

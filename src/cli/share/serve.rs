@@ -22,7 +22,7 @@ const LAST: Duration = Duration::from_secs(5);
 
 /// Line that `--json` prints when the server listens.
 #[derive(Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Listening {
+pub(crate) struct Listening {
     /// Address that clients call.
     url: String,
     /// Directory of the memory.
@@ -41,7 +41,7 @@ pub(in crate::cli) struct Listening {
         Without `--jwt-secret-file` and `--jwks`, tokens are those that `memctl token` creates in this\n\
         workspace, with a secret stored outside of it."
 )]
-pub(in crate::cli) struct ServeArgs {
+pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8787")]
     addr: Address,
@@ -71,7 +71,7 @@ pub(in crate::cli) struct ServeArgs {
     model: Option<String>,
 }
 
-pub(in crate::cli) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError> {
+pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError> {
     let origins = Origins::new(&args.allow_host, &args.allow_origin);
     let origins = origins.map_err(|error| {
         UserError::from(error).with_hint("memctl serve --allow-origin https://app.example")

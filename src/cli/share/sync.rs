@@ -8,14 +8,14 @@ use dialoguer::Confirm;
 use super::remote::address;
 use crate::cli::context::{Context, random};
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::progress::Bars;
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::remote::{
     self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time for embedding in one sync. The next sync continues.
 const VECTORS_WITHIN: Duration = Duration::from_secs(20);
@@ -30,7 +30,7 @@ const VECTORS_WITHIN: Duration = Duration::from_secs(20);
         The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`, with the login that\n\
         `memctl remote user add` has created."
 )]
-pub(in crate::cli) struct SyncArgs {
+pub(crate) struct SyncArgs {
     /// Sync in one direction only
     way: Option<OneWay>,
     /// Show what would be sent and fetched, and change nothing
@@ -52,10 +52,7 @@ enum OneWay {
     Pull,
 }
 
-pub(in crate::cli) fn sync(
-    context: &Context,
-    args: &SyncArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn sync(context: &Context, args: &SyncArgs) -> Done {
     let address = address(context, args.url.as_deref())?;
     let workspace = context.workspace(None)?;
     let options = SyncOptions {
@@ -139,23 +136,12 @@ fn confirmed(what: &str) -> Result<bool, UserError> {
 }
 
 impl Report for SyncReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.by_kind.is_empty() {
             page.line(format!("Already in sync with {}.", self.database));
         } else {
-            let right = Align::Right;
-            let heads = [
-                ("", Align::Left),
-                ("Pushed", right),
-                ("Deleted there", right),
-                ("Pulled", right),
-                ("Deleted here", right),
-            ];
-            let mut table = Table::new(&heads, &[0]);
+            let mut table = Table::new("|>Pushed|>Deleted there|>Pulled|>Deleted here", &[0]);
             for (kind, moved) in &self.by_kind {
                 let number = |n: u64| {
                     if n == 0 {
@@ -174,7 +160,7 @@ impl Report for SyncReport {
             }
             page.table(&table);
             if self.dry_run {
-                page.styled(&[(Style::Dim, "Dry run: nothing was transferred.")]);
+                page.dim("Dry run: nothing was transferred.");
             }
         }
         let vectors = self.vectors.as_ref();
@@ -185,9 +171,5 @@ impl Report for SyncReport {
                 vectors.waiting
             ));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

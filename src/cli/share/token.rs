@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use clap::Args;
 
 use crate::cli::context::{Context, random};
-use crate::cli::output::{Page, Report};
+use crate::cli::output::{Done, Page, Report};
 use crate::error::UserError;
 use crate::model::UserId;
 use crate::serve::token::{AUDIENCE, Minted, NewToken, Secret, default_file, mint};
@@ -22,7 +22,7 @@ use crate::serve::token::{AUDIENCE, Minted, NewToken, Secret, default_file, mint
     after_help = "Examples:\n  memctl token --sub ann --scope hr,dev\n  memctl token --sub ann --scope '*' --ttl 7d --jwt-secret-file secret.txt\n\n\
         `--scope` names the domains of the token; `*` is every domain, and records without one."
 )]
-pub(in crate::cli) struct TokenArgs {
+pub(crate) struct TokenArgs {
     /// User id: the token opens this user's memories and sessions
     #[arg(long, value_name = "ID")]
     sub: UserId,
@@ -59,10 +59,7 @@ fn span(text: &str) -> Result<TimeDelta, String> {
     Ok(TimeDelta::seconds(seconds))
 }
 
-pub(in crate::cli) fn token(
-    context: &Context,
-    args: &TokenArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done {
     let Some(given) = &context.given_scope else {
         return Err(UserError::usage(
             "`--scope` is required",
@@ -90,7 +87,7 @@ pub(in crate::cli) fn token(
 }
 
 /// Returns the secret in the given file, or the secret of this workspace.
-pub(in crate::cli) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, UserError> {
+pub(crate) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, UserError> {
     let hint = "openssl rand -hex 32 > secret.txt";
     let refused = |error| UserError::from(error).with_hint(hint);
     if let Some(file) = file {
@@ -106,10 +103,6 @@ pub(in crate::cli) fn secret(context: &Context, file: Option<&Path>) -> Result<S
 }
 
 impl Report for Minted {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     /// Prints only the token, so that it can be assigned to a variable.
     fn page(&self, page: &mut Page) {
         page.line(&self.token);

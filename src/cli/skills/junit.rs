@@ -3,7 +3,7 @@
 //! There is one suite per skill, with a case for each test. A worthless test counts as skipped,
 //! because the format has no other result that proves nothing.
 
-use crate::engine::{CaseReport, Status, TestReport};
+use crate::skills::{CaseReport, Status, TestReport};
 
 /// Result of a test in this format.
 #[derive(Clone, Copy, PartialEq)]
@@ -14,7 +14,7 @@ enum Outcome {
 }
 
 /// Returns the XML document.
-pub(in crate::cli) fn document(report: &TestReport) -> String {
+pub(crate) fn document(report: &TestReport) -> String {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     push_line(
         &mut text,

@@ -6,12 +6,11 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::progress::follow;
-use crate::engine::{self, RunOptions, RunReport};
-use crate::error::UserError;
 use crate::model::{Kind, SkillPath};
-use crate::prompt::ids_of;
+use crate::skills::prompt::ids_of;
+use crate::skills::{self, RunOptions, RunReport};
 
 /// Run a skill and record the result
 ///
@@ -23,7 +22,7 @@ use crate::prompt::ids_of;
     after_help = "Examples:\n  memctl run hr/resume-screen --input fixtures/sample_input.json\n  \
     echo '{\"diff\": \"…\"}' | memctl run dev/code-review --input - --model 'exec:claude -p'"
 )]
-pub(in crate::cli) struct RunArgs {
+pub(crate) struct RunArgs {
     /// Skill, as `domain/skill`
     skill: String,
     /// JSON file or `-` for stdin; default: the skill's `fixtures/sample_input.json`
@@ -46,7 +45,7 @@ pub(in crate::cli) struct RunArgs {
     session: Option<String>,
 }
 
-pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
     let skill: SkillPath = args.skill.parse()?;
     let input = args
         .input
@@ -64,7 +63,7 @@ pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn R
         session: context.session(args.session.clone()),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
-    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))??;
+    let report = wait(skills::run(&workspace, options, &mut follow(&spinner)))??;
     drop(spinner);
     if let Some(sample) = &report.sample_input {
         context
@@ -75,10 +74,6 @@ pub(in crate::cli) fn run(context: &Context, args: &RunArgs) -> Result<Box<dyn R
 }
 
 impl Report for RunReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     /// Pretty-printed JSON, or the text of an answer that consists of text only.
     fn answer(&self) -> Option<String> {
         self.outcome.as_ref()?;
@@ -92,6 +87,7 @@ impl Report for RunReport {
     }
 
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.outcome.is_none() {
             page.styled(&[(
                 Style::Strong,
@@ -156,20 +152,13 @@ impl Report for RunReport {
         }
         if let Some(id) = &self.execution_id {
             page.line("");
-            page.styled(&[
-                (Style::Dim, "Right? "),
-                (Style::Plain, &format!("memctl accept {id}")),
-            ]);
+            page.note("Right? ", format!("memctl accept {id}"));
             let correct = format!(
                 "memctl correct {} --execution-id {id} --correction \"…\"",
                 self.skill
             );
-            page.styled(&[(Style::Dim, "Wrong? "), (Style::Plain, &correct)]);
+            page.note("Wrong? ", &correct);
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }
 
@@ -183,7 +172,7 @@ fn raw_output(json: &str) -> Option<String> {
 }
 
 /// Returns a duration as `850ms` or `1.1s`.
-pub(in crate::cli) fn latency(ms: f64) -> String {
+pub(crate) fn latency(ms: f64) -> String {
     if ms < 1000.0 {
         format!("{ms:.0}ms")
     } else {

@@ -3,18 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 
 use super::junit;
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::price::Spending;
-use crate::engine::{
-    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
-};
 use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
-use crate::workspace::Workspace;
+use crate::skills::{
+    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
+};
+use crate::store::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
 
@@ -31,7 +32,7 @@ const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for ea
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
     memctl test --max-calls 40 --junit target/memory.xml\n  memctl test hr/resume-screen --export"
 )]
-pub(in crate::cli) struct TestArgs {
+pub(crate) struct TestArgs {
     /// Skill, as `domain/skill`; default: all skills
     skill: Option<String>,
     /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
@@ -60,14 +61,11 @@ pub(in crate::cli) struct TestArgs {
     export: bool,
 }
 
-pub(in crate::cli) fn test(
-    context: &Context,
-    args: &TestArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     if args.export {
-        let mut report = engine::export_tests(&workspace, skill.as_ref())?;
+        let mut report = skills::export_tests(&workspace, skill.as_ref())?;
         if report.cases == 0 {
             report.warnings.push(NO_TESTS.to_owned());
         }
@@ -76,7 +74,7 @@ pub(in crate::cli) fn test(
     if let (Some(case), Some(output), Some(skill)) = (&args.case, &args.output, &skill) {
         return decide(context, args, (skill, case, output));
     }
-    let plan = wait(engine::plan_tests(
+    let plan = wait(skills::plan_tests(
         &workspace,
         skill.as_ref(),
         args.max_calls,
@@ -85,7 +83,7 @@ pub(in crate::cli) fn test(
     let report = run(context, &workspace, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
-        engine::write_report(&path, &junit::document(&report))?;
+        skills::write_report(&path, &junit::document(&report))?;
     }
     Ok(Box::new(Tested {
         report,
@@ -98,13 +96,13 @@ fn decide(
     context: &Context,
     args: &TestArgs,
     (skill, case, output): (&SkillPath, &str, &str),
-) -> Result<Box<dyn Report>, UserError> {
+) -> Done {
     let text = context.read(Path::new(output))?;
     let program = context.environment.var("MEMCTL_JUDGE");
     let program = program.map(|program| format!("exec:{program}"));
     let judge = args.model.clone().or(program);
     let workspace = context.workspace(judge.as_deref())?;
-    let verdict = wait(engine::decide_output(
+    let verdict = wait(skills::decide_output(
         &workspace,
         skill,
         case,
@@ -122,36 +120,35 @@ fn decide(
 const SKIPPED: u8 = 7;
 
 /// Report of a test run, with the meaning of a skipped test.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Tested {
     report: TestReport,
+    #[serde(skip)]
     allow_skipped: bool,
 }
 
 /// Verdict on one output, with the meaning of a skipped test.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Decided {
     verdict: OutputVerdict,
+    #[serde(skip)]
     allow_skipped: bool,
 }
 
 impl Report for Decided {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.verdict)
-    }
-
     fn page(&self, page: &mut Page) {
         let OutputVerdict { status, reason, .. } = &self.verdict;
         page.styled(&[
             (style(*status), &format!("{} ", name(*status))),
             (Style::Plain, reason),
         ]);
-    }
-
-    fn exit_code(&self) -> u8 {
-        match self.verdict.status {
+        page.exits_with(match status {
             Status::Failed => 1,
             Status::Skipped if !self.allow_skipped => SKIPPED,
             _ => 0,
-        }
+        });
     }
 }
 
@@ -176,7 +173,7 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
 fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let bar = context.printer.bar("testing");
     let mut on_case = |done: usize, of: usize| bar.reach(done, of);
-    let report = wait(engine::test(workspace, plan, &mut on_case, &mut |_| {}))?;
+    let report = wait(skills::test(workspace, plan, &mut on_case, &mut |_| {}))?;
     drop(bar);
     let mut report = report?;
     let ran = report.cases.len() - report.skipped;
@@ -192,40 +189,20 @@ fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestR
 }
 
 impl Report for TestExportReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         for file in &self.files {
             page.line(file);
         }
         page.line(format!("{} exported", plural(self.cases as u64, "test")));
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for Tested {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
         if !self.report.cases.is_empty() {
-            let mut table = Table::new(
-                &[
-                    ("Test", Align::Left),
-                    ("Skill", Align::Left),
-                    ("Rule", Align::Left),
-                    ("Without", Align::Left),
-                    ("With", Align::Left),
-                    ("Result", Align::Left),
-                ],
-                &[1, 0],
-            );
+            let mut table = Table::new("Test|Skill|Rule|Without|With|Result", &[1, 0]);
             for case in &self.report.cases {
                 let side = |side: Option<Status>| match side {
                     Some(status) => (style(status), name(status).to_owned()),
@@ -284,12 +261,11 @@ impl Report for Tested {
             .map(|(style, text)| (*style, text.as_str()))
             .collect();
         page.styled(&parts);
+        page.exits_with(self.exit_code());
     }
+}
 
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
-    }
-
+impl Tested {
     fn exit_code(&self) -> u8 {
         // A CI gate must not pass because the model did not answer.
         let fails = |case: &CaseReport| {

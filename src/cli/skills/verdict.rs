@@ -4,11 +4,12 @@ use clap::Args;
 use dialoguer::Select;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::model::{Kind, Outcome};
-use crate::review::{self, Blame, Rejected, ReviewReport};
+use crate::review::{self, Rejected};
+use crate::rules::{self, Blame, ReviewReport};
 
 /// Mark an execution as right
 ///
@@ -17,17 +18,14 @@ use crate::review::{self, Blame, Rejected, ReviewReport};
 #[command(
     after_help = "Examples:\n  memctl accept latest\n  memctl accept EXEC-20260220124341 --json"
 )]
-pub(in crate::cli) struct AcceptArgs {
+pub(crate) struct AcceptArgs {
     /// Execution id, a prefix of one, or `latest`
     id: String,
 }
 
-pub(in crate::cli) fn accept(
-    context: &Context,
-    args: &AcceptArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(review::give_verdict(
+    Ok(Box::new(rules::give_verdict(
         &workspace,
         &args.id,
         Outcome::Accepted,
@@ -46,7 +44,7 @@ pub(in crate::cli) fn accept(
     memctl reject latest --rule REFL-003\n  \
     memctl reject PROC-007 --reason \"only in this branch\""
 )]
-pub(in crate::cli) struct RejectArgs {
+pub(crate) struct RejectArgs {
     /// Id of an execution, a candidate rule or a procedure, a prefix of one, or `latest`
     id: String,
     /// Reason of the rejection
@@ -57,26 +55,23 @@ pub(in crate::cli) struct RejectArgs {
     rules: Vec<String>,
 }
 
-pub(in crate::cli) fn reject(
-    context: &Context,
-    args: RejectArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
     let workspace = context.workspace(None)?;
     let reason = args.reason.as_deref().unwrap_or_default();
     if Kind::of_id(&args.id).is_some_and(|kind| kind != Kind::Execution) {
         return Ok(Box::new(review::reject(&workspace, &args.id, reason)?));
     }
-    let mut blame = review::blame(&workspace, &args.id, reason, &args.rules)?;
+    let mut blame = rules::blame(&workspace, &args.id, reason, &args.rules)?;
     if blame.blamed.is_empty() && !blame.candidates.is_empty() && context.is_interactive() {
         let named: Vec<String> = which_rule(&blame.candidates)?.into_iter().collect();
         if !named.is_empty() {
-            blame = review::blame(&workspace, &args.id, reason, &named)?;
+            blame = rules::blame(&workspace, &args.id, reason, &named)?;
         }
     }
     if let Some(warning) = &blame.warning {
         context.printer.warn(warning);
     }
-    Ok(Box::new(review::give_verdict(
+    Ok(Box::new(rules::give_verdict(
         &workspace,
         &args.id,
         Outcome::Rejected,
@@ -98,29 +93,19 @@ fn which_rule(rules: &[(String, String)]) -> Result<Option<String>, UserError> {
 }
 
 impl Report for Rejected {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
-        page.styled(&[(Style::Bad, "rejected "), (Style::Plain, &self.id)]);
+        page.warnings(&self.warnings);
+        page.bad("rejected ", &self.id);
         page.field(self.kind.name(), &self.summary);
         if !self.reason.is_empty() {
             page.field("reason", &self.reason);
         }
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for ReviewReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let style = if self.outcome == Outcome::Accepted {
             Style::Good
         } else {
@@ -140,9 +125,5 @@ impl Report for ReviewReport {
         if !self.guardrails.is_empty() {
             page.field("guardrail", &self.guardrails.join(", "));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

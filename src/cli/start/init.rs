@@ -6,12 +6,11 @@ use super::merge_driver;
 use super::merge_driver::project;
 use super::setup::next::offer_to_join;
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
-use crate::engine::{InitReport, initialise};
-use crate::error::UserError;
-use crate::merge::git::Repository;
+use crate::cli::output::{Done, Page, Report};
 use crate::model::SkillPath;
-use crate::skill::Skills;
+use crate::store::skill::Skills;
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::{InitReport, initialise};
 
 /// Create a workspace here: `.agentura/` for records
 ///
@@ -21,16 +20,13 @@ use crate::skill::Skills;
 /// .agentura` merges the files again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl init\n  memctl init --git")]
-pub(in crate::cli) struct InitArgs {
+pub(crate) struct InitArgs {
     /// Install the git merge driver for a memory that branches share
     #[arg(long)]
     git: bool,
 }
 
-pub(in crate::cli) fn init(
-    context: &Context,
-    args: &InitArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
     let places = &context.places;
     // Nothing is created without the repository that was asked for.
     let repository = if args.git {
@@ -58,17 +54,19 @@ pub(super) fn first_skill(context: &Context) -> Option<SkillPath> {
 }
 
 impl Report for InitReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         if self.created.is_empty() {
-            page.line(format!("Already set up: {}", self.directory));
+            if !page.is_quiet() {
+                page.line(format!("Already set up: {}", self.directory));
+            }
+            return;
+        }
+        if page.is_quiet() {
             return;
         }
         for created in &self.created {
-            page.styled(&[(Style::Good, "created "), (Style::Plain, created)]);
+            page.good("created ", created);
         }
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
@@ -81,9 +79,5 @@ impl Report for InitReport {
             page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
             page.line("  memctl run <domain>/<skill> --input FILE");
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
     }
 }

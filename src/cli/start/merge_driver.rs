@@ -6,10 +6,10 @@ use std::path::Path;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::program;
 use crate::config::Places;
-use crate::engine::with_lines;
 use crate::error::UserError;
-use crate::merge::git::Repository;
 use crate::store::{DIRECTORY, shared_files};
+use crate::upkeep::merge::git::Repository;
+use crate::upkeep::with_lines;
 use memctl_files::{ProjectPath, named};
 
 /// Name of the driver in git.
@@ -29,7 +29,7 @@ fn attributes() -> String {
 }
 
 /// Installs what is missing. Returns what was installed, and what a person has to do.
-pub(in crate::cli) fn install(
+pub(crate) fn install(
     context: &Context,
     repository: &Repository,
 ) -> Result<(Vec<String>, Vec<String>), UserError> {
@@ -64,7 +64,7 @@ pub(in crate::cli) fn install(
 }
 
 /// Returns problems of the git setup of a workspace; empty if it is not in a git repository.
-pub(in crate::cli) fn problems(directory: &Path) -> Vec<String> {
+pub(crate) fn problems(directory: &Path) -> Vec<String> {
     let Some(repository) = Repository::of(directory) else {
         return Vec::new();
     };
@@ -79,7 +79,7 @@ pub(in crate::cli) fn problems(directory: &Path) -> Vec<String> {
     if is_named && !is_known {
         found.push(
             "`.gitattributes` names the memctl merge driver, which is not installed in this clone; \
-            run `memctl merge-driver --install`"
+            run `memctl init --git`"
                 .to_owned(),
         );
     }
@@ -88,7 +88,7 @@ pub(in crate::cli) fn problems(directory: &Path) -> Vec<String> {
 
 /// Returns the command that installs the merge driver, for a memory in a git repository that does
 /// not ignore it and has no attributes for it. Nothing is wrong in such a repository.
-pub(in crate::cli) fn offer(directory: &Path) -> Option<String> {
+pub(crate) fn offer(directory: &Path) -> Option<String> {
     let repository = Repository::of(directory)?;
     let memory = directory.join(DIRECTORY);
     let file = memory.join(crate::model::Kind::Correction.file());
@@ -98,12 +98,12 @@ pub(in crate::cli) fn offer(directory: &Path) -> Option<String> {
     is_open.then(|| "to merge the memory of two branches by records: memctl init --git".to_owned())
 }
 
-pub(in crate::cli) fn no_repository() -> UserError {
+pub(crate) fn no_repository() -> UserError {
     UserError::usage("not a git repository, or git is not installed", "git init")
 }
 
 /// Returns the parent directory of a workspace's memory.
-pub(in crate::cli) fn project(places: &Places) -> &Path {
+pub(crate) fn project(places: &Places) -> &Path {
     places.memory.parent().unwrap_or(&places.memory)
 }
 

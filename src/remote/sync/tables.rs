@@ -289,10 +289,7 @@ fn columns(kind: Kind, text: &str) -> Option<Value> {
         }
         Kind::Session => {
             let record: Session = serde_json::from_str(text).ok()?;
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "it was brought between 0 and 100"
-            )]
+            #[expect(clippy::cast_possible_truncation, reason = "it was brought between 0 and 100")]
             let progress = record
                 .progress_percentage
                 .map(|p| p.clamp(0.0, 100.0).round() as i32);

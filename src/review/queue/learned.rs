@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::episodes::LEARNED;
-use crate::lessons::evidence::doubts;
+use crate::lessons::recovery::episodes::LEARNED;
+use crate::lessons::telling::evidence::doubts;
 use crate::model::{Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Trust};
 use crate::store::TrustSnapshot;
 
@@ -129,10 +129,7 @@ fn observed(origins: &[Origin], occurrences: Option<f64>) -> Backing {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of uses stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of uses stay far below 2^52")]
 fn weight(known: &Backing) -> [f64; 3] {
     let posterior = known.uses.posterior();
     [posterior, known.sessions as f64, known.times as f64]

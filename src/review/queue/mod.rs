@@ -22,13 +22,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use crate::hints::forbidden::rule_against;
-use crate::merge::CONFLICT;
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
+use crate::rules::acting::forbidden::rule_against;
+use crate::store::workspace::document::document;
+use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
-use crate::workspace::document::document;
-use crate::workspace::{Error, Workspace};
+use crate::upkeep::merge::CONFLICT;
 
 pub use waiting::{Backing, NearRule, Part, Provenance, Waiting, WaitingKind};
 
@@ -202,16 +202,6 @@ impl Rest {
         self.waiting
             .retain(|waiting| !ids.iter().any(|id| waiting.names(id)));
     }
-}
-
-/// Returns the entries about one record, as it is now: empty if it does not wait any more.
-pub fn waiting_for(workspace: &Workspace, kind: Kind, id: &str) -> Result<Vec<Waiting>, Error> {
-    let Some(entry) = workspace.store.find(kind, id)? else {
-        return Ok(Vec::new());
-    };
-    let mut found = of_entry(&entry, &workspace.store.trust_snapshot());
-    found.extend(files::merge_conflict(&entry, &title(&entry)));
-    Ok(found)
 }
 
 /// Entries about one record, but for open merge conflicts.

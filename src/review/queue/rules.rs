@@ -125,10 +125,7 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Wai
         sessions: rule.sessions() as u64,
         confidence: rule.confidence,
     };
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of messages stay far below 2^52"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "counts of messages stay far below 2^52")]
     let (sessions, times) = (rule.sessions() as f64, times as f64);
     waiting.weight = match kind {
         // The rule with the least utility is the most urgent.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::model::{CallPart, CallPattern, LessonScope};
 use crate::rules::{BadPattern, checked};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 use super::cues::words;
 
@@ -68,10 +68,7 @@ pub enum PatternArg {
 }
 
 // Pattern with exceptions.
-#[expect(
-    missing_docs,
-    reason = "a comment would cost tokens in the schema of the tool"
-)]
+#[expect(missing_docs, reason = "a comment would cost tokens in the schema of the tool")]
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SeeArg {

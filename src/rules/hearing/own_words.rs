@@ -1,7 +1,5 @@
 //! Words that a person wrote in a message: what they typed, without code, quoted lines and logs.
 
-use crate::transcript;
-
 /// Starts of lines that quote, or show what a program printed.
 const FOREIGN: &[&str] = &[
     ">", "❯", "│", "|", "$ ", "[", "{", "<", "at ", "File \"", "+++", "---", "@@", "diff --git",
@@ -20,7 +18,7 @@ const LONGEST: usize = 80;
 /// Returns what the person typed, without code blocks, quoted lines, log lines, and text between
 /// tags.
 pub(super) fn own_words(text: &str) -> String {
-    let text = without_tags(&transcript::own_words(text));
+    let text = without_tags(&memctl_sessions::own_words(text));
     let mut fenced = false;
     let mut lines = Vec::new();
     for line in text.split('\n') {

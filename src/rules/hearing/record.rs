@@ -14,15 +14,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::learn::failure::project_of;
-use crate::learn::likeness::{is_generic, key_words};
+use crate::lessons::failure::project_of;
+use crate::model::likeness::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
-use crate::rules::contradictions::replaced_by;
-use crate::rules::passed_on::{UNUSED, same_words};
-use crate::rules::similar::{SimilarRule, cosines, nearest};
+use crate::rules::in_use::mark_observed;
+use crate::rules::place::contradictions::replaced_by;
+use crate::rules::place::passed_on::{UNUSED, same_words};
+use crate::rules::place::similar::{SimilarRule, cosines, nearest};
+use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer, same_project};
-use crate::workspace::rules::mark_observed;
-use crate::workspace::{Error, Workspace, repair_warnings, stamp};
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};

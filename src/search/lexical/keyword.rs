@@ -1,9 +1,6 @@
 //! BM25 (Robertson and Zaragoza, *The Probabilistic Relevance Framework*, 2009) over the words of
 //! `text`.
-#![expect(
-    clippy::cast_precision_loss,
-    reason = "counts of documents and words are small"
-)]
+#![expect(clippy::cast_precision_loss, reason = "counts of documents and words are small")]
 
 use super::super::part::Part;
 use super::super::segment::{Damaged, Posting, Postings};

@@ -79,10 +79,7 @@ pub fn slots_header(embedder: &str, dimensions: usize, slots: usize) -> [u8; SLO
 
 /// Quantizes a vector to a slot. A vector without length or with non-finite numbers gives an empty
 /// slot.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a quotient of at most 127 fits a byte"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a quotient of at most 127 fits a byte")]
 pub fn slot(vector: &[f32]) -> Vec<u8> {
     let mut out = vec![0; slot_width(vector.len())];
     let largest = vector.iter().fold(0.0f32, |most, x| most.max(x.abs()));
@@ -256,10 +253,7 @@ impl SimdOp for Scan<'_> {
     clippy::inline_always,
     reason = "it is compiled for the processor that its caller is compiled for"
 )]
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a sum of 24 bits is as exact as it has to be"
-)]
+#[expect(clippy::cast_precision_loss, reason = "a sum of 24 bits is as exact as it has to be")]
 fn cosine(slot: &[u8], query: &QueryVector) -> f32 {
     let factor = factor(slot);
     if factor > 0.0 {

@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use crate::arguments::Invalid;
 use crate::error::{Explain as _, Kind, UserError};
 use crate::serve::token::Refused;
-use crate::workspace::Error;
-use crate::{skill, store};
+use crate::store::workspace::Error;
+use crate::store::{self, skill};
 
 /// Error of a request.
 #[derive(Debug, Clone)]

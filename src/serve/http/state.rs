@@ -17,11 +17,10 @@ use crate::model::Viewer;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
+use crate::store::workspace::{Providers, Settings, Workspace};
 use crate::store::{
     Approvals, AuditContext, GroupCommit, Primary, Scoped, SeenEntries, is_disabled,
 };
-use crate::workspace::Providers;
-use crate::workspace::{Settings, Workspace};
 use memctl_files::Directory;
 
 use super::events::Events;
@@ -129,9 +128,9 @@ impl Server {
             verifier: options.verifier,
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
-            slots: Shares::new(options.limits.at_once),
+            slots: Shares::new(options.limits.at_once, 1),
             turns: Semaphore::new(WRITERS),
-            additions: Shares::new(ADDITIONS),
+            additions: Shares::new(ADDITIONS, 1),
             limits: options.limits,
             events,
             log: options.log,
@@ -167,7 +166,7 @@ impl Server {
         &self,
         caller: &Caller,
         why: &str,
-    ) -> Result<Workspace, crate::workspace::Error> {
+    ) -> Result<Workspace, crate::store::workspace::Error> {
         let workspace = self.workspace(caller, why);
         remote::catch_up(&workspace.store)?;
         Ok(workspace)

@@ -16,7 +16,7 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
 use crate::error::{Kind, UserError};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::{Purpose, Server};
 

@@ -29,7 +29,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
 use crate::error::UserError;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::blocking;
 use super::operations::{Answer, Operation};

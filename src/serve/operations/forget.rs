@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::engine;
 use crate::error::UserError;
 use crate::model::Kind;
-use crate::workspace::{RuleFiles, Workspace};
+use crate::rules::RuleFiles;
+use crate::store::workspace::Workspace;
+use crate::upkeep;
 use memctl_redact::fence;
 
 use super::{Report, token_budget, undo, user_error};
@@ -43,7 +44,7 @@ pub struct Forgotten {
 }
 
 pub(super) fn forget(workspace: &Workspace, args: &ForgetArgs) -> Result<Forgotten, UserError> {
-    let report = engine::forget(workspace, &args.id, false).map_err(user_error)?;
+    let report = upkeep::forget(workspace, &args.id, false).map_err(user_error)?;
     Ok(Forgotten {
         id: report.id,
         kind: report.kind,

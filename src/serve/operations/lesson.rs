@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::error::UserError;
 use crate::lessons::{Asking, LessonArgs, Neighbour, PROMPT};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::{Report, token_budget, user_error};
 

@@ -32,8 +32,7 @@ use crate::error::UserError;
 use crate::lessons::LessonArgs;
 use crate::rules::hearing::HeardArgs;
 use crate::store;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::store::workspace::{Error, Workspace};
 
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};

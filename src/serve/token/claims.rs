@@ -137,10 +137,7 @@ impl Caller {
 impl Claims {
     /// Returns the caller, if the token is valid at this time.
     pub(super) fn caller(self, now: DateTime<Utc>) -> Result<Caller, Refused> {
-        #[expect(
-            clippy::cast_precision_loss,
-            reason = "seconds since 1970 have 31 bits"
-        )]
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970 have 31 bits")]
         let now = now.timestamp() as f64;
         // NaN and infinity count as expired.
         if !(self.exp.is_finite() && self.exp > now - SKEW) {
@@ -165,10 +162,7 @@ impl Claims {
 
 /// Converts seconds since 1970 to a time, clamped to the calendar.
 fn end(seconds: f64) -> DateTime<Utc> {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a float cast to an integer saturates"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a float cast to an integer saturates")]
     let whole = seconds as i64;
     DateTime::from_timestamp(whole, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }

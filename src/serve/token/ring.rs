@@ -21,10 +21,7 @@ pub(super) fn install() {
     let _ = PROVIDER.install_default();
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the library calls it like this"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
 fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => Ok(Box::new(Shared(hmac::Key::new(
@@ -35,10 +32,7 @@ fn signer(algorithm: &Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>
     }
 }
 
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "the library calls it like this"
-)]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the library calls it like this")]
 fn verifier(algorithm: &Algorithm, key: &DecodingKey) -> Result<Box<dyn JwtVerifier>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {

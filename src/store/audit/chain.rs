@@ -10,7 +10,7 @@ use memctl_files::{Directory, PositionedFile as _};
 
 use super::audit_context::AuditContext;
 use super::audit_event::{AuditAction, Line};
-use super::hash::{AFTER_HASH, Anchor, BEFORE_HASH, Key, split, text};
+use super::hash::{AFTER_HASH, Anchor, Key, sealed, split, text};
 use super::log_files;
 
 /// The locked log, ready for its next line.
@@ -115,7 +115,7 @@ impl Chain {
             .key
             .hash(self.end.hash.as_bytes(), text_of_line.as_bytes());
         let hash = text(&hash);
-        text_of_line.extend([BEFORE_HASH, &hash, AFTER_HASH, "\n"]);
+        let text_of_line = sealed(text_of_line, &hash);
         log_files::write_line(&self.log, &self.log_path, self.end.bytes, &text_of_line)?;
         let bytes = self.end.bytes + text_of_line.len() as u64;
         self.end = Anchor::new(&self.key, line.seq, bytes, hash);

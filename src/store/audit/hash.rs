@@ -3,12 +3,6 @@
 //! A line is `{…,"hash":"<64 hexadecimal digits>"}`. The hash is an HMAC-SHA-256 under the
 //! workspace's key, over the previous hash and the text before `,"hash"`. Verification therefore
 //! needs no JSON parser.
-//!
-//! In a joined log, a line may continue from a line other than the one above it. It then begins
-//! with `{"after":"<hash of its predecessor>",`. The text of that prefix is not hashed, because the
-//! hash covers the predecessor's hash anyway.
-
-use std::borrow::Cow;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{Deserialize, Serialize};
@@ -17,13 +11,9 @@ use sha2::Sha256;
 use crate::store::error::Error;
 
 /// Text between the body of a line and its hash.
-pub(super) const BEFORE_HASH: &str = ",\"hash\":\"";
+const BEFORE_HASH: &str = ",\"hash\":\"";
 /// Text after the hash.
 pub(super) const AFTER_HASH: &str = "\"}";
-/// Start of a line that does not continue from the line above it.
-const AFTER: &str = "{\"after\":\"";
-/// Predecessor of a first line.
-const BEGINNING: [u8; DIGITS] = [b'0'; DIGITS];
 /// Length of a hash in hexadecimal digits.
 pub(super) const DIGITS: usize = 64;
 
@@ -104,46 +94,9 @@ pub(super) fn text(digits: &[u8]) -> String {
     String::from_utf8_lossy(digits).into_owned()
 }
 
-/// A line in its parts.
-pub(super) struct Link<'a> {
-    /// The hashed text.
-    pub(super) body: Cow<'a, [u8]>,
-    pub(super) hash: &'a [u8],
-    /// The predecessor's hash, if that is not the line above; empty means the beginning.
-    pub(super) after: Option<&'a [u8]>,
-}
-
-/// Splits a line into its parts; `None` if it is not an audit line.
-pub(super) fn link(line: &[u8]) -> Option<Link<'_>> {
-    let (body, hash) = split(line)?;
-    let Some(rest) = body.strip_prefix(AFTER.as_bytes()) else {
-        let body = Cow::Borrowed(body);
-        return Some(Link {
-            body,
-            hash,
-            after: None,
-        });
-    };
-    let (after, rest) = rest.split_at_checked(DIGITS)?;
-    let rest = rest.strip_prefix(b"\",")?;
-    let body = Cow::Owned([b"{", rest].concat());
-    let after = if after == BEGINNING { b"" } else { after };
-    Some(Link {
-        body,
-        hash,
-        after: Some(after),
-    })
-}
-
-/// Adds the hash of its predecessor to a line without its line break.
-pub(super) fn going_on_from(line: &str, before: &str) -> String {
-    let before = if before.is_empty() {
-        String::from_utf8_lossy(&BEGINNING).into_owned()
-    } else {
-        before.to_owned()
-    };
-    let rest = line.strip_prefix('{').unwrap_or(line);
-    format!("{AFTER}{before}\",{rest}")
+/// Returns a whole line from the text before its hash, and the hash.
+pub(super) fn sealed(body: String, hash: &str) -> String {
+    body + BEFORE_HASH + hash + AFTER_HASH + "\n"
 }
 
 /// Splits a line into the text before its hash, and the hash; `None` if it is not an audit line.

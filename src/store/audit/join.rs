@@ -1,19 +1,19 @@
 //! Joins two audit logs that diverged from a common beginning.
 //!
-//! Our lines stay in place and theirs follow, byte for byte with their hashes. A line that does not
-//! continue from the one above names its predecessor's hash in `"after"`. A final line joins the
-//! two: it continues from our last line and names their last hash. Every hash noted elsewhere is
-//! therefore still in the log. A changed or removed line on either side breaks the chain there, and
-//! the final line reveals a truncation.
+//! Our lines stay in place, byte for byte. Those of theirs that are not among ours follow with new
+//! numbers and hashes, and a final line names their last hash. If their chain was broken, a line
+//! says so, and every verification reports it.
 //!
-//! The result is deterministic: the joining line has the time of the newest line.
+//! The result is deterministic: the final line has the time of the newest line.
+
+use std::collections::HashSet;
 
 use crate::store::error::Error;
 use crate::store::files::directory::Identity;
 use crate::store::files::file_names::AUDIT_LOG;
 
 use super::audit_event::{AuditAction, Line};
-use super::hash::{AFTER_HASH, Anchor, BEFORE_HASH, Key, going_on_from, link, text};
+use super::hash::{Anchor, Key, sealed, split, text};
 
 /// The joined log and its anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,49 +24,42 @@ pub struct Joined {
     pub anchor: String,
 }
 
-/// A parsed log: each line without its `"after"`, with its predecessor's hash and its own.
+/// A parsed log.
+#[derive(Default)]
 struct Parts<'a> {
-    lines: Vec<Part<'a>>,
-}
-
-struct Part<'a> {
-    /// The line without its `"after"`.
-    plain: String,
-    before: &'a str,
-    hash: &'a str,
+    /// Each line without its number and its hash, which depend on the place.
+    events: Vec<&'a str>,
+    /// Hash of the last line.
+    last: &'a str,
+    /// Time of the newest line.
+    newest: String,
+    is_broken: bool,
 }
 
 impl<'a> Parts<'a> {
-    fn of(log: &'a str) -> Result<Self, &'static str> {
+    fn of(log: &'a str, key: &Key) -> Result<Self, &'static str> {
         if !log.is_empty() && !log.ends_with('\n') {
             return Err("the last line is incomplete");
         }
-        let mut lines: Vec<Part<'_>> = Vec::new();
+        let mut parts = Self::default();
         for line in log.lines() {
-            let link =
-                link(line.as_bytes()).ok_or("it contains a line that is not an audit event")?;
-            let utf8 = |bytes: &'a [u8]| std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8");
-            let hash = utf8(link.hash)?;
-            let body = String::from_utf8_lossy(&link.body);
-            let before = match link.after {
-                Some(after) => utf8(after)?,
-                None => lines.last().map_or("", |last| last.hash),
-            };
-            let plain = format!("{body}{BEFORE_HASH}{hash}{AFTER_HASH}");
-            lines.push(Part {
-                plain,
-                before,
-                hash,
-            });
+            let unfit = "it contains a line that is not an audit event";
+            let (body, hash) = split(line.as_bytes()).ok_or(unfit)?;
+            let is_linked = key.hash(parts.last.as_bytes(), body)[..] == *hash;
+            if !is_linked && parts.events.is_empty() {
+                // Under another key, every line would count as changed.
+                return Err("it belongs to another workspace");
+            }
+            parts.is_broken |= !is_linked;
+            let (_, event) = line[..body.len()].split_once(',').ok_or(unfit)?;
+            parts.events.push(event);
+            parts.last = line
+                .get(line.len() - hash.len() - 2..line.len() - 2)
+                .ok_or(unfit)?;
+            let at = serde_json::from_str::<Line>(line).map(|line| line.at);
+            parts.newest = parts.newest.max(at.unwrap_or_default());
         }
-        Ok(Self { lines })
-    }
-}
-
-impl Part<'_> {
-    fn is_under(&self, key: &Key) -> bool {
-        link(self.plain.as_bytes())
-            .is_some_and(|link| key.hash(self.before.as_bytes(), &link.body)[..] == *link.hash)
+        Ok(parts)
     }
 }
 
@@ -87,68 +80,55 @@ pub fn join(
         reason,
     };
     let key = Key::new(&identity.tombstone_key).ok_or_else(|| refused("there is no key"))?;
-    let a = Parts::of(ours).map_err(refused)?;
-    let b = Parts::of(theirs).map_err(refused)?;
-    // A line under another key cannot be verified here, so the whole log would count as broken.
-    for log in [&a, &b] {
-        if let Some(first) = log.lines.first()
-            && !first.is_under(&key)
-        {
-            return Err(refused("it belongs to another workspace"));
-        }
-    }
-    let known: std::collections::HashSet<&str> = a.lines.iter().map(|part| part.hash).collect();
+    let (a, b) = (
+        Parts::of(ours, &key).map_err(refused)?,
+        Parts::of(theirs, &key).map_err(refused)?,
+    );
+    let existing: HashSet<&str> = a.events.iter().copied().collect();
+    let new: Vec<&str> = b
+        .events
+        .into_iter()
+        .filter(|e| !existing.contains(e))
+        .collect();
     let mut log = ours.to_owned();
-    let mut last = a.lines.last().map_or("", |part| part.hash);
-    let mut lines = a.lines.len() as u64;
-    let mut taken = 0;
-    for part in b.lines.iter().filter(|part| !known.contains(part.hash)) {
-        log.push_str(&placed(&part.plain, part.before, last));
-        last = part.hash;
+    let (mut lines, mut last) = (a.events.len() as u64, a.last.to_owned());
+    let mut push = |event: &str| {
         lines += 1;
-        taken += 1;
-    }
-    let head = a.lines.last().map_or("", |part| part.hash);
-    let end = if let (Some(theirs), true) = (b.lines.last(), taken > 0) {
-        let newest = |parts: &Parts<'_>| {
-            let times = parts.lines.iter().filter_map(|part| {
-                let line: Line = serde_json::from_str(&part.plain).ok()?;
-                Some(line.at)
-            });
-            times.max().unwrap_or_default()
-        };
-        let line = Line {
-            seq: lines + 1,
-            at: newest(&a).max(newest(&b)),
-            who: who.to_owned(),
-            did: AuditAction::Merged,
-            records: renamed
-                .iter()
-                .map(|(from, to)| format!("{from} → {to}"))
-                .collect(),
-            of: Vec::new(),
-            why: format!("git: {taken} lines up to {}", theirs.hash),
-        };
-        let mut body = serde_json::to_string(&line)?;
-        body.pop();
-        let hash = text(&key.hash(head.as_bytes(), body.as_bytes()));
-        let plain = format!("{body}{BEFORE_HASH}{hash}{AFTER_HASH}");
-        log.push_str(&placed(&plain, head, last));
-        lines += 1;
-        hash
-    } else {
-        head.to_owned()
+        let body = format!("{{\"seq\":{lines},{event}");
+        last = text(&key.hash(last.as_bytes(), body.as_bytes()));
+        log.push_str(&sealed(body, &last));
     };
-    let anchor = Anchor::new(&key, lines, log.len() as u64, end).render()?;
-    Ok(Joined { log, anchor })
-}
-
-/// Formats a line for its place after the line with the hash `last`.
-fn placed(plain: &str, before: &str, last: &str) -> String {
-    if before == last {
-        return format!("{plain}\n");
+    if !new.is_empty() {
+        let own = |did: AuditAction, why: String, records: Vec<String>| -> Result<String, Error> {
+            let line = Line {
+                seq: 0,
+                at: a.newest.clone().max(b.newest.clone()),
+                who: who.to_owned(),
+                did,
+                records,
+                of: Vec::new(),
+                why,
+            };
+            let mut body = serde_json::to_string(&line)?;
+            body.pop();
+            Ok(body
+                .split_once(',')
+                .map_or_else(String::new, |(_, event)| event.to_owned()))
+        };
+        new.iter().for_each(|event| push(event));
+        if b.is_broken {
+            push(&own(
+                AuditAction::Broken,
+                "git: their log".to_owned(),
+                Vec::new(),
+            )?);
+        }
+        let why = format!("git: {} lines up to {}", new.len(), b.last);
+        let records = renamed.iter().map(|(from, to)| format!("{from} → {to}"));
+        push(&own(AuditAction::Merged, why, records.collect())?);
     }
-    going_on_from(plain, before) + "\n"
+    let anchor = Anchor::new(&key, lines, log.len() as u64, last).render()?;
+    Ok(Joined { log, anchor })
 }
 
 #[cfg(test)]
@@ -214,7 +194,8 @@ mod tests {
             assert_eq!(flaws(&both), [], "{common} {a} {b}\n{}", read(&both));
             let lines = common + a + b + usize::from(b > 0);
             assert_eq!(read(&both).lines().count(), lines);
-            for noted in read(&ours).lines().chain(read(&theirs).lines()) {
+            let of_theirs = read(&theirs);
+            for noted in read(&ours).lines().chain(of_theirs.lines().last()) {
                 let hash = &noted[noted.len() - 66..noted.len() - 2];
                 assert_eq!(store(&both).verify_audit(Some(hash)).unwrap().flaws, []);
             }
@@ -269,6 +250,18 @@ mod tests {
         assert!(!flaws(&both).is_empty());
         put(&lines);
         assert_eq!(flaws(&both), []);
+    }
+
+    #[test]
+    fn a_change_of_their_log_is_told_for_ever() {
+        let base = grown(None, "base", 2);
+        let (ours, theirs) = (grown(Some(&base), "a", 1), grown(Some(&base), "b", 3));
+        let forged = read(&theirs).replace("b-1", "b-9");
+        named::replace(&theirs.path().join(FILE), forged.as_bytes()).unwrap();
+        let both = joined(&ours, &theirs);
+        assert_eq!(flaws(&both).len(), 1);
+        let third = grown(Some(&both), "c", 1);
+        assert_eq!(flaws(&joined(&ours, &third)).len(), 1);
     }
 
     #[test]

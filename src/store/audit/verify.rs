@@ -2,7 +2,6 @@
 //!
 //! Reads the file once, in pieces, without parsing JSON: the only cost is one hash per line.
 
-use std::collections::HashSet;
 use std::io::BufRead as _;
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use crate::store::files::directory;
 use crate::store::files::file_names::{AUDIT_ANCHOR, AUDIT_LOG};
 use memctl_files::Directory;
 
-use super::hash::{Anchor, DIGITS, Key, link};
+use super::hash::{Anchor, DIGITS, Key, split};
 use super::log_files;
 
 /// Maximum number of reported errors; a foreign log has one per line.
@@ -83,7 +82,6 @@ pub(super) fn verify(
         met_noted: noted.is_none(),
         noted,
         is_torn: false,
-        seen: HashSet::new(),
     };
     if let Some(log) = log {
         let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
@@ -128,27 +126,9 @@ struct Walk<'a> {
     noted: Option<&'a str>,
     met_noted: bool,
     is_torn: bool,
-    /// Hashes so far: a line of a joined log may continue from any of them.
-    seen: HashSet<u128>,
-}
-
-/// Returns the first half of a hash, enough to recognize it in half the memory.
-fn short(hash: &[u8]) -> Option<u128> {
-    let half = std::str::from_utf8(hash.get(..DIGITS / 2)?).ok()?;
-    u128::from_str_radix(half, 16).ok()
-}
-
-/// Returns the last hash of the log that a line joined: the end of its reason.
-fn joined_head(body: &[u8]) -> Option<&[u8]> {
-    let rest = body.strip_suffix(b"\"")?;
-    rest.get(rest.len().checked_sub(DIGITS)?..)
 }
 
 impl Walk<'_> {
-    fn has_seen(&self, hash: &[u8]) -> bool {
-        short(hash).is_some_and(|hash| self.seen.contains(&hash))
-    }
-
     fn line(&mut self, line: &[u8], audited: &mut Audited) {
         let Some(whole) = line.strip_suffix(b"\n") else {
             // A crash leaves a partial line behind the anchor; `end` decides whether it was one.
@@ -157,21 +137,10 @@ impl Walk<'_> {
         };
         audited.lines += 1;
         let number = Some(audited.lines);
-        let Some(found) = link(whole) else {
+        let Some((body, hash)) = split(whole) else {
             audited.flaw(number, "not an audit event");
             return;
         };
-        let (body, hash) = (&found.body[..], found.hash);
-        if let Some(after) = found.after {
-            if !after.is_empty() && !self.has_seen(after) {
-                audited.flaw(number, "the line that it continues is missing");
-            }
-            self.before.clear();
-            self.before.extend_from_slice(after);
-        }
-        if !short(hash).is_some_and(|hash| self.seen.insert(hash)) {
-            audited.flaw(number, "duplicate event");
-        }
         if self.key.hash(&self.before, body)[..] != *hash {
             audited.flaw(
                 number,
@@ -183,11 +152,6 @@ impl Walk<'_> {
                 "when it was written, the log did not end where its anchor says",
             );
         }
-        if memchr::memmem::find(body, b"\"did\":\"merged\"").is_some()
-            && !joined_head(body).is_some_and(|head| self.has_seen(head))
-        {
-            audited.flaw(number, "joined lines are missing");
-        }
         self.before.clear();
         self.before.extend_from_slice(hash);
         let is = |other: &str| other.as_bytes() == hash;
@@ -197,7 +161,12 @@ impl Walk<'_> {
         {
             self.met_anchor = true;
         }
-        self.met_noted |= self.noted.is_some_and(is);
+        // The last line of a log that was joined has its former hash in the reason.
+        let names = |noted: &str| memchr::memmem::find(body, noted.as_bytes()).is_some();
+        let is_joined = memchr::memmem::find(body, b"\"did\":\"merged\"").is_some();
+        self.met_noted |= self
+            .noted
+            .is_some_and(|noted| is(noted) || is_joined && names(noted));
         audited.head = Some(String::from_utf8_lossy(hash).into_owned());
     }
 

@@ -9,10 +9,9 @@
 //! then `{ term: 8, entry: 4 }` per posting, sorted by term. A damaged row leads to text that is
 //! not valid JSON, and the entry counts as not found.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
-use std::path::PathBuf;
+use std::ops::Deref;
 
 use crate::model::Kind;
 use crate::store::access::scoped::Scoped;
@@ -25,18 +24,12 @@ use crate::store::trust::TrustSnapshot;
 use memctl_files::json;
 use memctl_files::{FileState, PositionedFile as _};
 
+use super::mmap::Map;
+
 /// Changes with the layout; older tables are rebuilt.
 const MAGIC: &[u8; 8] = b"mctltrm1";
 const HEADER: usize = 96;
 const ROW: usize = 12;
-/// Size in bytes up to which a table is loaded; larger ones, of some hundred thousand entries, stay
-/// on disk.
-const SMALL: u64 = 16 << 20;
-/// Bytes of a read from disk. A multiple of the row and, as the header is one too, never a part of
-/// a row.
-const PAGE: usize = 341 * ROW;
-/// Maximum number of pages that are kept: 0.25 MB.
-const PAGES: usize = 64;
 /// Maximum length of an entry in bytes; a row with more is damaged.
 const LONGEST: u32 = 64 << 20;
 
@@ -62,40 +55,29 @@ struct Table {
     data: Option<File>,
 }
 
-/// Storage of the table: saved on disk, or in memory.
+/// Bytes of the table: mapped, or in memory once it was built.
 #[derive(Debug)]
 enum Bytes {
-    Disk(Pages),
+    Disk(Map),
     Memory(Vec<u8>),
 }
 
-/// Table on disk, with the pages that were read. The searches for several terms begin with the same
-/// rows and end within one page, so most of their reads are saved.
-#[derive(Debug)]
-struct Pages {
-    file: File,
-    read: RefCell<Vec<(u64, Vec<u8>)>>,
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Disk(map) => map,
+            Self::Memory(bytes) => bytes,
+        }
+    }
 }
 
 impl Scoped {
-    /// Opens the term tables of a kind for many lookups. `of` returns the terms of an entry's text; it is called for
+    /// Opens the term tables of a kind. `of` returns the terms of an entry's text; it is called for
     /// every entry if a table is rebuilt, and never otherwise. An entry without terms is never
     /// found.
     pub fn terms(
-        &self,
-        kind: Kind,
-        scheme: u64,
-        of: &dyn Fn(&[u8]) -> Vec<u64>,
-    ) -> Result<Terms, Error> {
-        let mut terms = self.terms_on_disk(kind, scheme, of)?;
-        for table in &mut terms.tables {
-            table.bytes.load();
-        }
-        Ok(terms)
-    }
-
-    /// Opens the term tables of a kind for few lookups: each reads its rows from disk.
-    pub fn terms_on_disk(
         &self,
         kind: Kind,
         scheme: u64,
@@ -122,7 +104,6 @@ impl Scoped {
         of: &dyn Fn(&[u8]) -> Vec<u64>,
     ) -> Result<Table, Error> {
         let path = self.directory().join(file.name());
-        let saved = self.terms_path(file);
         let table = |entries, postings, bytes, data| Table {
             entries,
             postings,
@@ -133,15 +114,10 @@ impl Scoped {
             return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
         };
         let now = FileState::of(&data).map_err(Error::io("read", &path))?;
-        if let Ok(Some(known)) = self.directory().open(&saved)
-            && let Some((entries, postings)) = believed(&known, &now, scheme)
+        if let Some(saved) = Map::open(&self.directory().below(DERIVED), &terms_name(file))
+            && let Some((entries, postings)) = believed(&saved, &now, scheme)
         {
-            return Ok(table(
-                entries,
-                postings,
-                Bytes::Disk(Pages::of(known)),
-                Some(data),
-            ));
+            return Ok(table(entries, postings, Bytes::Disk(saved), Some(data)));
         }
         let snapshot = self.file(file).snapshot()?;
         let rows = snapshot.rows()?;
@@ -164,28 +140,23 @@ impl Scoped {
         // it can be rebuilt.
         let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
         if let Some(read) = read.filter(|read| *read == snapshot.table.header.stamp)
-            && self.directory().below(DERIVED).create().is_ok()
+            && let derived = self.directory().below(DERIVED)
+            && derived.create().is_ok()
         {
             let header = header(&read, scheme, counts);
-            drop(self.directory().replace_derived(&saved, &[&header, &body]));
+            drop(derived.replace_derived(&terms_name(file), &[&header, &body]));
         }
         let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
         Ok(table(counts[0], counts[1], bytes, snapshot.file))
     }
+}
 
-    fn terms_path(&self, file: DataFile) -> PathBuf {
-        self.directory()
-            .join(DERIVED)
-            .join(format!("{}.terms", file.derived_name()))
-    }
+/// Returns the name of a file's table, in the directory of derived files.
+fn terms_name(file: DataFile) -> String {
+    format!("{}.terms", file.derived_name())
 }
 
 impl Terms {
-    /// Number of entries, including those without terms.
-    pub fn entries(&self) -> u64 {
-        self.tables.iter().map(|table| table.entries).sum()
-    }
-
     /// Returns `true` if no entry has a term.
     pub fn is_blank(&self) -> bool {
         self.tables.iter().all(|table| table.postings == 0)
@@ -270,10 +241,7 @@ impl Table {
 
     /// Returns the text of an entry and its offset in the file.
     fn entry(&self, number: u64) -> Option<(Vec<u8>, u64)> {
-        let mut row = [0; ROW];
-        let at = HEADER as u64 + number * ROW as u64;
-        self.bytes.read(&mut row, at).ok()?;
-        let (at, length) = split(&row);
+        let (at, length) = self.row(number)?;
         if length > LONGEST {
             return None;
         }
@@ -283,80 +251,20 @@ impl Table {
     }
 
     fn posting(&self, number: u64) -> Option<(u64, u32)> {
-        let mut posting = [0; ROW];
-        let at = HEADER as u64 + (self.entries + number) * ROW as u64;
-        self.bytes.read(&mut posting, at).ok()?;
-        Some(split(&posting))
+        self.row(self.entries + number)
+    }
+
+    /// Returns a row: of an entry, or behind all entries of a posting.
+    fn row(&self, number: u64) -> Option<(u64, u32)> {
+        let at = HEADER + usize::try_from(number).ok()?.checked_mul(ROW)?;
+        let row = self.bytes.get(at..)?.first_chunk::<ROW>()?;
+        let mut small = [0; 4];
+        small.copy_from_slice(&row[8..]);
+        Some((u64_at(row, 0), u32::from_le_bytes(small)))
     }
 }
 
-impl Bytes {
-    /// Loads a small table at once: one large read is faster than a thousand small ones.
-    fn load(&mut self) {
-        if let Self::Disk(Pages { file, .. }) = self {
-            let mut bytes = Vec::new();
-            let is_small = file.metadata().is_ok_and(|m| m.len() <= SMALL);
-            if is_small && file.rewind().is_ok() && file.read_to_end(&mut bytes).is_ok() {
-                *self = Self::Memory(bytes);
-            }
-        }
-    }
-
-    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        match self {
-            Self::Disk(pages) => pages.read(into, at),
-            Self::Memory(bytes) => copy(bytes, usize::try_from(at).unwrap_or(usize::MAX), into),
-        }
-    }
-}
-
-impl Pages {
-    const fn of(file: File) -> Self {
-        let read = RefCell::new(Vec::new());
-        Self { file, read }
-    }
-
-    /// Reads a row.
-    fn read(&self, into: &mut [u8], at: u64) -> io::Result<()> {
-        let number = at / PAGE as u64;
-        #[expect(clippy::cast_possible_truncation, reason = "less than a page")]
-        let within = (at % PAGE as u64) as usize;
-        let mut pages = self.read.borrow_mut();
-        if let Some((_, page)) = pages.iter().find(|(n, _)| *n == number) {
-            return copy(page, within, into);
-        }
-        let mut page = vec![0; PAGE];
-        let mut length = 0;
-        while length < PAGE {
-            let at = number * PAGE as u64 + length as u64;
-            match self.file.read_at(&mut page[length..], at) {
-                Ok(0) => break,
-                Ok(read) => length += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        page.truncate(length);
-        copy(&page, within, into)?;
-        if pages.len() == PAGES {
-            pages.clear();
-        }
-        pages.push((number, page));
-        Ok(())
-    }
-}
-
-/// Copies a part of some bytes.
-fn copy(bytes: &[u8], from: usize, into: &mut [u8]) -> io::Result<()> {
-    let part = bytes.get(from..from.saturating_add(into.len()));
-    into.copy_from_slice(part.ok_or(io::ErrorKind::UnexpectedEof)?);
-    Ok(())
-}
-
-#[expect(
-    clippy::cast_sign_loss,
-    reason = "the bits are kept, and compared as bits"
-)]
+#[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
 fn header(of: &FileState, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
     bytes[..8].copy_from_slice(MAGIC);
@@ -374,20 +282,13 @@ fn header(of: &FileState, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HE
 
 /// Returns the numbers of entries and postings of a saved table that matches this state of the
 /// file.
-fn believed(file: &File, of: &FileState, scheme: u64) -> Option<(u64, u64)> {
-    let mut bytes = [0; HEADER];
-    file.read_exact_at(&mut bytes, 0).ok()?;
-    let counts = [u64_at(&bytes, HEADER - 24), u64_at(&bytes, HEADER - 16)];
+fn believed(saved: &[u8], of: &FileState, scheme: u64) -> Option<(u64, u64)> {
+    let bytes = saved.first_chunk::<HEADER>()?;
+    let counts = [u64_at(bytes, HEADER - 24), u64_at(bytes, HEADER - 16)];
     let whole = counts[0].checked_add(counts[1])?.checked_mul(ROW as u64)?;
-    let length = file.metadata().ok()?.len();
-    (header(of, scheme, counts) == bytes && length == whole.checked_add(HEADER as u64)?)
+    let length = saved.len() as u64;
+    (header(of, scheme, counts) == *bytes && length == whole.checked_add(HEADER as u64)?)
         .then_some((counts[0], counts[1]))
-}
-
-fn split(bytes: &[u8]) -> (u64, u32) {
-    let mut small = [0; 4];
-    small.copy_from_slice(&bytes[8..ROW]);
-    (u64_at(bytes, 0), u32::from_le_bytes(small))
 }
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
@@ -451,7 +352,6 @@ mod tests {
         let terms = store
             .terms(Kind::Procedure, 1, &|_| unreachable!())
             .unwrap();
-        assert_eq!(terms.entries(), 3);
         assert_eq!(terms.holding(term("full"), 2), (vec![1, 2], 3));
         assert!(terms.entry(3).is_none());
         // Another scheme needs another table.

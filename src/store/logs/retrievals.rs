@@ -31,11 +31,7 @@ pub struct Retrieved {
     #[serde(rename = "retrieved", default)]
     pub times: u64,
     /// Time of the last one: RFC 3339, UTC; empty if unknown.
-    #[serde(
-        rename = "last_retrieved",
-        default,
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(rename = "last_retrieved", default, skip_serializing_if = "String::is_empty")]
     pub last: String,
 }
 

@@ -118,7 +118,8 @@ fn exit_codes_and_error_kinds_are_those_of_the_program() {
          `--json` it prints `{\"error\": {\"kind\", \"message\", \"hint\"}}`; `hint` may be `null`.\n\n\
          | Exit code | `kind` | Meaning |\n|---|---|---|\n\
          | 0 | | done; an empty search result is done |\n\
-         | 1 | | a check found something: `doctor`, `test`, `remote check`, `memory audit verify` |\n",
+         | 1 | | a check found something: `doctor`, `test`, `remote check`, `memory audit verify` |\n\
+         | 7 | | `test` had no test that could run; `--allow-skipped` makes it 0 |\n",
     );
     for kind in kinds {
         page.push_str(&format!(

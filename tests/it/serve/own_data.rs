@@ -104,7 +104,7 @@ fn export_holds_everything_of_the_user_and_nothing_of_others() {
     let searched = lines
         .iter()
         .map(|line| &line["entry"])
-        .find(|event| event["why"] == "memory search")
+        .find(|event| event["why"] == "search")
         .unwrap();
     assert_eq!(searched["of"], json!(["ada"]), "{searched}");
     let mut read: Vec<&str> = searched["records"]

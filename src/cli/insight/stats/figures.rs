@@ -3,7 +3,7 @@
 use super::chart::{self, Frame, Series};
 use super::escape::escape;
 use super::words::{NONE, ms, number, usd};
-use crate::insight::{Period, Piece, StatsReport};
+use crate::upkeep::{Period, Piece, StatsReport};
 
 /// Name, CSS class of the colour, and value in a time bucket.
 type Column = (&'static str, &'static str, fn(&Piece) -> Option<f64>);

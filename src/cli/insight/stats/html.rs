@@ -10,7 +10,7 @@ use super::chart;
 use super::escape::escape;
 use super::figures::over_time;
 use super::words::{NONE, basis, ms, number, percent, usd};
-use crate::insight::{Part, StatsReport, Used};
+use crate::upkeep::{Part, StatsReport, Used};
 
 const STYLE: &str = include_str!("style.css");
 

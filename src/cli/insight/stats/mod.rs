@@ -12,38 +12,39 @@ mod words;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Align, Page, Report, Style, Table, plural};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::error::UserError;
-use crate::insight::{self, Part, RuleAtCalls, StatsReport, Used};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
+use crate::upkeep::{self, Part, RuleAtCalls, StatsReport, Used};
 use memctl_files::named;
 
 use words::{ms, number, part, usd};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
-/// Reads the records of the store; missing figures are shown as `no data yet`. `--html` writes one
-/// page with charts that needs no network.
+/// Reads the records of the store; figures without data are left out. `--html` writes one page
+/// with charts that needs no network.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
-pub(in crate::cli) struct StatsArgs {
+pub(crate) struct StatsArgs {
     /// Write a page for a browser to this file, replacing an older one
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
 
 /// Statistics, and the path of the written page.
+#[derive(Serialize)]
+#[serde(transparent)]
 struct Shown {
     report: StatsReport,
+    #[serde(skip)]
     page: Option<PathBuf>,
 }
 
-pub(in crate::cli) fn stats(
-    context: &Context,
-    args: &StatsArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     let workspace = context.workspace(None)?;
     let path = args
         .html
@@ -53,11 +54,11 @@ pub(in crate::cli) fn stats(
         refuse(path)?;
     }
     let spinner = context.printer.spinner("counting");
-    let report = insight::stats(&workspace);
+    let report = upkeep::stats(&workspace);
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        insight::save_page(path, &html::page(&report, workspace.now))?;
+        upkeep::save_page(path, &html::page(&report, workspace.now))?;
     }
     Ok(Box::new(Shown { report, page: path }))
 }
@@ -85,11 +86,8 @@ fn refuse(path: &Path) -> Result<(), UserError> {
 }
 
 impl Report for Shown {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(&self.report)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
         let report = &self.report;
         match &report.days {
             Some([first, last]) => page.styled(&[(Style::Strong, &format!("{first} to {last}"))]),
@@ -99,30 +97,22 @@ impl Report for Shown {
             runs(report, page);
             hints(report, page);
             learning(report, page);
-            used("Rule", &report.rules, page);
-            used("Lesson", &report.lessons, page);
+            used(
+                "Rule|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
+                &report.rules,
+                page,
+            );
+            used(
+                "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
+                &report.lessons,
+                page,
+            );
             at_calls(&report.at_calls, page);
         }
         if let Some(path) = &self.page {
-            page.styled(&[
-                (Style::Good, "wrote "),
-                (Style::Plain, &path.display().to_string()),
-            ]);
+            page.good("wrote ", &path.display().to_string());
         }
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.report.warnings
-    }
-}
-
-/// Returns a value, or the text for missing data.
-fn or_none(value: Option<String>) -> String {
-    value.unwrap_or_else(|| words::NONE.to_owned())
-}
-
-fn shown(of: &Part) -> String {
-    or_none(part(of))
 }
 
 fn runs(report: &StatsReport, page: &mut Page) {
@@ -130,106 +120,106 @@ fn runs(report: &StatsReport, page: &mut Page) {
     if runs.total == 0 {
         return;
     }
-    page.line("");
     let all = plural(runs.total, "run");
     let more = format!(
         ": {} without an answer, {} not judged",
         runs.errors, runs.unjudged
     );
+    page.line("");
     page.styled(&[(Style::Strong, &all), (Style::Plain, &more)]);
-    page.field(
-        "with rules",
-        &format!("right: {}", shown(&runs.right_with_rules)),
-    );
-    page.field(
-        "without",
-        &format!("right: {}", shown(&runs.right_without_rules)),
-    );
-    let tokens = |mean: Option<f64>| or_none(mean.map(number));
-    page.field(
-        "tokens/run",
-        &format!(
-            "with rules: {}; without: {}",
-            tokens(runs.tokens_with_rules),
-            tokens(runs.tokens_without_rules)
+    let right = |of: &Part| part(of).map(|share| format!("right: {share}"));
+    let tokens = [
+        runs.tokens_with_rules
+            .map(|mean| format!("with rules: {}", number(mean))),
+        runs.tokens_without_rules
+            .map(|mean| format!("without: {}", number(mean))),
+    ];
+    let cost = [
+        runs.cost_usd.map(usd),
+        (runs.cost_unknown > 0).then(|| format!("{} of unknown cost", runs.cost_unknown)),
+    ];
+    let latency = runs.latency_ms;
+    page.fields([
+        (
+            "with rules",
+            right(&runs.right_with_rules).unwrap_or_default(),
         ),
-    );
-    let unknown = match runs.cost_unknown {
-        0 => String::new(),
-        count => format!("; {count} of unknown cost"),
-    };
-    page.field("cost", &(or_none(runs.cost_usd.map(usd)) + &unknown));
-    let latency = runs
-        .latency_ms
-        .map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95)));
-    page.field("latency", &or_none(latency));
+        (
+            "without",
+            right(&runs.right_without_rules).unwrap_or_default(),
+        ),
+        ("tokens/run", joined(tokens)),
+        ("cost", joined(cost)),
+        (
+            "latency",
+            joined([
+                latency.map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95))),
+                None,
+            ]),
+        ),
+    ]);
+}
+
+/// Joins the figures that have data.
+fn joined(figures: [Option<String>; 2]) -> String {
+    let there: Vec<String> = figures.into_iter().flatten().collect();
+    there.join("; ")
 }
 
 fn hints(report: &StatsReport, page: &mut Page) {
     let hints = &report.hints;
+    if hints.shown + hints.evidence.shown == 0 {
+        return;
+    }
     page.line("");
     page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    if hints.shown == 0 && hints.evidence.shown == 0 {
-        page.field("shown", words::NONE);
-    } else {
-        page.field("shown", &hints.shown.to_string());
-        page.field("helped", &shown(&hints.precision));
-        page.field("recovered", &shown(&hints.overcome));
-        page.field("repeated", &shown(&hints.repeated));
-        let steps = |mean: Option<f64>| or_none(mean.map(number));
-        let steps = format!(
-            "{} until recovery or the end of the attempt",
-            steps(hints.steps_shown)
-        );
-        page.field("calls", &steps);
-        let e = hints.evidence;
-        let all = format!(
-            "{} shown, {} helped, {} harmed",
-            e.shown, e.helped, e.harmed
-        );
-        page.field("all lessons", &all);
-    }
+    let steps = hints
+        .steps_shown
+        .map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
+    let of = hints.evidence;
+    let all = format!(
+        "{} shown, {} helped, {} harmed",
+        of.shown, of.helped, of.harmed
+    );
+    page.fields([
+        ("shown", hints.shown.to_string()),
+        ("helped", part(&hints.precision).unwrap_or_default()),
+        ("recovered", part(&hints.overcome).unwrap_or_default()),
+        ("repeated", part(&hints.repeated).unwrap_or_default()),
+        ("calls", steps.unwrap_or_default()),
+        ("all lessons", all),
+    ]);
 }
 
 fn learning(report: &StatsReport, page: &mut Page) {
     let learnt = &report.learning;
     page.line("");
     page.styled(&[(Style::Strong, "Learned")]);
+    let validated = match learnt.validated {
+        0 => String::new(),
+        count => format!(" ({count} validated)"),
+    };
     let counts = [
         plural(learnt.corrections, "correction"),
-        format!(
-            "{} ({} validated)",
-            plural(learnt.reflexions, "rule"),
-            learnt.validated
-        ),
-        plural(learnt.procedures, "procedure"),
+        plural(learnt.reflexions, "rule") + &validated,
+        plural(learnt.procedures, "lesson"),
     ];
-    page.field("all", &counts.join(", "));
-    page.field("per week", &or_none(learnt.a_week.map(number)));
-    page.field("used again", &shown(&learnt.reused));
-    if learnt.procedures_retrieved > 0 {
-        let times = plural(learnt.procedures_retrieved, "time");
-        page.field("retrieved", &format!("procedures {times}"));
-    }
+    let retrieved = learnt.procedures_retrieved;
+    let retrieved = (retrieved > 0).then(|| format!("lessons {}", plural(retrieved, "time")));
+    page.fields([
+        ("all", counts.join(", ")),
+        ("per week", learnt.a_week.map(number).unwrap_or_default()),
+        ("used again", part(&learnt.reused).unwrap_or_default()),
+        ("retrieved", retrieved.unwrap_or_default()),
+    ]);
 }
 
-fn used(name: &'static str, all: &[Used], page: &mut Page) {
+fn used(heads: &'static str, all: &[Used], page: &mut Page) {
     if all.is_empty() {
         return;
     }
     page.line("");
-    let mut table = Table::new(
-        &[
-            (name, Align::Left),
-            ("Shown", Align::Right),
-            ("Helped", Align::Right),
-            ("Harmed", Align::Right),
-            ("Confidence", Align::Right),
-            ("About", Align::Left),
-            ("Text", Align::Prose),
-        ],
-        &[6, 5],
-    );
+    let mut table = Table::new(heads, &[6, 5]);
     for used in all.iter().take(8) {
         table.row([
             used.id.clone(),
@@ -251,15 +241,7 @@ fn at_calls(all: &[RuleAtCalls], page: &mut Page) {
     }
     page.line("");
     let mut table = Table::new(
-        &[
-            ("At calls", Align::Left),
-            ("Told", Align::Right),
-            ("Heeded", Align::Right),
-            ("Recurred", Align::Right),
-            ("Overridden", Align::Right),
-            ("Action", Align::Left),
-            ("Rule", Align::Prose),
-        ],
+        "At calls|>Told|>Heeded|>Recurred|>Overridden|Action|~Rule",
         &[6],
     );
     for rule in all.iter().take(8) {

@@ -1,6 +1,6 @@
 //! Number formats for people. A missing value is never shown as a number.
 
-use crate::insight::Part;
+use crate::upkeep::Part;
 
 /// Text for missing data.
 pub(super) const NONE: &str = "no data yet";

@@ -14,7 +14,7 @@ pub(super) enum WatchEvent {
 /// Event that is no execution, as `--json` prints it.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum Other {
+pub(crate) enum Other {
     /// Hints that an agent got at a failing call.
     Hint(ShownHint),
     /// Lesson or pattern that was learned.
@@ -24,7 +24,7 @@ pub(in crate::cli) enum Other {
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct ShownHint {
+pub(crate) struct ShownHint {
     /// Time: RFC 3339, UTC.
     pub(super) at: String,
     /// Id of the log line.
@@ -40,7 +40,7 @@ pub(in crate::cli) struct ShownHint {
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct NewLesson {
+pub(crate) struct NewLesson {
     /// Time: RFC 3339, UTC.
     pub(super) at: String,
     /// Id of the procedure.
@@ -54,7 +54,7 @@ pub(in crate::cli) struct NewLesson {
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct NewRule {
+pub(crate) struct NewRule {
     /// Time: RFC 3339, UTC.
     pub(super) at: String,
     /// Id of the rule.

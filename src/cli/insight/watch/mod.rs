@@ -24,7 +24,7 @@ use event::WatchEvent;
 use feed::{Feed, What};
 use screen::{Screen, cells, said};
 
-pub(in crate::cli) use event::Other;
+pub(crate) use event::Other;
 
 /// Show executions, hints, lessons and rules as they happen
 ///
@@ -32,11 +32,9 @@ pub(in crate::cli) use event::Other;
 /// an execution is its record, and other events are named: `{"hint": …}`, `{"lesson": …}` and
 /// `{"rule": …}`. Hints and lessons belong to no skill, so `--skill` leaves them out.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
-    memctl watch --skill hr/triage --kind executions --json | jq .outcome"
-)]
-pub(in crate::cli) struct WatchArgs {
+#[command(after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
+    memctl watch --skill hr/triage --kind executions --json | jq .outcome")]
+pub(crate) struct WatchArgs {
     /// Show only executions and rules of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
@@ -48,7 +46,7 @@ pub(in crate::cli) struct WatchArgs {
     limit: u32,
 }
 
-pub(in crate::cli) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
+pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(None)?;
     primary::follow(&context.environment, &workspace)?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::cli::context::Context;
 use crate::cli::live::Live;
-use crate::cli::output::{Align, Style, Table, change, plural, when};
+use crate::cli::output::{Style, Table, change, plural, when};
 use crate::cli::skills::run::latency;
 use crate::model::{Execution, Outcome};
 
@@ -79,16 +79,7 @@ impl Live for Screen<'_> {
 
 impl Screen<'_> {
     fn executions_table(&self, room: usize, now: chrono::DateTime<chrono::Utc>) -> Table {
-        let names = [
-            ("ID", Align::Left),
-            ("Skill", Align::Left),
-            ("Outcome", Align::Left),
-            ("Cost", Align::Right),
-            ("Latency", Align::Right),
-            ("Model", Align::Left),
-            ("Age", Align::Right),
-        ];
-        let mut table = Table::new(&names, &[1, 5, 0]);
+        let mut table = Table::new("ID|Skill|Outcome|>Cost|>Latency|Model|>Age", &[1, 5, 0]);
         for execution in self.executions.0.iter().rev().take(room) {
             table.styled_row(cells(execution, &when(&execution.timestamp, now)));
         }
@@ -101,13 +92,7 @@ impl Screen<'_> {
         columns: usize,
         now: chrono::DateTime<chrono::Utc>,
     ) -> Table {
-        let names = [
-            ("Event", Align::Left),
-            ("ID", Align::Left),
-            ("Text", Align::Left),
-            ("Age", Align::Right),
-        ];
-        let mut table = Table::new(&names, &[2]);
+        let mut table = Table::new("Event|ID|Text|>Age", &[2]);
         let width = columns.saturating_sub(OTHER_COLUMNS).max(LEAST_TEXT);
         for other in self.others.iter().rev().take(room) {
             let style = match other {

@@ -14,6 +14,8 @@ const WIDE: usize = 120;
 /// Width of the kind and of the id in the list.
 const KIND: usize = 13;
 const ID: usize = 9;
+/// Width of a rule in the question which one stays: two fit into 80 columns.
+const STAYS: usize = 14;
 /// Columns between the list and the record.
 const GAP: usize = 2;
 
@@ -198,10 +200,7 @@ fn status(state: &State) -> Row {
     let (style, text) = match &state.mode {
         Mode::Filter => (Style::Strong, format!("/{}", shown(&state.filter))),
         Mode::Reason(text) => (Style::Strong, format!("reason: {}", shown(text))),
-        Mode::Merge([first, second]) => (
-            Style::Strong,
-            format!("which rule stays?  1 {first}  2 {second}  Esc neither"),
-        ),
+        Mode::Merge([first, second]) => (Style::Strong, which_stays(state, first, second)),
         Mode::Help => (Style::Dim, "any key closes the help".to_owned()),
         Mode::Seen(_) => (
             Style::Dim,
@@ -210,6 +209,34 @@ fn status(state: &State) -> Row {
         Mode::List => (state.status.0, shown(&state.status.1).replace('\n', " ")),
     };
     Row::one(style, text)
+}
+
+/// Question which of two rules stays, with the text of each.
+fn which_stays(state: &State, first: &str, second: &str) -> String {
+    let text = |id: &str| {
+        let one = state.selected()?;
+        let part = |name: &str| one.parts.iter().find(|part| part.name == name);
+        let near = one.near.as_ref().filter(|near| near.id == id);
+        let near = near.map(|near| near.rule.clone());
+        let own = if id == one.id {
+            part("rule").or_else(|| part("older"))
+        } else {
+            part("newer")
+        };
+        Some(end(
+            &shown(&near.or_else(|| own.map(|part| part.text.clone()))?),
+            STAYS,
+        ))
+    };
+    let named = |id: &str| match text(id) {
+        Some(text) => format!("{id} \"{text}\""),
+        None => id.to_owned(),
+    };
+    format!(
+        "which stays?  1 {}  2 {}  Esc neither",
+        named(first),
+        named(second)
+    )
 }
 
 fn keys(keys: &[(char, &str)]) -> Row {

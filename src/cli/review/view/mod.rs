@@ -32,7 +32,7 @@ use crate::cli::output::Style;
 use crate::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
 use crate::review::queue::{Queue, Rest};
-use crate::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace};
 
 use draw::Theme;
 use key::Key;

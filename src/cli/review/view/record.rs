@@ -24,6 +24,15 @@ const REPLACED: [(&str, &str); 4] = [
 /// Returns the record of an entry in lines of `width` columns.
 pub(super) fn record(waiting: &Waiting, now: DateTime<Utc>, width: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
+    // The text that is decided about comes first: a small screen shows few lines.
+    let of_decision = |part: &&Part| ["rule", "lesson", "memory"].contains(&part.name);
+    let first = waiting
+        .parts
+        .iter()
+        .find(|part| of_decision(part) && !has_pair(waiting, part));
+    if let Some(part) = first {
+        text(part, &mut lines, width);
+    }
     let mut field = |label: &str, style: Style, text: &str| {
         if !text.is_empty() {
             let label = (Style::Dim, format!("{label:<LABEL$}"));
@@ -41,7 +50,9 @@ pub(super) fn record(waiting: &Waiting, now: DateTime<Utc>, width: usize) -> Vec
         let near = format!("{} ({:.2}): {}", near.id, near.score, near.rule);
         field("similar", Style::Plain, &near);
     }
-    let mut parts = waiting.parts.as_slice();
+    let rest = waiting.parts.iter().filter(|part| Some(*part) != first);
+    let rest: Vec<Part> = rest.cloned().collect();
+    let mut parts = rest.as_slice();
     while let Some((part, rest)) = parts.split_first() {
         let other = REPLACED
             .iter()
@@ -67,11 +78,21 @@ fn heading(name: &str, lines: &mut Vec<Line>) {
     lines.push(vec![(Style::Dim, name.to_owned())]);
 }
 
+/// Returns `true` if a part is shown by its difference to another one.
+fn has_pair(waiting: &Waiting, part: &Part) -> bool {
+    let pair = REPLACED.iter().find(|(old, _)| *old == part.name);
+    pair.is_some_and(|(_, new)| waiting.parts.iter().any(|part| part.name == *new))
+}
+
 fn plain(part: &Part, lines: &mut Vec<Line>, width: usize) {
     heading(part.name, lines);
+    text(part, lines, width);
+}
+
+fn text(part: &Part, lines: &mut Vec<Line>, width: usize) {
     let (mark, style) = match part.name {
         "quote" => ("“ ", Style::Strong),
-        "rule" => ("  ", Style::Strong),
+        "rule" | "lesson" => ("  ", Style::Strong),
         "error" => ("  ", Style::Bad),
         _ => ("  ", Style::Plain),
     };

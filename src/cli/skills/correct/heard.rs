@@ -1,13 +1,13 @@
 //! `correct --heard`: what a person said in the chat, as an agent passes it on.
 
 use crate::cli::context::Context;
-use crate::cli::output::{Page, Report, Style};
+use crate::cli::output::{Done, Page, Report};
 use crate::error::UserError;
 use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 
 const FIELDS: &str = r#"memctl correct --heard '{"rule": "…", "quote": "…"}'; memctl correct --help lists all fields"#;
 
-pub(super) fn record(context: &Context, json: &str) -> Result<Box<dyn Report>, UserError> {
+pub(super) fn record(context: &Context, json: &str) -> Done {
     let json = context.text(json)?;
     let args: HeardArgs = serde_json::from_str(&json)
         .map_err(|error| UserError::usage(format!("`--heard` cannot be read: {error}"), FIELDS))?;
@@ -16,11 +16,8 @@ pub(super) fn record(context: &Context, json: &str) -> Result<Box<dyn Report>, U
 }
 
 impl Report for HeardReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         page.field("candidate", &self.id);
         page.field("rule", &self.rule);
         let project = match self.project.as_str() {
@@ -40,18 +37,8 @@ impl Report for HeardReport {
             page.field("near", &format!("{}: {}", other.id, other.rule));
         }
         if !self.nearest.is_empty() {
-            page.styled(&[(
-                Style::Dim,
-                "if it changes one of these: the same command with \"replaces\": \"ID\"",
-            )]);
+            page.dim("if it changes one of these: the same command with \"replaces\": \"ID\"");
         }
-        page.styled(&[(
-            Style::Dim,
-            &format!("a person approves it: {}", self.approve),
-        )]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!("a person approves it: {}", self.approve));
     }
 }

@@ -10,15 +10,14 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
-use crate::cli::output::Report;
+use crate::cli::output::Done;
 use crate::cli::progress::follow;
-use crate::engine::{self, CorrectOptions, CorrectReport};
 use crate::error::UserError;
-use crate::learn::assertion;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
-use crate::rules;
-use crate::workspace::Workspace;
+use crate::rules::regression::assertion;
+use crate::rules::{self, CorrectOptions, CorrectReport};
+use crate::store::workspace::Workspace;
 
 use questions::{execution_of, holds_for_every_run, pick, relate, use_draft, write};
 
@@ -38,7 +37,7 @@ use questions::{execution_of, holds_for_every_run, pick, relate, use_draft, writ
     memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
     memctl correct"
 )]
-pub(in crate::cli) struct CorrectArgs {
+pub(crate) struct CorrectArgs {
     /// Skill, as `domain/skill`
     skill: Option<String>,
     /// Text of the correction: the mistake and the change; `-` reads standard input
@@ -84,10 +83,7 @@ pub(in crate::cli) struct CorrectArgs {
     model: Option<String>,
 }
 
-pub(in crate::cli) fn correct(
-    context: &Context,
-    args: CorrectArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
     if let Some(json) = &args.heard {
         return heard::record(context, json);
     }
@@ -138,12 +134,12 @@ pub(in crate::cli) fn correct(
         }
     };
     if args.dry_run {
-        let preview = wait(engine::preview_correction(&workspace, options))?;
+        let preview = wait(rules::preview_correction(&workspace, options))?;
         return Ok(Box::new(preview?));
     }
     let learn = |options: CorrectOptions| -> Result<CorrectReport, UserError> {
         let spinner = context.printer.spinner("learning");
-        let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
+        let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)))?;
         drop(spinner);
         Ok(report?)
     };

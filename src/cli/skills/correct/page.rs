@@ -1,8 +1,8 @@
 //! Report of `correct` as text.
 
 use crate::cli::output::{Page, Report, Style};
-use crate::engine::{CorrectPreview, CorrectReport};
 use crate::model::RuleRelation;
+use crate::rules::{CorrectPreview, CorrectReport};
 
 impl CorrectReport {
     /// Shows the existing rules that the new one contradicts, repeats or narrows.
@@ -14,7 +14,7 @@ impl CorrectReport {
             } else {
                 "conflict"
             };
-            page.styled(&[(Style::Warn, &format!("{how} ")), (Style::Plain, &what)]);
+            page.warn(format!("{how} "), &what);
         }
         for other in &self.related {
             let how = match other.relation {
@@ -24,48 +24,38 @@ impl CorrectReport {
                 RuleRelation::Contradicts | RuleRelation::Unrelated => continue,
             };
             let what = format!("{}: {} ({})", other.id, other.rule, other.reason);
-            page.styled(&[(Style::Dim, how), (Style::Plain, &what)]);
+            page.note(how, &what);
         }
         for other in &self.similar {
             let what = format!("{}: {}", other.id, other.rule);
-            page.styled(&[(Style::Warn, "similar "), (Style::Plain, &what)]);
+            page.warn("similar ", &what);
         }
         if let (Some(other), Some(id)) = (self.similar.first(), &self.reflexion_id) {
             let merge = format!(
                 "if one says the same: memctl memory conflicts --merge {} {id}",
                 other.id
             );
-            page.styled(&[(Style::Dim, &merge)]);
+            page.dim(&merge);
         }
         if self.doubt.is_none() && self.conflicts.iter().any(|conflict| !conflict.superseded) {
-            page.styled(&[(
-                Style::Dim,
+            page.dim(
                 "both stay active; run the same command with --supersede to replace the older rule",
-            )]);
+            );
         }
     }
 }
 
 impl Report for CorrectReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         let stored = match &self.execution_id {
             Some(id) => format!("{} (corrects {id})", self.correction_id),
             None => format!("{} (without an example)", self.correction_id),
         };
         page.field("correction", &stored);
         if let Some(reason) = &self.not_learned {
-            page.styled(&[
-                (Style::Warn, "No rule was learned: "),
-                (Style::Plain, reason),
-            ]);
-            page.styled(&[(
-                Style::Dim,
-                "to keep it as a rule, run the same command with --as-rule",
-            )]);
+            page.warn("No rule was learned: ", reason);
+            page.dim("to keep it as a rule, run the same command with --as-rule");
             return;
         }
         if let Some(id) = &self.reflexion_id {
@@ -82,11 +72,10 @@ impl Report for CorrectReport {
             page.field("", rule);
         }
         if let (Some(reason), Some(id)) = (self.doubt, &self.reflexion_id) {
-            page.styled(&[(Style::Warn, "Not in force yet: "), (Style::Plain, reason)]);
-            page.styled(&[(
-                Style::Dim,
-                &format!("if it should hold from now on: memctl approve {id}"),
-            )]);
+            page.warn("Not in force yet: ", reason);
+            page.dim(format!(
+                "if it should hold from now on: memctl approve {id}"
+            ));
             self.show_others(page);
             return;
         }
@@ -128,18 +117,11 @@ impl Report for CorrectReport {
         );
         self.show_others(page);
     }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
 }
 
 impl Report for CorrectPreview {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
         page.styled(&[(Style::Strong, "instructions")]);
         self.request.system.lines().for_each(|line| page.line(line));
         page.line("");
@@ -160,10 +142,6 @@ impl Report for CorrectPreview {
         if let Some(doubt) = own.doubt {
             page.field("", &format!("only proposed: {doubt}"));
         }
-        page.styled(&[(Style::Dim, &format!("{price} · nothing was written"))]);
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
+        page.dim(format!("{price} · nothing was written"));
     }
 }

@@ -11,7 +11,7 @@ mod found;
 mod model;
 pub(super) mod next;
 mod past;
-pub(in crate::cli) mod report;
+pub(crate) mod report;
 mod steps;
 
 use clap::Args;
@@ -20,7 +20,7 @@ use dialoguer::Confirm;
 use crate::cli::Global;
 use crate::cli::agent_host::of_coding_agents;
 use crate::cli::context::Context;
-use crate::cli::output::Report;
+use crate::cli::output::{Done, Report};
 use crate::cli::question::ask;
 use crate::error::UserError;
 use crate::host::ServerHost;
@@ -39,7 +39,7 @@ use steps::Setup;
     after_help = "Examples:\n  memctl setup\n  memctl setup claude-code --yes\n  memctl setup --dry-run\n  memctl setup --undo"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "one field per flag")]
-pub(in crate::cli) struct SetupArgs {
+pub(crate) struct SetupArgs {
     /// Agent hosts to set up; those that are installed by default
     #[arg(value_name = "HOST", value_parser = of_coding_agents())]
     hosts: Vec<ServerHost>,
@@ -57,11 +57,7 @@ pub(in crate::cli) struct SetupArgs {
     all_projects: bool,
 }
 
-pub(in crate::cli) fn setup(
-    context: &Context,
-    global: &Global,
-    args: &SetupArgs,
-) -> Result<Box<dyn Report>, UserError> {
+pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Done {
     let hosts = if !args.hosts.is_empty() {
         named(args.hosts.iter().copied())
     } else if args.undo {

@@ -6,8 +6,8 @@ use crate::cli::context::Context;
 use crate::cli::question::ask;
 use crate::config;
 use crate::error::UserError;
-use crate::workspace::agent_programs::installed_agents;
-use crate::workspace::redacting_writer::write_output;
+use crate::skills::agent_programs::installed_agents;
+use crate::store::workspace::redacting_writer::write_output;
 use memctl_files::named;
 
 use super::report::{ModelOffer, SetupReport};

@@ -11,7 +11,7 @@ use super::report::{SetupReport, State};
 const MOST: usize = 3;
 
 /// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
-pub(in crate::cli) fn offer_to_join(context: &Context) -> Option<String> {
+pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
     let environment = &context.environment;
     let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
     let is_named = named.iter().any(|name| environment.var(name).is_some());

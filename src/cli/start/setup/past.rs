@@ -14,7 +14,7 @@ use crate::cli::output::plural;
 use crate::cli::price::price;
 use crate::cli::question::ask;
 use crate::error::UserError;
-use crate::lessons::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
 use memctl_llm::Progress;
 
 use super::report::SetupReport;

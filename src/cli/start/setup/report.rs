@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::cli::learning::learn::show_past;
 use crate::cli::output::{Page, Report, Style, plural};
-use crate::learning::LearnReport;
-use crate::lessons::past_sessions::PastReport;
+use crate::lessons::LearnReport;
+use crate::lessons::past::past_sessions::PastReport;
 
 use super::found::FoundHost;
 
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(in crate::cli) enum State {
+pub(crate) enum State {
     /// To be done.
     Planned,
     /// Done now.
@@ -29,7 +29,7 @@ pub(in crate::cli) enum State {
 
 /// One step.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Step {
+pub(crate) struct Step {
     /// `memory`, `hooks`, `status line`, `allow tool`, `mcp` or `learn`; with `remove` before it for an undo.
     pub(super) name: &'static str,
     /// Agent host, for hooks and the MCP server.
@@ -47,7 +47,7 @@ pub(in crate::cli) struct Step {
 
 /// Agent host that is set up.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct HostReport {
+pub(crate) struct HostReport {
     /// Name of the agent host.
     pub(super) name: &'static str,
     /// Program or directory that shows that it is installed; null if it was named.
@@ -56,7 +56,7 @@ pub(in crate::cli) struct HostReport {
 
 /// Numbers of what was learned from past sessions.
 #[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct Learned {
+pub(crate) struct Learned {
     /// Session files read.
     pub(super) sessions: usize,
     /// Session files that were read before.
@@ -80,7 +80,7 @@ impl Learned {
 
 /// Program that could answer for a model.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct ModelOffer {
+pub(crate) struct ModelOffer {
     /// Value for the setting `model`.
     pub(super) model: String,
     /// Settings file of the user.
@@ -91,7 +91,7 @@ pub(in crate::cli) struct ModelOffer {
 
 /// Plan of `setup`, and what was done.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub(in crate::cli) struct SetupReport {
+pub(crate) struct SetupReport {
     /// Agent hosts.
     pub(super) hosts: Vec<HostReport>,
     /// Steps in order.
@@ -143,11 +143,9 @@ impl SetupReport {
 }
 
 impl Report for SetupReport {
-    fn json(&self) -> Result<String, serde_json::Error> {
-        serde_json::to_string(self)
-    }
-
     fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        page.fails_if(self.steps.iter().any(|step| step.state == State::Failed));
         if self.hosts.is_empty() {
             page.line("No agent host was found; name one: memctl setup claude-code");
         }
@@ -189,14 +187,6 @@ impl Report for SetupReport {
         for next in &self.next {
             page.line(format!("  {next}"));
         }
-    }
-
-    fn warnings(&self) -> &[String] {
-        &self.warnings
-    }
-
-    fn exit_code(&self) -> u8 {
-        u8::from(self.steps.iter().any(|step| step.state == State::Failed))
     }
 }
 

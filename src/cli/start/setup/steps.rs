@@ -7,12 +7,12 @@ use crate::cli::context::Context;
 use crate::cli::learning::hooks;
 use crate::cli::learning::session_files::{all_sessions, project_sessions, reading};
 use crate::cli::share::mcp;
-use crate::engine::initialise;
 use crate::error::UserError;
 use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
-use crate::learning::{LearnOptions, learn};
-use crate::merge::git::Repository;
+use crate::lessons::{LearnOptions, learn};
 use crate::store::shared_files;
+use crate::upkeep::initialise;
+use crate::upkeep::merge::git::Repository;
 use memctl_files::Directory;
 
 use super::found::FoundHost;

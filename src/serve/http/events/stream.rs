@@ -13,15 +13,15 @@ use axum::response::Response;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream;
 use serde_json::json;
-use tokio::sync::watch;
+use tokio::sync::{broadcast, watch};
 use tokio::time::Instant;
 
 use crate::serve::http::problem::Problem;
+use crate::serve::http::shares::{Place, Taken};
 use crate::serve::http::state::Server;
 use crate::serve::token::Caller;
 
-use super::limits::{StreamPermit, StreamRefusal};
-use super::{Batch, Listening};
+use super::change_feed::Change;
 
 /// Interval of keep-alive messages on a silent stream.
 const ALIVE: Duration = Duration::from_secs(15);
@@ -30,14 +30,14 @@ const ALIVE: Duration = Duration::from_secs(15);
 struct Client {
     server: Server,
     caller: Caller,
-    listening: Listening,
+    changes: broadcast::Receiver<Arc<Vec<Change>>>,
     /// Events to send before any change.
     greeting: VecDeque<Event>,
-    /// Batch that is being sent, and the number of its changes already processed.
-    batch: Option<(Arc<Batch>, usize)>,
+    /// Changes that are being sent, and the number of those already processed.
+    batch: (Arc<Vec<Change>>, usize),
     stopping: watch::Receiver<bool>,
     until: Instant,
-    _permit: StreamPermit,
+    _place: Place,
 }
 
 /// `GET /v1/events`
@@ -50,15 +50,12 @@ pub(in super::super) async fn events(
         return Err(Problem::disabled());
     }
     server.store(&caller).must_be_enabled()?;
-    let permit = match server.events().limits.take(caller.user.as_str()) {
-        Ok(permit) => permit,
-        Err(StreamRefusal::Full) => {
-            return Err(Problem::busy("too many clients are connected", 10));
-        }
-        Err(StreamRefusal::Share(share)) => return Err(Problem::too_many_streams(share)),
+    let place = match server.events().limits.free_place(caller.user.as_str()) {
+        Ok(place) => place,
+        Err(Taken::All) => return Err(Problem::busy("too many clients are connected", 10)),
+        Err(Taken::Share(share)) => return Err(Problem::too_many_streams(share)),
     };
-    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
-    let listening = server.events().hub.subscribe(last);
+    let changes = server.events().sender.subscribe();
     // A stream ends with its token.
     let left = (caller.until - server.now()).to_std().unwrap_or_default();
     let mut client = Client {
@@ -66,15 +63,12 @@ pub(in super::super) async fn events(
         until: Instant::now() + left.min(Duration::from_hours(24 * 30)),
         server,
         caller,
-        listening,
-        greeting: VecDeque::new(),
-        batch: None,
-        _permit: permit,
+        changes,
+        greeting: VecDeque::from([Event::default().retry(Duration::from_secs(2))]),
+        batch: (Arc::default(), 0),
+        _place: place,
     };
-    client
-        .greeting
-        .push_back(Event::default().retry(Duration::from_secs(2)));
-    if client.listening.has_missed {
+    if headers.contains_key("last-event-id") {
         let hint = json!({ "hint": "reload the data: some changes in between were dropped" });
         let event = Event::default().event("missed").data(hint.to_string());
         client.greeting.push_back(event);
@@ -99,18 +93,14 @@ impl Client {
             if event.is_some() {
                 return event;
             }
-            let batch = match self.listening.replay.pop_front() {
-                Some(batch) => batch,
-                None => self.wait().await?,
-            };
-            self.batch = Some((batch, 0));
+            self.batch = (self.wait().await?, 0);
         }
     }
 
-    async fn wait(&mut self) -> Option<Arc<Batch>> {
+    async fn wait(&mut self) -> Option<Arc<Vec<Change>>> {
         tokio::select! {
             // None for a client that is too far behind, or a server that is gone.
-            batch = self.listening.receiver.recv() => batch.ok(),
+            changes = self.changes.recv() => changes.ok(),
             _ = self.stopping.wait_for(|stopping| *stopping) => None,
             () = tokio::time::sleep_until(self.until) => None,
         }
@@ -118,15 +108,15 @@ impl Client {
 
     /// Returns the next event of the current batch that this client may see.
     fn of_batch(&mut self) -> Option<Event> {
-        let (batch, sent) = self.batch.take()?;
         let store = self.server.store(&self.caller);
-        for (at, (name, change)) in batch.changes.iter().enumerate().skip(sent) {
-            let number = batch.first + at as u64;
-            if number > self.listening.after && store.admits(&change.entry) {
-                let event = Event::default().event("memory_updated").id(name);
-                let event = event.data(change.data().to_string());
-                self.batch = Some((batch, at + 1));
-                return Some(event);
+        let (changes, sent) = &mut self.batch;
+        while let Some(change) = changes.get(*sent) {
+            *sent += 1;
+            if store.admits(&change.entry) {
+                let event = Event::default()
+                    .event("memory_updated")
+                    .id(self.server.random());
+                return Some(event.data(change.data().to_string()));
             }
         }
         None

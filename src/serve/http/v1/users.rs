@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::exchange;
-use crate::maintenance;
 use crate::serve::token::Caller;
+use crate::upkeep;
+use crate::upkeep::exchange;
 
 use super::super::input::Parameters;
 use super::super::problem::Problem;
@@ -66,7 +66,7 @@ pub(crate) async fn delete_user(
         ));
     }
     let work = server.own_data(&caller, "serve delete user", |workspace| {
-        Ok(maintenance::purge_user(workspace)?)
+        Ok(upkeep::purge_user(workspace)?)
     });
     let report = work.await?;
     reply(&json!({

@@ -272,10 +272,7 @@ impl Header {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(MAGIC);
         let stamp = &self.stamp;
-        #[expect(
-            clippy::cast_sign_loss,
-            reason = "the bits are kept, and compared as bits"
-        )]
+        #[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
         let numbers = [
             stamp.device,
             stamp.inode,
@@ -306,10 +303,7 @@ impl Header {
             return None;
         }
         let number = |i: usize| u64_at(bytes, 8 + i * 8);
-        #[expect(
-            clippy::cast_possible_wrap,
-            reason = "the bits are kept, and compared as bits"
-        )]
+        #[expect(clippy::cast_possible_wrap, reason = "the bits are kept, and compared as bits")]
         let time = |i: usize| [number(i) as i64, number(i + 1) as i64];
         Some(Self {
             stamp: FileState {
@@ -352,10 +346,7 @@ fn fnv(bytes: &[u8]) -> u64 {
     })
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "half of the bits is enough for a filter"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "half of the bits is enough for a filter")]
 fn hash(text: &str) -> u32 {
     fnv(text.as_bytes()) as u32
 }

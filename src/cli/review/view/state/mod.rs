@@ -3,9 +3,9 @@
 mod list;
 
 use crate::cli::output::Style;
-use crate::merge::ResolveSide;
 use crate::model::CallAction;
 use crate::review::queue::{Waiting, WaitingKind};
+use crate::upkeep::merge::ResolveSide;
 
 use super::key::{Key, decisions};
 use super::text::Piece;

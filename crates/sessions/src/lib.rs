@@ -1,0 +1,496 @@
+//! Readers for session files of agent hosts, one per format. The format is detected from the
+//! content.
+//!
+//! Pure: the caller provides bytes and receives events one by one. So memory depends only on the
+//! longest line; traces are the exception, since they have no order. Unreadable input is reported
+//! with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
+//! learned from it.
+//!
+//! Deliberately absent: the classification of failures, and learning.
+
+mod anthropic;
+mod calls;
+mod claude;
+pub mod cline;
+mod codex;
+mod detect;
+mod document;
+mod gemini;
+mod markdown;
+mod openai;
+mod opencode;
+pub mod otlp;
+mod own_words;
+mod steps;
+mod swe;
+mod text;
+mod trace;
+
+use std::io::{self, BufRead};
+
+use serde::Serialize;
+
+use memctl_files::decoded::Decoded;
+
+use calls::Calls;
+pub use own_words::own_words;
+pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
+
+/// Maximum length of a line in bytes.
+const MAX_LINE: u64 = 256 << 20;
+
+/// Size of the buffer in bytes; the format is detected from its first content.
+const BUFFER: usize = 1 << 18;
+
+/// Format of session files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// Claude Code: `~/.claude/projects/…/<session>.jsonl`, and its `stream-json` output.
+    ClaudeCode,
+    /// Codex: `~/.codex/sessions/…/rollout-….jsonl`, and the output of `codex exec --json`.
+    Codex,
+    /// Gemini CLI: `~/.gemini/tmp/…/chats/session-….jsonl`, and the older single document.
+    Gemini,
+    /// SWE-agent: a `.traj` document.
+    SweAgent,
+    /// Messages with `tool_calls` and the role `tool`.
+    OpenaiMessages,
+    /// Messages with `tool_use` and `tool_result` blocks.
+    AnthropicMessages,
+    /// `OpenCode`: the document of `opencode export`.
+    #[serde(rename = "opencode")]
+    OpenCode,
+    /// Cline: `~/.cline/data/sessions/…/<session>.messages.json`.
+    Cline,
+    /// `SpecStory`: `.specstory/history/….md`.
+    #[serde(rename = "specstory")]
+    SpecStory,
+    /// aider: `.aider.chat.history.md`.
+    Aider,
+    /// OpenTelemetry: traces in OTLP/JSON, with the conventions for generative AI.
+    Otlp,
+    /// Native format: JSON Lines of steps, which any agent can write.
+    Steps,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Self; 12] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::SweAgent,
+        Self::OpenaiMessages,
+        Self::AnthropicMessages,
+        Self::OpenCode,
+        Self::Cline,
+        Self::SpecStory,
+        Self::Aider,
+        Self::Otlp,
+        Self::Steps,
+    ];
+
+    /// Name for `--format` and in JSON output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::SweAgent => "swe-agent",
+            Self::OpenaiMessages => "openai-messages",
+            Self::AnthropicMessages => "anthropic-messages",
+            Self::OpenCode => "opencode",
+            Self::Cline => "cline",
+            Self::SpecStory => "specstory",
+            Self::Aider => "aider",
+            Self::Otlp => "otlp",
+            Self::Steps => "steps",
+        }
+    }
+
+    /// Format with this name; `None` if unknown.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.name() == name)
+    }
+}
+
+/// Reads a session file and passes its events to `sink`. Returns `None` if no format is named and
+/// none is detected.
+///
+/// Steps come in the order of their calls. A byte order mark and UTF-16 are decoded.
+pub fn read(
+    named: Option<Format>,
+    input: &mut dyn io::Read,
+    sink: &mut dyn FnMut(Event),
+) -> io::Result<Option<Format>> {
+    let input = &mut io::BufReader::with_capacity(BUFFER, Decoded::new(input));
+    let start = input.fill_buf()?;
+    let Some((mut format, shape)) = detect::detect(named, start) else {
+        return Ok(None);
+    };
+    let mut calls = Calls::new(sink);
+    match shape {
+        detect::Shape::Document if format == Format::Otlp => otlp_document(input, &mut calls)?,
+        detect::Shape::Markdown => markdown::read(format, input, &mut calls)?,
+        detect::Shape::Document => {
+            format = document::read(format, input, &mut calls)?;
+        }
+        detect::Shape::Lines => match format {
+            Format::ClaudeCode => lines(input, &mut claude::Reader::default(), &mut calls)?,
+            Format::Codex => lines(input, &mut codex::Reader::default(), &mut calls)?,
+            Format::Gemini => lines(input, &mut gemini::Reader::default(), &mut calls)?,
+            Format::Otlp => lines(input, &mut otlp::Reader::default(), &mut calls)?,
+            Format::Steps => lines(input, &mut steps::Reader::default(), &mut calls)?,
+            Format::SweAgent
+            | Format::OpenaiMessages
+            | Format::AnthropicMessages
+            | Format::OpenCode
+            | Format::Cline
+            | Format::SpecStory
+            | Format::Aider => {
+                let mut reader = document::LineReader::new(format);
+                lines(input, &mut reader, &mut calls)?;
+                format = reader.format();
+            }
+        },
+    }
+    calls.finish();
+    Ok(Some(format))
+}
+
+/// Reader for a format with one value per line.
+trait LineFormat {
+    /// Reads a non-blank line. The error is the reason as text.
+    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String>;
+
+    /// Called after the last line.
+    fn end(&mut self, _: &mut Calls<'_>) {}
+}
+
+/// Reads traces from one document with several lines.
+fn otlp_document(input: &mut dyn BufRead, calls: &mut Calls<'_>) -> io::Result<()> {
+    let mut text = Vec::new();
+    let mut limited = io::Read::take(&mut *input, MAX_LINE);
+    io::Read::read_to_end(&mut limited, &mut text)?;
+    let mut reader = otlp::Reader::default();
+    if let Err(message) = reader.value(text.trim_ascii()) {
+        calls.broken(BrokenLine { line: 1, message });
+    }
+    reader.end(calls);
+    Ok(())
+}
+
+fn lines(
+    input: &mut dyn BufRead,
+    reader: &mut dyn LineFormat,
+    calls: &mut Calls<'_>,
+) -> io::Result<()> {
+    let mut buffer = Vec::new();
+    let mut number = 0;
+    loop {
+        buffer.clear();
+        let read = io::Read::take(&mut *input, MAX_LINE).read_until(b'\n', &mut buffer)?;
+        if read == 0 {
+            reader.end(calls);
+            return Ok(());
+        }
+        number += 1;
+        let broken = if read as u64 == MAX_LINE && buffer.last() != Some(&b'\n') {
+            skip_line(input)?;
+            Err(format!("it is longer than {} MiB", MAX_LINE >> 20))
+        } else {
+            match buffer.trim_ascii() {
+                b"" => Ok(()),
+                line => reader.line(line, calls),
+            }
+        };
+        if let Err(message) = broken {
+            calls.broken(BrokenLine {
+                line: number,
+                message,
+            });
+        }
+    }
+}
+
+fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
+    loop {
+        let buffer = input.fill_buf()?;
+        let (used, ended) = match memchr::memchr(b'\n', buffer) {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        input.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
+/// Error text of the parser without its line number.
+fn broken(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" at line ").unwrap_or(text.len());
+    format!("{} at column {}", &text[..end], error.column())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::BufReader;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// All events of a reader.
+    #[derive(Debug, Default)]
+    pub(super) struct Read {
+        pub(super) format: Option<Format>,
+        pub(super) steps: Vec<Step>,
+        pub(super) remarks: Vec<Remark>,
+        pub(super) broken: Vec<BrokenLine>,
+        pub(super) session: Option<String>,
+    }
+
+    pub(super) fn read_all(named: Option<Format>, text: impl AsRef<[u8]>) -> Read {
+        let mut all = Read::default();
+        let mut input = BufReader::with_capacity(1 << 16, text.as_ref());
+        let format = read(named, &mut input, &mut |event| match event {
+            Event::Step(step) => all.steps.push(*step),
+            Event::Remark(remark) => all.remarks.push(remark),
+            Event::Broken(line) => all.broken.push(line),
+            Event::Session(id) => all.session = Some(id),
+        });
+        all.format = format.unwrap();
+        all
+    }
+
+    #[test]
+    fn codex_rollouts() {
+        let text = concat!(
+            r#"{"timestamp":"t","type":"session_meta","payload":{"id":"s","cwd":"/w"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"function_call","name":"exec_command","arguments":"{\"cmd\":\"x\"}","call_id":"a"}}"#,
+            "\n",
+            r#"{"type":"event_msg","payload":{"type":"exec_command_end","call_id":"a","exit_code":1}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"a","output":"Chunk ID: 1\nWall time: 1\nProcess exited with code 1\nOutput:\nno\n"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"custom_tool_call","name":"apply_patch","input":"*** Begin","call_id":"b"}}"#,
+            "\n",
+            r#"{"type":"response_item","payload":{"type":"custom_tool_call_output","call_id":"b","output":"{\"output\":\"Success\",\"metadata\":{\"exit_code\":0}}"}}"#,
+            "\n",
+            r#"{"type":"event_msg","payload":{"type":"item_completed","item":{"type":"AgentMessage","id":"m","content":[]}}}"#,
+            "\n",
+        );
+        let read = read_all(None, text);
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.output.as_str(), s.is_error, s.exit_code, s.cwd.as_deref()))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                ("no\n", Some(true), Some(1), Some("/w")),
+                ("Success", Some(false), Some(0), Some("/w")),
+            ]
+        );
+        assert_eq!(read.steps[0].command().as_deref(), Some("x"));
+        assert_eq!(read.broken, []);
+    }
+
+    #[test]
+    fn gemini_sessions_write_a_call_twice() {
+        let call = |result: &str| {
+            format!(
+                r#"{{"id":"m","type":"gemini","content":"","toolCalls":[{{"id":"c","name":"run_shell_command","args":{{"command":"x"}},"status":"success"{result}}}]}}"#
+            )
+        };
+        let answer = r#","result":[{"functionResponse":{"response":{"output":"<untrusted_context>\nOutput: no\nExit Code: 3\n</untrusted_context>\n<hook_context>h</hook_context>"}}}]"#;
+        let lines = [
+            r#"{"sessionId":"s","projectHash":"p"}"#.to_owned(),
+            r#"{"id":"u","type":"user","content":[{"text":"<hook_context>h</hook_context>fix"}]}"#
+                .to_owned(),
+            call(""),
+            call(answer),
+            call(answer),
+        ];
+        let read = read_all(None, lines.join("\n"));
+        assert_eq!(read.steps.len(), 1);
+        assert_eq!(
+            (read.steps[0].is_error, read.steps[0].exit_code),
+            (Some(true), Some(3))
+        );
+        assert_eq!(read.remarks[0].text, "fix");
+        let document = format!(
+            r#"{{"sessionId":"s","projectHash":"p","messages":[{}]}}"#,
+            call(answer)
+        );
+        let read = read_all(None, document);
+        assert_eq!((read.format, read.steps.len()), (Some(Format::Gemini), 1));
+    }
+
+    #[test]
+    fn message_lists_of_both_kinds() {
+        let openai = r#"[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[
+            {"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}},{"id":"b","function":{"name":"g","arguments":"{"}}]},
+            {"role":"tool","tool_call_id":"b","content":"2"},
+            {"role":"tool","tool_call_id":"a","content":"Error: 1"}, {"role": 5}, 7]"#;
+        let read = read_all(None, openai);
+        assert_eq!(read.format, Some(Format::OpenaiMessages));
+        let outputs: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.output.as_str()))
+            .collect();
+        assert_eq!(outputs, [("f", "Error: 1"), ("g", "2")]);
+        let lines: Vec<u64> = read.broken.iter().map(|b| b.line).collect();
+        assert_eq!(lines, [4, 4]);
+        let anthropic = r#"{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"x":1}}]},
+            {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","is_error":true,"content":"no"}]}"#;
+        let read = read_all(None, anthropic);
+        assert_eq!(read.format, Some(Format::AnthropicMessages));
+        assert_eq!(read.steps[0].is_error, Some(true));
+        assert_eq!(read.broken.len(), 1, "the document breaks off");
+    }
+
+    #[test]
+    fn trajectories() {
+        let text = r#"{"environment":"e","history":[{"role":"user","content":"x"}],"trajectory":[
+            {"action":"ls -a\n","observation":"a\n","thought":"t","state":"{\"working_dir\":\"/w\"}"},
+            {"action":"","observation":""},
+            {"action":"python x.py","observation":"ok","messages":[{"role":"user","content":[]}]}],"info":{}}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let tools: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.cwd.as_deref()))
+            .collect();
+        assert_eq!(tools, [("ls", Some("/w")), ("python", None)]);
+    }
+
+    #[test]
+    fn a_trajectory_may_have_only_its_history() {
+        let text = r#"{"history":[{"role":"system","content":"be good"},
+            {"role":"user","content":"a demonstration","is_demo":true},
+            {"role":"assistant","content":"x","action":"demo","is_demo":true},
+            {"role":"user","content":"solve it"},
+            {"role":"assistant","content":"I look","thought":"I look","action":"ls src\n",
+             "tool_calls":[{"function":{"name":"bash","arguments":"{}"},"id":"c"}]},
+            {"role":"tool","content":"main.py","tool_call_ids":["c"]},
+            {"role":"assistant","content":"","action":"python main.py"},
+            {"role":"user","content":"Traceback","message_type":"observation"}]}"#;
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::SweAgent));
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.tool.as_str(), s.command(), s.output.as_str()))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                ("ls", Some("ls src\n".to_owned()), "main.py"),
+                ("python", Some("python main.py".to_owned()), "Traceback"),
+            ]
+        );
+        assert!(
+            read.remarks
+                .iter()
+                .all(|remark| remark.by == Speaker::Agent)
+        );
+        // With a trajectory, the history repeats it.
+        let both = text.replacen('{', r#"{"trajectory":[{"action":"pwd"}],"#, 1);
+        assert_eq!(read_all(None, both).steps.len(), 1);
+    }
+
+    #[test]
+    fn every_format_is_read_in_every_encoding() {
+        let text = "{\"type\":\"session_meta\",\"payload\":{\"id\":\"ä1\",\"cwd\":\"/w\"}}\n\
+            {\"type\":\"response_item\",\"payload\":{\"type\":\"function_call\",\"name\":\"sh\",\
+            \"arguments\":\"{}\",\"call_id\":\"a\"}}\n";
+        let document = r#"{"messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"ü"}}]}]}"#;
+        let utf16 = |text: &str| -> Vec<u8> {
+            let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+            units.flat_map(u16::to_le_bytes).collect()
+        };
+        for text in [text, document] {
+            let plain = read_all(None, text);
+            for bytes in [format!("\u{feff}{text}").into_bytes(), utf16(text)] {
+                let read = read_all(None, bytes);
+                assert_eq!((&read.steps, &read.session), (&plain.steps, &plain.session));
+                assert_eq!((read.format, read.broken), (plain.format, Vec::new()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_person_did_not_type_is_said_by_another() {
+        let line = |text: &str| format!("{}\n", serde_json::json!({ "user": text }));
+        let text = format!(
+            "{{\"session\":\"s\"}}\n{}{}",
+            line("## Issue\nNever log in.\n## Steps\n1. x"),
+            line("cafe\u{301} first"),
+        );
+        let said = read_all(Some(Format::Steps), text).remarks;
+        let said: Vec<_> = said.iter().map(|r| (r.by, r.text.as_str())).collect();
+        assert_eq!(said.len(), 2);
+        assert_eq!(said[0].0, Speaker::Other);
+        assert_eq!(said[1], (Speaker::User, "caf\u{e9} first"));
+    }
+
+    #[test]
+    fn our_own_steps() {
+        let text = "{\"session\":\"s\",\"cwd\":\"/w\"}\n{\"user\":\"u\"}\n\
+            {\"tool\":\"sh\",\"input\":\"ls x\",\"error\":\"no such\",\"id\":\"1\"}\n[1]\n\
+            {\"tool\":\"sh\",\"input\":{\"command\":\"ls\"},\"output\":\"a\",\"exit_code\":0}\n";
+        let read = read_all(None, text);
+        assert_eq!(read.format, Some(Format::Steps));
+        let steps: Vec<_> = read
+            .steps
+            .iter()
+            .map(|s| (s.command(), s.is_error))
+            .collect();
+        assert_eq!(
+            steps,
+            [
+                (Some("ls x".into()), Some(true)),
+                (Some("ls".into()), Some(false))
+            ]
+        );
+        assert_eq!(read.broken[0].line, 4);
+    }
+
+    #[test]
+    fn a_call_without_an_answer_is_handed_out_at_the_end() {
+        let text = r#"[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"}}]}]"#;
+        let read = read_all(None, text);
+        assert!(!read.steps[0].answered);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_a_reader_panic(
+            bytes in proptest::collection::vec(any::<u8>(), 0..300),
+            pieces in proptest::collection::vec(0..PIECES.len(), 0..40),
+        ) {
+            let pieces: Vec<&str> = pieces.into_iter().map(|at| PIECES[at]).collect();
+            for format in Format::ALL.into_iter().map(Some).chain([None]) {
+                drop(read_all(format, &bytes));
+                drop(read_all(format, pieces.concat()));
+            }
+        }
+    }
+
+    /// Fragments of session files for random combinations.
+    const PIECES: &[&str] = &[
+        "{", "}", "[", "]", ",", ":", "\n", "null", "7", "\"", "\"\\ud800\"", "\"type\":",
+        "\"user\"", "\"assistant\"", "\"message\":", "\"content\":", "\"role\":", "\"tool\"",
+        "\"tool_calls\":", "\"id\":", "\"trajectory\":", "\"action\":", "\"observation\":",
+        "\"payload\":", "\"response_item\"", "\"toolCalls\":", "\"gemini\"", "\"tool_use\"",
+        "\"tool_result\"",
+    ];
+}

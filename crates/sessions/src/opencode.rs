@@ -1,0 +1,62 @@
+//! `OpenCode`: the document of `opencode export SESSION` (written by 1.18.33).
+//!
+//! A message has parts; a part with the type `tool` is a call with its answer. A shell has its exit code and
+//! its own output in `metadata`; the `output` beside it may have text that plugins added.
+
+use serde_json::Value;
+
+use crate::{Speaker, Step};
+
+use super::calls::Calls;
+use super::text;
+
+/// Reads a message.
+pub(super) fn message(json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
+    let message: Value = serde_json::from_str(json).map_err(|error| super::broken(&error))?;
+    let info = &message["info"];
+    let (Some(role), Some(parts)) = (info["role"].as_str(), message["parts"].as_array()) else {
+        return Err("not a message of OpenCode as `opencode export` of 1.18 writes it".to_owned());
+    };
+    if let Some(session) = info["sessionID"].as_str() {
+        calls.session(session);
+    }
+    let by = if role == "user" {
+        Speaker::User
+    } else {
+        Speaker::Agent
+    };
+    for part in parts {
+        match part["type"].as_str().unwrap_or_default() {
+            "text" if part["synthetic"] != true => {
+                calls.said(by, part["text"].as_str().unwrap_or_default());
+            }
+            "tool" => calls.call(step(part, info)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn step(part: &Value, info: &Value) -> Step {
+    let state = &part["state"];
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let metadata = &state["metadata"];
+    let exit_code = metadata["exit"].as_i64();
+    let own = text(&metadata["output"]).filter(|_| exit_code.is_some());
+    let said = text(&state["error"])
+        .or(own)
+        .or_else(|| text(&state["output"]));
+    let status = state["status"].as_str().unwrap_or_default();
+    let failed = status == "error" || exit_code.is_some_and(|code| code != 0);
+    Step {
+        native_id: text(&part["callID"]),
+        tool: text(&part["tool"]).unwrap_or_default(),
+        input: state["input"].clone(),
+        output: text::output(&said.unwrap_or_default()),
+        is_error: Some(failed),
+        exit_code: exit_code.and_then(|code| i32::try_from(code).ok()),
+        cwd: text(&info["path"]["cwd"]),
+        answered: true,
+        ..Step::default()
+    }
+}

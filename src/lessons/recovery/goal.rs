@@ -1,0 +1,266 @@
+//! Goal of a step: for a command its programs and their operands, for an edit its file, for another
+//! tool its arguments.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use memctl_sessions::Step;
+
+use super::shell;
+use super::shell_command::{AROUND, Run, code_words};
+
+/// Goal of a step.
+#[derive(Debug, Clone)]
+pub(crate) struct Goal {
+    /// Kind of goal.
+    pub(crate) kind: Kind,
+    /// Programs that only filter the output of others.
+    pub(crate) filters: Vec<Run>,
+    /// Input as one text, for exact comparison.
+    pub(crate) whole: String,
+    /// Set if a program after the last relevant one determines the exit code.
+    hidden: bool,
+    /// Tool of the step.
+    pub(crate) tool: String,
+}
+
+/// Kind of goal.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind {
+    /// Shell line: the relevant programs, in order.
+    Shell(Vec<Run>),
+    /// Read of a file.
+    Read(String),
+    /// Write of files: their paths, and the words written.
+    Edit(Vec<String>, HashSet<String>),
+    /// Call of another tool: its flattened arguments.
+    Tool(Vec<(String, String)>),
+}
+
+impl Goal {
+    /// Goal of a step.
+    pub(crate) fn of(step: &Step) -> Self {
+        let command = step.command();
+        let whole = command.clone().unwrap_or_else(|| step.input.to_string());
+        let mut goal = Self {
+            kind: Kind::Tool(Vec::new()),
+            filters: Vec::new(),
+            whole: words_of(&whole).join(" "),
+            hidden: false,
+            tool: step.tool.clone(),
+        };
+        let tool = step.tool.to_ascii_lowercase();
+        let path = step.argument(&[
+            "file_path", "path", "filename", "notebook_path", "absolute_path", "filePath",
+        ]);
+        goal.kind =
+            if let Some(command) = command.filter(|_| !tool.contains("editor") || path.is_none()) {
+                goal.of_shell(&command)
+            } else if tool == "apply_patch" || tool.ends_with("patch") {
+                of_patch(
+                    step.input
+                        .as_str()
+                        .or_else(|| step.argument(&["input", "patch"]))
+                        .unwrap_or_default(),
+                )
+            } else if let Some(path) = path {
+                of_file(step, &tool, path)
+            } else {
+                Kind::Tool(leaves(&step.input))
+            };
+        goal
+    }
+
+    fn of_shell(&mut self, command: &str) -> Kind {
+        if let Some(run) = Run::of_editor(command) {
+            return Kind::Shell(vec![run]);
+        }
+        let simples = shell::commands(command);
+        // A patch in a shell command counts as an edit.
+        if let Some(patch) = simples
+            .iter()
+            .find(|s| s.words.first().is_some_and(|w| w == "apply_patch"))
+        {
+            return of_patch(if patch.body.is_empty() {
+                command
+            } else {
+                &patch.body
+            });
+        }
+        let mut runs = Vec::new();
+        let mut around = Vec::new();
+        let mut last_matters = false;
+        for simple in &simples {
+            let run = Run::of(simple);
+            if AROUND.contains(&run.name.as_str()) {
+                last_matters = false;
+                around.push(run);
+            } else if simple.fallback || (simple.piped && run.looks) {
+                last_matters = false;
+                self.filters.push(run);
+            } else {
+                last_matters = true;
+                runs.push(run);
+            }
+        }
+        // The output of a search can contain anything, including error messages.
+        self.hidden = !last_matters && runs.last().is_some_and(|run: &Run| !run.looks);
+        if runs.is_empty() {
+            runs = around;
+        }
+        Kind::Shell(runs)
+    }
+
+    /// Returns true if the exit code may belong to an irrelevant program.
+    pub(crate) fn hides_its_code(&self) -> bool {
+        self.hidden
+    }
+
+    /// Returns true if the last program is one of `probes`.
+    pub(crate) fn ends_in_probe(&self, probes: &[&str]) -> bool {
+        let Kind::Shell(runs) = &self.kind else {
+            return false;
+        };
+        let last = self.filters.last().or_else(|| runs.last());
+        last.is_some_and(|run| probes.contains(&run.name.as_str()))
+    }
+
+    /// Paths that the step writes.
+    pub(crate) fn written(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Edit(paths, _) => paths.iter().map(String::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns true if the step only searches or reads.
+    pub(crate) fn is_search(&self) -> bool {
+        match &self.kind {
+            Kind::Shell(runs) => runs.iter().all(|run| run.looks),
+            Kind::Read(_) => true,
+            Kind::Edit(..) => false,
+            Kind::Tool(_) => ["glob", "grep", "ls", "search", "find", "list"]
+                .iter()
+                .any(|name| self.tool.to_ascii_lowercase().contains(name)),
+        }
+    }
+
+    /// Returns true if the step asks a program for its help or its version.
+    pub(crate) fn asks_only(&self) -> bool {
+        let asks = |word: &str| ["--help", "-help", "--version"].contains(&word);
+        matches!(self.kind, Kind::Shell(_)) && self.whole.split_whitespace().any(asks)
+    }
+
+    /// Returns true if the step reads a single named file.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.kind, Kind::Read(_))
+    }
+
+    /// Paths that a search or read refers to.
+    pub(crate) fn looked_for(&self) -> Vec<&str> {
+        match &self.kind {
+            Kind::Read(path) => vec![path],
+            Kind::Shell(runs) => runs
+                .iter()
+                .filter(|run| run.looks)
+                .flat_map(|run| run.operands.iter().map(String::as_str))
+                .collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Search phrases that are long enough to identify a search.
+    pub(crate) fn phrases(&self) -> Vec<&str> {
+        let Kind::Shell(runs) = &self.kind else {
+            return Vec::new();
+        };
+        let looking = runs.iter().chain(&self.filters).filter(|run| run.looks);
+        looking
+            .flat_map(|run| &run.operands)
+            .map(String::as_str)
+            .filter(|operand| operand.len() > 12 && operand.contains(' '))
+            .collect()
+    }
+
+    /// Name of the goal, for people.
+    pub(crate) fn name(&self) -> String {
+        match &self.kind {
+            Kind::Shell(runs) => runs
+                .last()
+                .map_or_else(|| self.tool.clone(), |run| run.name.clone()),
+            _ => self.tool.clone(),
+        }
+    }
+}
+
+fn of_file(step: &Step, tool: &str, path: &str) -> Kind {
+    let new = step.argument(&[
+        "new_string", "content", "new_str", "file_text", "insert_text", "new_source",
+    ]);
+    let old = step.argument(&["old_string", "old_str"]);
+    let view = step.argument(&["command"]) == Some("view");
+    let editing = step.argument(&["command"]).is_some() && !view;
+    let edits = step.input.get("edits").map(ToString::to_string);
+    if new.is_some() || old.is_some() || edits.is_some() || editing {
+        let mut words = code_words(new.unwrap_or_default());
+        words.extend(code_words(old.unwrap_or_default()));
+        words.extend(code_words(edits.as_deref().unwrap_or_default()));
+        return Kind::Edit(vec![path.to_owned()], words);
+    }
+    let reads = ["read", "view", "cat", "open"]
+        .iter()
+        .any(|name| tool.contains(name));
+    if view || reads && !tool.contains("grep") {
+        return Kind::Read(path.to_owned());
+    }
+    Kind::Tool(leaves(&step.input))
+}
+
+fn of_patch(patch: &str) -> Kind {
+    let marks = [
+        "*** Update File: ", "*** Add File: ", "*** Delete File: ", "+++ b/",
+    ];
+    let paths = patch
+        .lines()
+        .filter_map(|line| {
+            marks
+                .iter()
+                .find_map(|mark| line.trim_start().strip_prefix(mark))
+        })
+        .map(|path| path.trim().to_owned())
+        .collect();
+    Kind::Edit(paths, code_words(patch))
+}
+
+/// Values of a tool's arguments, with their paths, without explanatory fields.
+fn leaves(input: &Value) -> Vec<(String, String)> {
+    fn walk(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
+        if out.len() >= 64 {
+            return;
+        }
+        match value {
+            Value::Object(fields) => {
+                for (name, value) in fields {
+                    if !["description", "timeout", "thought", "explanation"]
+                        .contains(&name.as_str())
+                    {
+                        walk(value, &format!("{path}/{name}"), out);
+                    }
+                }
+            }
+            // The order of a list rarely matters.
+            Value::Array(values) => values.iter().for_each(|value| walk(value, path, out)),
+            Value::String(text) => out.push((path.to_owned(), text.clone())),
+            Value::Null => {}
+            other => out.push((path.to_owned(), other.to_string())),
+        }
+    }
+    let mut out = Vec::new();
+    walk(input, "", &mut out);
+    out
+}
+
+fn words_of(text: &str) -> Vec<&str> {
+    text.split_whitespace().collect()
+}

@@ -1,0 +1,387 @@
+//! Assertions: demands that a program can check.
+//!
+//! An [`Assertion`] is one demand of a correction: a comparison at a [`Path`], a count, a length, a
+//! required or forbidden text. The generated Python and JavaScript tests read the same assertions
+//! and must decide alike. The definitions of word, text and equality in this module are therefore
+//! authoritative.
+//!
+//! They come from a model or a person, in the short form that [`read()`] reads, or from an expected
+//! output. Nothing derives them from sentences. Demands that need judgement are not assertions.
+
+mod expected;
+mod fields;
+mod path;
+mod text;
+mod written;
+
+use regex_lite::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Number, Value};
+
+pub(crate) use expected::derive as of_expected;
+pub use path::Path;
+use text::{has_words, same, text_of};
+pub use written::read;
+
+/// Demand and the text of the correction that states it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Assertion {
+    /// Condition to check.
+    #[serde(flatten)]
+    pub check: Check,
+    /// Sentence of the correction; empty for an assertion written by hand.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub said: String,
+}
+
+/// Condition that a program can check. With `[*]` in its path, it must hold for every item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the fields are named after what the documentation of their variant says"
+)]
+pub enum Check {
+    /// The value is a number that satisfies the comparison.
+    Compare {
+        path: Path,
+        is: Operator,
+        value: Number,
+    },
+    /// The value is an array whose number of items satisfies the comparison.
+    Count {
+        path: Path,
+        is: Operator,
+        value: u64,
+    },
+    /// The length of the value's text satisfies the comparison.
+    Length {
+        path: Path,
+        unit: Unit,
+        is: Operator,
+        value: u64,
+    },
+    /// The value equals this JSON value; `1` equals `1.0`.
+    Equals { path: Path, value: Value },
+    /// The value equals one of these.
+    OneOf { path: Path, values: Vec<Value> },
+    /// The value exists and is not `null`.
+    Required { path: Path },
+    /// The value has this JSON type.
+    Type { path: Path, is: JsonType },
+    /// The value's text contains this, from the start of a word, ignoring case.
+    Contains { path: Path, text: String },
+    /// The value's text does not contain this as separate words, ignoring case. An output without
+    /// text fails at the path `$`: an empty answer is no better answer.
+    NotContains { path: Path, text: String },
+    /// The value's text contains a match of this regular expression.
+    Matches { path: Path, pattern: String },
+    /// The value's text contains no match of this regular expression. An output without text fails
+    /// at the path `$`.
+    NotMatches { path: Path, pattern: String },
+}
+
+/// Comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[expect(missing_docs, reason = "the signs are the definition")]
+pub enum Operator {
+    #[serde(rename = "<")]
+    Below,
+    #[serde(rename = "<=")]
+    AtMost,
+    #[serde(rename = ">")]
+    Above,
+    #[serde(rename = ">=")]
+    AtLeast,
+    #[serde(rename = "==")]
+    Exactly,
+    #[serde(rename = "!=")]
+    Not,
+}
+
+/// Unit of a length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Runs of non-white-space characters.
+    Words,
+    /// Unicode code points.
+    Characters,
+}
+
+/// JSON type. An integer is a number without a fraction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are those of JSON Schema")]
+pub enum JsonType {
+    Integer,
+    Number,
+    String,
+    Boolean,
+    Array,
+    Object,
+}
+
+impl Assertion {
+    /// Checks an output.
+    ///
+    /// # Errors
+    ///
+    /// Returns a lower-case fragment that describes the difference.
+    pub fn check(&self, output: &Value) -> Result<(), String> {
+        self.check.decide(whole(output))
+    }
+
+    /// Checks that the assertion is valid: a pattern written by hand may not compile.
+    ///
+    /// # Errors
+    ///
+    /// Returns a description of the problem.
+    pub fn usable(&self) -> Result<(), String> {
+        match &self.check {
+            Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
+                Regex::new(pattern)
+                    .map(drop)
+                    .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Output without its wrapper: `{"raw_output": text}`, the form of a reply that is not JSON,
+/// becomes the text.
+pub fn whole(output: &Value) -> &Value {
+    match output {
+        Value::Object(fields) if fields.len() == 1 => fields.get("raw_output").unwrap_or(output),
+        _ => output,
+    }
+}
+
+impl Check {
+    /// Path of the value.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Compare { path, .. }
+            | Self::Count { path, .. }
+            | Self::Length { path, .. }
+            | Self::Equals { path, .. }
+            | Self::OneOf { path, .. }
+            | Self::Required { path }
+            | Self::Type { path, .. }
+            | Self::Contains { path, .. }
+            | Self::NotContains { path, .. }
+            | Self::Matches { path, .. }
+            | Self::NotMatches { path, .. } => path,
+        }
+    }
+
+    fn decide(&self, output: &Value) -> Result<(), String> {
+        let path = self.path();
+        let forbids = matches!(self, Self::NotContains { .. } | Self::NotMatches { .. });
+        for found in path.select(output) {
+            let value = found.ok_or_else(|| format!("there is no `{path}`"))?;
+            if forbids && path.steps().is_empty() && text_of(value).trim().is_empty() {
+                return Err("the output is empty".to_owned());
+            }
+            self.holds(value)
+                .map_err(|reason| format!("`{path}` {reason}"))?;
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "lengths and counts stay far below 2^52")]
+    fn holds(&self, found: &Value) -> Result<(), String> {
+        let verdict = |holds: bool, reason: String| if holds { Ok(()) } else { Err(reason) };
+        match self {
+            Self::Compare { is, value, .. } => {
+                let number = found
+                    .as_f64()
+                    .ok_or_else(|| format!("is {}, not a number", short(found)))?;
+                let holds = is.holds(number, value.as_f64().unwrap_or(f64::NAN));
+                verdict(holds, format!("is {found}, not {} {value}", is.sign()))
+            }
+            Self::Count { is, value, .. } => {
+                let items = found
+                    .as_array()
+                    .ok_or_else(|| format!("is {}, not an array", short(found)))?;
+                let holds = is.holds(items.len() as f64, *value as f64);
+                verdict(
+                    holds,
+                    format!("has {} items, not {} {value}", items.len(), is.sign()),
+                )
+            }
+            Self::Length {
+                unit, is, value, ..
+            } => {
+                let text = text_of(found);
+                let (length, of) = match unit {
+                    Unit::Words => (text.split_whitespace().count(), "words"),
+                    Unit::Characters => (text.chars().count(), "characters"),
+                };
+                let holds = is.holds(length as f64, *value as f64);
+                verdict(
+                    holds,
+                    format!("has {length} {of}, not {} {value}", is.sign()),
+                )
+            }
+            Self::Equals { value, .. } => verdict(
+                same(found, value),
+                format!("is {}, not {}", short(found), short(value)),
+            ),
+            Self::OneOf { values, .. } => verdict(
+                values.iter().any(|value| same(found, value)),
+                format!(
+                    "is {}, none of {}",
+                    short(found),
+                    short(&Value::Array(values.clone()))
+                ),
+            ),
+            Self::Required { .. } => verdict(!found.is_null(), "is null".to_owned()),
+            Self::Type { is, .. } => verdict(
+                is.fits(found),
+                format!("is {}, not of type {}", short(found), is.name()),
+            ),
+            Self::Contains { text, .. } => verdict(
+                has_words(&text_of(found), text, false),
+                format!("does not say {}", quoted(text)),
+            ),
+            Self::NotContains { text, .. } => verdict(
+                !has_words(&text_of(found), text, true),
+                format!("says {}", quoted(text)),
+            ),
+            Self::Matches { pattern, .. } => verdict(
+                matches(pattern, &text_of(found))?,
+                format!("does not match {}", quoted(pattern)),
+            ),
+            Self::NotMatches { pattern, .. } => verdict(
+                !matches(pattern, &text_of(found))?,
+                format!("matches {}", quoted(pattern)),
+            ),
+        }
+    }
+}
+
+fn matches(pattern: &str, text: &str) -> Result<bool, String> {
+    let regex = Regex::new(pattern).map_err(|error| format!("cannot be matched: {error}"))?;
+    Ok(regex.is_match(text))
+}
+
+/// Value for a message, cut to 60 characters.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+fn quoted(text: &str) -> String {
+    short(&Value::String(text.to_owned()))
+}
+
+impl Operator {
+    fn holds(self, a: f64, b: f64) -> bool {
+        match self {
+            Self::Below => a < b,
+            Self::AtMost => a <= b,
+            Self::Above => a > b,
+            Self::AtLeast => a >= b,
+            #[expect(clippy::float_cmp, reason = "both were read from text")]
+            Self::Exactly => a == b,
+            #[expect(clippy::float_cmp, reason = "both were read from text")]
+            Self::Not => a != b,
+        }
+    }
+
+    /// Operator sign, as in files.
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Below => "<",
+            Self::AtMost => "<=",
+            Self::Above => ">",
+            Self::AtLeast => ">=",
+            Self::Exactly => "==",
+            Self::Not => "!=",
+        }
+    }
+}
+
+impl JsonType {
+    fn fits(self, value: &Value) -> bool {
+        match self {
+            Self::Integer => value
+                .as_f64()
+                .is_some_and(|number| number.fract().abs() < f64::EPSILON),
+            Self::Number => value.is_number(),
+            Self::String => value.is_string(),
+            Self::Boolean => value.is_boolean(),
+            Self::Array => value.is_array(),
+            Self::Object => value.is_object(),
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::String => "string",
+            Self::Boolean => "boolean",
+            Self::Array => "array",
+            Self::Object => "object",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Cases that the generated Python and JavaScript tests must decide in the same way.
+    const CASES: &str = include_str!("cases.json");
+
+    #[test]
+    fn every_check_is_decided_as_the_table_says() {
+        let cases: Vec<Value> = serde_json::from_str(CASES).unwrap();
+        assert!(cases.len() > 40);
+        for case in cases {
+            let assertion: Assertion = serde_json::from_value(case["assertion"].clone()).unwrap();
+            let found = assertion.check(&case["output"]);
+            assert_eq!(found.is_ok(), case["holds"], "{case}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_different_is_said() {
+        let check = |assertion: &str, output: &str, expected: &str| {
+            let assertion: Assertion = serde_json::from_str(assertion).unwrap();
+            let output: Value = serde_json::from_str(output).unwrap();
+            assert_eq!(assertion.check(&output).unwrap_err(), expected);
+        };
+        let below = r#"{"type": "compare", "path": "$.score", "is": "<", "value": 60}"#;
+        check(below, r#"{"score": 72}"#, "`$.score` is 72, not < 60");
+        check(
+            below,
+            r#"{"score": "72"}"#,
+            "`$.score` is \"72\", not a number",
+        );
+        check(below, "{}", "there is no `$.score`");
+        check(
+            r#"{"type": "not_contains", "path": "$", "text": "cheap"}"#,
+            r#"{"raw_output": "Cheap!"}"#,
+            "`$` says \"cheap\"",
+        );
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_is_told() {
+        let assertion: Assertion =
+            serde_json::from_str(r#"{"type": "matches", "path": "$", "pattern": "("}"#).unwrap();
+        assert!(
+            assertion
+                .usable()
+                .unwrap_err()
+                .contains("no regular expression")
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! Checks the store, and repairs damage.
+
+use std::collections::{BTreeSet, HashSet};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
+use crate::store::skill::Skills;
+use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
+use crate::upkeep::merge;
+use memctl_files::{Directory, Foreign};
+
+use super::formats::Formats;
+use crate::lessons::telling::evidence::doubts;
+use crate::rules::acting;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace};
+use crate::upkeep::merge::Conflict as MergeConflict;
+
+/// Result of the check and the repair.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct DoctorReport {
+    /// `true` if nothing has to be repaired; the lists may still hold advice.
+    pub healthy: bool,
+    /// Problems of the data files.
+    pub problems: Vec<Problem>,
+    /// Formats of the data files.
+    pub formats: Formats,
+    /// References to records that do not exist.
+    pub dangling: Vec<String>,
+    /// Problems of the skills; a skill still works unless the problem says otherwise.
+    pub skills: Vec<String>,
+    /// Repaired files.
+    pub repaired: Vec<Repaired>,
+    /// Guardrails that could not be written yet.
+    pub guardrails: Vec<String>,
+    /// Fields that two branches have set to different values.
+    pub conflicts: Vec<MergeConflict>,
+    /// Guardrail files that are written now, and files that were given back to the owner of their directory.
+    pub finished: Vec<String>,
+    /// Links, pipes and devices among the data and skill files, which are never opened, and what
+    /// keeps this user from reading or writing.
+    pub irregular: Vec<String>,
+    /// Approved lessons with evidence against them, and rules that are told in vain, one sentence
+    /// each; a person decides about them.
+    pub doubtful: Vec<String>,
+    /// Problems of the version control setup; filled in by the caller.
+    pub git: Vec<String>,
+    /// Offer to install the merge driver; filled in by the caller.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_offer: Option<String>,
+}
+
+impl DoctorReport {
+    /// Returns `true` if a list names anything, were it advice.
+    pub fn has_findings(&self) -> bool {
+        !(self.healthy
+            && self.problems.is_empty()
+            && self.formats.newer().next().is_none()
+            && self.skills.is_empty()
+            && self.doubtful.is_empty()
+            && self.git.is_empty())
+    }
+}
+
+/// Checks the store; with `repair`, repairs torn and damaged files first.
+pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
+    let mut repaired = Vec::new();
+    let given = if repair {
+        workspace.store.directory().give_back()
+    } else {
+        Vec::new()
+    };
+    let mut closed = false;
+    let access = access(&workspace.store, &mut closed);
+    if closed {
+        // Nothing else can be said of files that cannot be read.
+        return Ok(DoctorReport {
+            irregular: access,
+            ..DoctorReport::default()
+        });
+    }
+    let mut finished = Vec::new();
+    if repair {
+        for file in DataFile::ALL {
+            repaired.extend(workspace.store.repair(file, workspace.now)?);
+        }
+        finished = finish_all_guardrails(workspace)?;
+    }
+    let mut problems = Vec::new();
+    for kind in Kind::ALL {
+        problems.extend(workspace.store.inspect(kind)?);
+    }
+    problems.extend(workspace.store.inspect_execution_logs()?);
+    let dangling = dangling(&workspace.store)?;
+    let conflicts = merge::open_conflicts(&workspace.store)?;
+    let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
+    let skills = check_skills(&workspace.skills_dir);
+    let mut irregular = irregular(workspace);
+    irregular.extend(access);
+    finished.extend(given.iter().map(|path| path.display().to_string()));
+    let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
+    let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
+    let mut doubtful = doubts(&procedures.records);
+    doubtful.extend(acting::ignored(&rules.records));
+    doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
+    // A value that only Python can read is kept and does no harm.
+    let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
+    Ok(DoctorReport {
+        healthy: problems.iter().all(harmless)
+            && dangling.is_empty()
+            && conflicts.is_empty()
+            && irregular.is_empty()
+            && guardrails.is_empty(),
+        problems,
+        formats: Formats::of(&workspace.store)?,
+        dangling,
+        skills,
+        repaired,
+        guardrails,
+        conflicts,
+        finished,
+        irregular,
+        doubtful,
+        git: Vec::new(),
+        git_offer: None,
+    })
+}
+
+/// Returns what keeps this user from the files of the memory. Sets `closed` if one cannot be read.
+fn access(store: &Scoped, closed: &mut bool) -> Vec<String> {
+    let directory = store.directory();
+    let mut found = Vec::new();
+    if let Some(error) = store.unwritable() {
+        found.push(format!(
+            "nothing can be written: {}; agents are still answered, and nothing is learned",
+            chain(&error)
+        ));
+    }
+    for Foreign { path, owner } in directory.foreign() {
+        *closed |= directory
+            .open(&path)
+            .is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
+        found.push(format!(
+            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
+            path.display()
+        ));
+    }
+    found
+}
+
+fn irregular(workspace: &Workspace) -> Vec<String> {
+    let mut found = workspace.store.directory().irregular(true);
+    found.extend(Directory::at(&workspace.skills_dir).irregular(false));
+    found.iter().map(ToString::to_string).collect()
+}
+
+/// Retries every guardrail that could not be written. Returns the files that hold it now; the
+/// rest stays pending.
+fn finish_all_guardrails(workspace: &Workspace) -> Result<Vec<String>, Error> {
+    let pending = workspace.pending_of(None)?;
+    let skills = pending.iter().filter_map(|rule| rule.skill.parse().ok());
+    let skills: BTreeSet<SkillPath> = skills.collect();
+    let all = skills.iter();
+    Ok(all
+        .flat_map(|skill| workspace.finish_guardrails(skill, &mut Vec::new()))
+        .collect())
+}
+
+fn dangling(store: &Scoped) -> Result<Vec<String>, Error> {
+    let ids = |kind| -> Result<HashSet<String>, Error> {
+        // References to deleted records are intended.
+        let mut ids = store.tombstone_ids(kind)?;
+        store.each_entry(kind, &Selection::default(), &mut |entry| {
+            ids.insert(entry.id);
+        })?;
+        Ok(ids)
+    };
+    let mut dangling = Vec::new();
+    let executions = ids(Kind::Execution)?;
+    for correction in store.list::<Correction>(&Selection::default())?.records {
+        if !correction.execution_id.is_empty() && !executions.contains(&correction.execution_id) {
+            dangling.push(format!(
+                "{} corrects {}, which is not there",
+                correction.correction_id, correction.execution_id
+            ));
+        }
+    }
+    let corrections = ids(Kind::Correction)?;
+    for rule in store.list::<Reflexion>(&Selection::default())?.records {
+        // Rules written by hand have no correction.
+        if !rule.correction_id.is_empty() && !corrections.contains(&rule.correction_id) {
+            dangling.push(format!(
+                "{} comes from {}, which is not there",
+                rule.reflexion_id, rule.correction_id
+            ));
+        }
+    }
+    Ok(dangling)
+}
+
+fn check_skills(skills_dir: &Path) -> Vec<String> {
+    let Ok(skills) = Skills::open(skills_dir) else {
+        return Vec::new();
+    };
+    let listing = match skills.list() {
+        Ok(listing) => listing,
+        Err(error) => return vec![error.to_string()],
+    };
+    let mut found: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+    for path in &listing.skills {
+        match skills.load(path) {
+            Ok(skill) => found.extend(skill.problems.iter().map(ToString::to_string)),
+            Err(error) => found.push(error.to_string()),
+        }
+        if let Ok(examples) = skills.examples(path) {
+            found.extend(examples.problems.iter().map(ToString::to_string));
+        }
+    }
+    found
+}
+
+/// Describes a rule whose guardrail is not written yet.
+fn pending(rule: &Reflexion) -> String {
+    format!(
+        "{} of {} does not stand in {} yet",
+        rule.reflexion_id,
+        rule.skill,
+        rule.guardrails_pending.join(", ")
+    )
+}

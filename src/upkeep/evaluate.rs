@@ -1,0 +1,360 @@
+//! Measures search quality on texts with known answers.
+//!
+//! Reads and writes no store. The ranking is that of `memctl search`, without its weights for kinds
+//! of records.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Instant;
+
+use serde::{Serialize, Serializer};
+
+use crate::search::{
+    Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment,
+    SlotLayout, Slots, percentile, slot, slots_header, texts_of,
+};
+
+use crate::embedder::config::{EmbedderConfig, Patience};
+use crate::embedder::{Embedder, Embedding};
+use crate::notes::find::rewrite::Rewrite;
+use crate::notes::find::with_related_terms;
+use crate::store::workspace::Error;
+
+/// Number of texts to embed between two progress reports.
+const BATCH: usize = 32;
+
+/// Number of results to examine per question.
+const DEPTH: usize = 10;
+
+/// Passage to search.
+#[derive(Debug, Clone)]
+pub struct Passage {
+    /// Id of the passage.
+    pub id: String,
+    /// Text of the passage.
+    pub text: String,
+    /// Group; only questions of the same group find the passage.
+    pub group: Option<String>,
+}
+
+/// Question with its known answers.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Text of the question.
+    pub text: String,
+    /// Ids of the relevant passages with their relevance; 1 if the dataset gives none.
+    pub relevant: HashMap<String, f64>,
+    /// Group; the question finds only passages of the same group.
+    pub group: Option<String>,
+}
+
+/// Search quality.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct EvaluateReport {
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Number of passages.
+    pub documents: usize,
+    /// Number of questions asked; those without an answer are left out.
+    pub queries: usize,
+    /// Means over the questions, from 0 to 1.
+    #[serde(serialize_with = "measures")]
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub metrics: Metrics,
+    /// Milliseconds from the text of a question to its ranking, without loading.
+    pub latency_ms: Latency,
+    /// Method that merged the two rankings.
+    #[serde(serialize_with = "fusion_name")]
+    #[schemars(with = "String")]
+    pub fusion: Fusion,
+    /// Name of the embedder; `None` for a keyword search.
+    pub embedder: Option<String>,
+    /// Non-fatal problems.
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+/// Latency in milliseconds.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+pub struct Latency {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+/// Asks every question and measures the rankings. `progress` gets the number of passages embedded
+/// and the total.
+///
+/// # Errors
+///
+/// Embedder cannot be used, or returns invalid vectors.
+pub fn evaluate(
+    dataset: String,
+    passages: &[Passage],
+    questions: &[Question],
+    fusion: Fusion,
+    rewrite: &Rewrite,
+    embedder: &EmbedderConfig,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<EvaluateReport, Error> {
+    let model = match fusion {
+        Fusion::Keyword => None,
+        _ => Some(embedder.open(Patience::Index, true)?),
+    };
+    let mut groups: BTreeMap<Option<&str>, Group<'_>> = BTreeMap::new();
+    for passage in passages {
+        let group = groups.entry(passage.group.as_deref()).or_default();
+        group.add(passage);
+    }
+    let mut indexed: BTreeMap<Option<&str>, Index> = BTreeMap::new();
+    let mut done = 0;
+    for (name, group) in &groups {
+        let mut progress = |more| {
+            done += more;
+            progress(done, passages.len());
+        };
+        indexed.insert(*name, group.index(model.as_ref(), &mut progress)?);
+    }
+    let mut all = Vec::new();
+    let mut times = Vec::new();
+    for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
+        let name = question.group.as_deref();
+        let start = Instant::now();
+        let rewritten = rewrite.apply(&question.text);
+        let text = rewritten.as_deref().unwrap_or(&question.text);
+        let ranker = indexed.get(&name).map(Index::ranker);
+        let vector = match (&model, &ranker) {
+            (Some(model), Some(ranker)) => {
+                let rest = ranker.without_frequent_names(text)?;
+                model.embed(&[&*rest])?.pop()
+            }
+            _ => None,
+        };
+        let related = match (&ranker, rewrite) {
+            (Some(ranker), Rewrite::Offline) => with_related_terms(ranker, text)?,
+            _ => None,
+        };
+        let asked = Asked {
+            text: related.as_deref().unwrap_or(text),
+            vector: vector.as_deref(),
+            fusion,
+            floor: None,
+            weak: true,
+            limit: DEPTH,
+            weight: |_| 1.0,
+        };
+        let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
+        times.push(start.elapsed().as_secs_f64() * 1000.0);
+        let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
+        let gain = |hit: &Ranked| {
+            let id = ids.get(hit.document)?;
+            question.relevant.get(*id).copied()
+        };
+        let ranking: Vec<f64> = hits.iter().map(|hit| gain(hit).unwrap_or(0.0)).collect();
+        let relevant: Vec<f64> = question.relevant.values().copied().collect();
+        all.push(Metrics::of(&ranking, &relevant));
+    }
+    let embedding = indexed.values().find_map(|index| index.embedding.as_ref());
+    Ok(EvaluateReport {
+        dataset,
+        documents: passages.len(),
+        queries: all.len(),
+        metrics: Metrics::mean(&all),
+        latency_ms: Latency {
+            p50: rounded(percentile(&times, 0.5), 1000.0),
+            p95: rounded(percentile(&times, 0.95), 1000.0),
+        },
+        fusion,
+        embedder: embedding.map(|embedding| embedding.name.clone()),
+        warnings: warnings(passages, questions),
+    })
+}
+
+/// Passages that are searched together.
+#[derive(Default)]
+struct Group<'a> {
+    ids: Vec<&'a str>,
+    texts: Vec<&'a str>,
+    builder: Builder,
+}
+
+/// Index in the form that a search reads.
+struct Index {
+    segment: Vec<u8>,
+    layout: SlotLayout,
+    slots: Vec<u8>,
+    /// Embedder of the vectors; `None` without any.
+    embedding: Option<Embedding>,
+}
+
+impl<'a> Group<'a> {
+    fn add(&mut self, passage: &'a Passage) {
+        self.ids.push(&passage.id);
+        self.texts.push(&passage.text);
+        self.builder.add(&Attributes::default(), &passage.text);
+    }
+
+    /// Builds the index. `progress` gets the number of passages that were embedded since.
+    fn index(
+        &self,
+        model: Option<&Embedder>,
+        progress: &mut dyn FnMut(usize),
+    ) -> Result<Index, Error> {
+        let segment = self.builder.segment();
+        // The number of dimensions does not matter.
+        let reads_windows = model.is_some_and(|model| model.embedding_of(0).reads_windows());
+        let layout = match Segment::open(&segment) {
+            Some(segment) if reads_windows => SlotLayout::of(&segment),
+            _ => SlotLayout::Single(self.texts.len()),
+        };
+        let (mut slots, mut embedding) = (Vec::new(), None);
+        if let Some(model) = model {
+            let numbers: Vec<usize> = (0..self.texts.len()).collect();
+            for batch in numbers.chunks(BATCH) {
+                let of_document = |document: &usize| {
+                    let vectors = layout.of_document(*document).len();
+                    texts_of(self.texts[*document], vectors)
+                };
+                let texts: Vec<&str> = batch.iter().flat_map(of_document).collect();
+                let vectors = model.embed(&texts)?;
+                let size = vectors.first().map(Vec::len);
+                embedding = embedding.or(size.map(|size| model.embedding_of(size)));
+                slots.extend(vectors.iter().flat_map(|vector| slot(vector)));
+                progress(batch.len());
+            }
+        }
+        let header: Option<_> = embedding
+            .as_ref()
+            .map(|e: &Embedding| slots_header(&e.name, e.dimensions, layout.slots()));
+        Ok(Index {
+            slots: [header.as_ref().map_or(&[][..], |h| &h[..]), &slots].concat(),
+            segment,
+            layout,
+            embedding,
+        })
+    }
+}
+
+impl Index {
+    fn ranker(&self) -> Ranker<'_> {
+        let part = Segment::open(&self.segment).map(|segment| {
+            let slots = self
+                .embedding
+                .as_ref()
+                .and_then(|e| Slots::open(&self.slots, &e.name, e.dimensions, &self.layout));
+            Part::new(segment, slots, None)
+        });
+        Ranker::new(part.into_iter().collect())
+    }
+}
+
+/// Faults of the dataset that lower the figures.
+fn warnings(passages: &[Passage], questions: &[Question]) -> Vec<String> {
+    let known: HashSet<&str> = passages.iter().map(|p| p.id.as_str()).collect();
+    let mut warnings = Vec::new();
+    let missing = questions
+        .iter()
+        .flat_map(|q| q.relevant.keys())
+        .filter(|id| !known.contains(id.as_str()))
+        .count();
+    if missing > 0 {
+        warnings.push(format!(
+            "{missing} relevant ids name no document; they count as not found"
+        ));
+    }
+    let unanswered = questions.iter().filter(|q| q.relevant.is_empty()).count();
+    if unanswered > 0 {
+        warnings.push(format!(
+            "{unanswered} queries have nothing relevant and are left out"
+        ));
+    }
+    if known.len() < passages.len() {
+        warnings.push("some documents share their id; any of them counts as found".to_owned());
+    }
+    warnings
+}
+
+fn rounded(value: f64, steps: f64) -> f64 {
+    (value * steps).round() / steps
+}
+
+/// Serializes the measures under their usual names, rounded to four digits.
+fn measures<S: Serializer>(metrics: &Metrics, serializer: S) -> Result<S::Ok, S::Error> {
+    let named = EvaluateReport::named(metrics).map(|(name, value)| (name, rounded(value, 1e4)));
+    serializer.collect_map(named)
+}
+
+impl EvaluateReport {
+    /// Returns the measures with their usual names.
+    pub fn named(metrics: &Metrics) -> [(&'static str, f64); 9] {
+        [
+            ("recall@1", metrics.recall_at_1),
+            ("recall@5", metrics.recall_at_5),
+            ("recall@10", metrics.recall_at_10),
+            ("hit@1", metrics.hit_at_1),
+            ("hit@5", metrics.hit_at_5),
+            ("hit@10", metrics.hit_at_10),
+            ("all@5", metrics.all_at_5),
+            ("mrr@10", metrics.mrr_at_10),
+            ("ndcg@10", metrics.ndcg_at_10),
+        ]
+    }
+}
+
+fn fusion_name<S: Serializer>(fusion: &Fusion, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(fusion.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passage(id: &str, group: Option<&str>, text: &str) -> Passage {
+        Passage {
+            id: id.to_owned(),
+            text: text.to_owned(),
+            group: group.map(str::to_owned),
+        }
+    }
+
+    fn question(text: &str, relevant: &[&str], group: Option<&str>) -> Question {
+        Question {
+            text: text.to_owned(),
+            relevant: relevant.iter().map(|id| ((*id).to_owned(), 1.0)).collect(),
+            group: group.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn a_question_searches_its_own_group() {
+        let passages = [
+            passage("a", Some("one"), "the lock file is out of date"),
+            passage("b", Some("two"), "the lock file is out of date"),
+            passage("c", Some("two"), "the disk is full"),
+        ];
+        let questions = [
+            question("lock file", &["b"], Some("two")),
+            question("lock file", &["b"], Some("one")),
+            question("lock file", &["b"], Some("three")),
+            question("lock file", &[], Some("two")),
+        ];
+        let mut told = Vec::new();
+        let report = evaluate(
+            "sample".to_owned(),
+            &passages,
+            &questions,
+            Fusion::default(),
+            &Rewrite::Not,
+            &EmbedderConfig::BuiltIn,
+            &mut |done, of| told.push((done, of)),
+        )
+        .unwrap();
+        assert_eq!((report.documents, report.queries), (3, 3));
+        assert!((report.metrics.recall_at_1 - 1.0 / 3.0).abs() < 1e-9);
+        assert_eq!(told, [(1, 3), (3, 3)]);
+        assert_eq!(report.warnings.len(), 1);
+        let json = serde_json::to_string(&report).unwrap();
+        assert!(json.contains(r#""recall@1":0.3333"#), "{json}");
+        assert!(json.ends_with(r#""fusion":"default","embedder":"all-minilm-l6-v2-int8/384"}"#));
+    }
+}

@@ -1,0 +1,355 @@
+//! Exports memories: complete for this program, readable for people, or as skills for agents.
+//!
+//! An export holds only what the caller may see, and no secrets. A file is written completely or
+//! not at all, and replaces nothing but an earlier export.
+
+mod of_user;
+mod readable;
+
+pub use of_user::export_user;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::model::{Kind, Procedure, SkillPath, Trust};
+use crate::store::{Entry, Frame, Selection, logs, redact};
+use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
+use crate::upkeep::exchange::skill_md;
+use memctl_files::named;
+
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
+
+/// Format of an export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ExportFormat {
+    /// JSON Lines, which can be imported without loss.
+    Jsonl,
+    /// Markdown page for people.
+    Markdown,
+    /// Folder with a `SKILL.md` for each approved procedure.
+    Skills,
+}
+
+/// Content and target of an export.
+#[derive(Debug)]
+pub struct ExportOptions {
+    /// File, or directory for skills; `None` returns the text instead.
+    pub output: Option<PathBuf>,
+    /// Format of the export.
+    pub format: ExportFormat,
+    /// Kinds to export; empty for all kinds and the logs.
+    pub kinds: Vec<Kind>,
+    /// Only records of this skill, and no logs; `None` for all.
+    pub skill: Option<SkillPath>,
+    /// Overwrites a file that is not an export. Skill folders are never overwritten this way.
+    pub force: bool,
+}
+
+/// Result of an export.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ExportReport {
+    /// Path of the export; `None` if the text is in [`Self::text`].
+    pub output: Option<PathBuf>,
+    /// Format of the export.
+    pub format: ExportFormat,
+    /// Number of records by the plural of their kind, and of lines by log.
+    pub counts: BTreeMap<String, u64>,
+    /// Number of bytes written.
+    pub bytes: u64,
+    /// Omitted records with the reason, and other non-fatal problems.
+    pub warnings: Vec<String>,
+    /// Text of the export, if no output path was given.
+    #[serde(skip)]
+    pub text: Option<String>,
+}
+
+/// Progress callback: number of records done, and the total.
+pub type OnRecords<'a> = &'a mut dyn FnMut(u64, u64);
+
+/// First line of a readable export, which identifies it.
+const PAGE_MARK: &str = "<!-- memctl-export -->\n";
+
+/// Exports what the caller may see.
+pub fn export(
+    workspace: &Workspace,
+    options: &ExportOptions,
+    progress: OnRecords<'_>,
+) -> Result<ExportReport, Error> {
+    if let Some(skill) = &options.skill {
+        workspace.permit(skill)?;
+    }
+    let parent = options.output.as_deref().and_then(Path::parent);
+    if let Some((path, parent)) = options.output.as_ref().zip(parent)
+        && options.format != ExportFormat::Skills
+        && !named::is_dir(parent)
+    {
+        return Err(Error::NoParent { path: path.clone() });
+    }
+    let mut report = ExportReport {
+        output: options.output.clone(),
+        format: options.format,
+        counts: BTreeMap::new(),
+        bytes: 0,
+        warnings: Vec::new(),
+        text: None,
+    };
+    let text = match options.format {
+        ExportFormat::Jsonl => lines(workspace, options, &mut report, progress)?,
+        ExportFormat::Markdown => {
+            let entries = entries(workspace, options, &mut report, progress)?;
+            let name = workspace
+                .store
+                .directory()
+                .parent()
+                .and_then(Path::file_name);
+            let name = name.unwrap_or_default().to_string_lossy();
+            PAGE_MARK.to_owned() + &readable::page(&name, &workspace.timestamp(), &entries)
+        }
+        ExportFormat::Skills => {
+            skills_of(workspace, options, &mut report, progress)?;
+            return Ok(report);
+        }
+    };
+    report.bytes = text.len() as u64;
+    match &options.output {
+        None => report.text = Some(text),
+        Some(path) => {
+            let is_ours = |text: &str| {
+                text.starts_with(PAGE_MARK) || text.lines().next().and_then(Header::of).is_some()
+            };
+            may_replace(path, options.force, is_ours)?;
+            redacting_writer::write_output(path, text.as_bytes())?;
+        }
+    }
+    Ok(report)
+}
+
+/// Returns the redacted entries to export, sorted by kind.
+fn entries(
+    workspace: &Workspace,
+    options: &ExportOptions,
+    report: &mut ExportReport,
+    progress: OnRecords<'_>,
+) -> Result<Vec<Entry>, Error> {
+    let kinds = Kind::ALL.into_iter();
+    let kinds: Vec<Kind> = kinds
+        .filter(|kind| options.kinds.is_empty() || options.kinds.contains(kind))
+        .collect();
+    let mut total = 0;
+    for kind in &kinds {
+        total += workspace.store.count(*kind)?;
+    }
+    let selection = Selection {
+        skill: options.skill.as_ref(),
+        newest: None,
+    };
+    let mut entries = Vec::new();
+    let mut left_out = Vec::new();
+    for kind in kinds {
+        let before = entries.len();
+        let problems = workspace
+            .store
+            .each_entry(kind, &selection, &mut |mut entry| {
+                if let Ok(text) = std::str::from_utf8(&entry.text) {
+                    let filtered = redact(text);
+                    if !filtered.found.is_empty() {
+                        left_out.extend(filtered.found);
+                        entry.text = filtered.text.into_owned().into_bytes();
+                    }
+                }
+                entries.push(entry);
+                progress(entries.len() as u64, total);
+            })?;
+        let problems = problems
+            .iter()
+            .map(|problem| format!("not exported: {problem}"));
+        report.warnings.extend(problems);
+        let count = (entries.len() - before) as u64;
+        if count > 0 {
+            report.counts.insert(kind.plural().to_owned(), count);
+        }
+    }
+    report.warnings.extend(redaction_warning(left_out));
+    report.warnings.extend(workspace.note_exported(&entries));
+    Ok(entries)
+}
+
+/// Records this user's approvals outside the export, so that they still count after a new
+/// import.
+fn remember_said(workspace: &Workspace, entries: &[Entry], report: &mut ExportReport) {
+    let approvals = workspace.store.approvals();
+    if approvals.stands()
+        && let Err(error) = approvals.approve(entries, &mut || (workspace.random)())
+    {
+        let warning = format!("imported again, it will count as observed: {error}");
+        report.warnings.push(warning);
+    }
+}
+
+/// Builds the JSON Lines text.
+fn lines(
+    workspace: &Workspace,
+    options: &ExportOptions,
+    report: &mut ExportReport,
+    progress: OnRecords<'_>,
+) -> Result<String, Error> {
+    let cannot_write = crate::store::Error::from;
+    let mut body = String::new();
+    let mut push = |line: &Line| -> Result<(), Error> {
+        body.push_str(&line.write().map_err(cannot_write)?);
+        body.push('\n');
+        Ok(())
+    };
+    let entries = entries(workspace, options, report, progress)?;
+    remember_said(workspace, &entries, report);
+    for entry in entries {
+        push(&Line::Entry {
+            kind: entry.kind,
+            id: entry.id,
+            text: entry.text,
+        })?;
+    }
+    if options.skill.is_none() {
+        for kind in Kind::ALL {
+            let is_wanted = options.kinds.is_empty() || options.kinds.contains(&kind);
+            let frame = workspace.store.frame(kind)?.filter(|_| is_wanted);
+            if let Some(frame) = frame.filter(|frame| *frame != Frame::plain(kind)) {
+                let clean = |text: String| redact(&text).text.into_owned();
+                let (head, tail) = (clean(frame.head), clean(frame.tail));
+                push(&Line::Frame {
+                    kind,
+                    frame: Frame { head, tail },
+                })?;
+            }
+        }
+    }
+    if options.skill.is_none() && options.kinds.is_empty() {
+        for (name, _) in logs() {
+            let lines = workspace.store.lines(name)?;
+            if !lines.is_empty() {
+                report.counts.insert(name.to_owned(), lines.len() as u64);
+            }
+            for text in lines {
+                let text = match std::str::from_utf8(&text) {
+                    Ok(line) => redact(line).text.into_owned().into_bytes(),
+                    Err(_) => text,
+                };
+                let name = name.to_owned();
+                push(&Line::Log { name, text })?;
+            }
+        }
+    }
+    let header = Header {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        workspace: workspace.store.identity().map(|identity| identity.origin),
+        exported_at: workspace.timestamp(),
+        counts: report.counts.clone(),
+    };
+    let mut text = serde_json::to_string(&header).map_err(cannot_write)?;
+    text.push('\n');
+    Ok(text + &body)
+}
+
+/// Writes the approved procedures as skill folders.
+fn skills_of(
+    workspace: &Workspace,
+    options: &ExportOptions,
+    report: &mut ExportReport,
+    progress: OnRecords<'_>,
+) -> Result<(), Error> {
+    let Some(directory) = &options.output else {
+        return Err(Error::NeedsDirectory);
+    };
+    let only = ExportOptions {
+        output: None,
+        format: options.format,
+        kinds: vec![Kind::Procedure],
+        skill: options.skill.clone(),
+        force: false,
+    };
+    let entries = entries(workspace, &only, report, progress)?;
+    report.counts.clear();
+    let mut folders = Vec::new();
+    let mut observed = 0;
+    let trust_snapshot = workspace.store.trust_snapshot();
+    for entry in entries {
+        let Ok(procedure) = entry.parse::<Procedure>() else {
+            report
+                .warnings
+                .push(format!("`{}` cannot be read", entry.id));
+            continue;
+        };
+        if trust_snapshot.level(&procedure) != Trust::Approved {
+            observed += 1;
+            continue;
+        }
+        match skill_md::skill(&entry.id, &procedure.data) {
+            Some(folder) => folders.push(folder),
+            None => report
+                .warnings
+                .push(format!("`{}` says no step to take", entry.id)),
+        }
+    }
+    if observed > 0 {
+        report.warnings.push(format!(
+            "left out, since nobody has approved them: {observed}; memctl list lessons, \
+             then memctl approve ID"
+        ));
+    }
+    // All targets are checked before the first write.
+    for folder in &folders {
+        let path = directory.join(&folder.name);
+        let file = path.join("SKILL.md");
+        if named::link_metadata(&path).is_ok() && !named::is_file(&file) {
+            return Err(Error::Occupied { path });
+        }
+        may_replace(&file, false, skill_md::is_generated)?;
+    }
+    for folder in &folders {
+        let file = directory.join(&folder.name).join("SKILL.md");
+        redacting_writer::create(&file, &folder.text)?;
+        report.bytes += folder.text.len() as u64;
+    }
+    report
+        .counts
+        .insert("skills".to_owned(), folders.len() as u64);
+    Ok(())
+}
+
+/// Fails if the target exists and was not written by this program.
+fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
+    let Ok(metadata) = named::metadata(path) else {
+        return Ok(());
+    };
+    let occupied = || Error::Occupied {
+        path: path.to_owned(),
+    };
+    if metadata.is_dir() {
+        return Err(occupied());
+    }
+    // A device or a pipe would be replaced by a plain file.
+    named::refuse_special(path).map_err(crate::store::Error::io("write", path))?;
+    if force || metadata.len() == 0 {
+        return Ok(());
+    }
+    // The first bytes identify an export.
+    let mut start = Vec::new();
+    let file = named::open_plain(path).map_err(|source| Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    drop(std::io::Read::read_to_end(
+        &mut std::io::Read::take(file, 64 << 10),
+        &mut start,
+    ));
+    if is_ours(&String::from_utf8_lossy(&start)) {
+        Ok(())
+    } else {
+        Err(occupied())
+    }
+}

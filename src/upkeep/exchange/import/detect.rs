@@ -1,0 +1,291 @@
+//! Detects the format of a file or directory, and reads it. Writes nothing next to it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::model::Kind;
+use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
+use crate::upkeep::exchange::lines::{Header, Line, VERSION};
+use crate::upkeep::exchange::{Found, Skipped, mem0, notes};
+use memctl_files::{decoded, named};
+
+use super::{ImportSource, unreadable};
+use crate::store::workspace::Error;
+
+/// Maximum size of a file to read: 4 GiB.
+const LARGEST: u64 = 4 << 30;
+
+/// First bytes of a database of `SQLite`.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
+/// Detected source with its content.
+pub(crate) struct Opened {
+    pub(crate) source: ImportSource,
+    pub(crate) content: Content,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Content of a source.
+pub(crate) enum Content {
+    /// Records in this program's own format.
+    Own(ParsedExport),
+    /// Notes of another memory program.
+    Foreign(Found),
+}
+
+/// Records in this program's own format.
+#[derive(Default)]
+pub(crate) struct ParsedExport {
+    /// Workspace of the records; `None` if it has no name.
+    pub(crate) workspace: Option<String>,
+    pub(crate) lines: Vec<Line>,
+    pub(crate) skipped: Vec<Skipped>,
+}
+
+/// Opens a file or directory; fails if it does not look like the expected source.
+pub(crate) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let metadata = named::metadata(path).map_err(unreadable(path))?;
+    let opened = if metadata.is_dir() {
+        directory(path, from)?
+    } else {
+        file(path, from)?
+    };
+    match from {
+        Some(wanted) if wanted != opened.source && !is_own(wanted, opened.source) => {
+            let reason = format!(
+                "it looks like `{}`, not like `{}`",
+                opened.source.name(),
+                wanted.name()
+            );
+            Err(no_import(path, reason))
+        }
+        _ => Ok(opened),
+    }
+}
+
+/// A memory directory counts as own, whether memctl or the reference implementation wrote it last.
+fn is_own(a: ImportSource, b: ImportSource) -> bool {
+    let own = [ImportSource::Memctl, ImportSource::Agentura];
+    own.contains(&a) && own.contains(&b)
+}
+
+fn no_import(path: &Path, reason: impl Into<String>) -> Error {
+    Error::NoImport {
+        path: path.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let wants = |source| from.is_none_or(|from| from == source || is_own(from, source));
+    let inner = path.join(DIRECTORY);
+    let memory = if named::is_dir(&inner) {
+        inner
+    } else {
+        path.to_owned()
+    };
+    let has_records = DataFile::ALL
+        .iter()
+        .any(|file| named::is_file(&memory.join(file.name())));
+    if has_records && wants(ImportSource::Agentura) {
+        return own_directory(&memory);
+    }
+    let mut names: Vec<PathBuf> = named::list(path)
+        .map_err(unreadable(path))?
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|file| is_markdown(file) && named::is_file(file))
+        .collect();
+    names.sort();
+    if names.is_empty() || !wants(ImportSource::ClaudeMd) {
+        return Err(no_import(
+            path,
+            "nothing in it is a memory that is known here",
+        ));
+    }
+    let mut found = Found::default();
+    for file in names {
+        let read = markdown(&file)?;
+        found.records.extend(read.records);
+        found.skipped.extend(read.skipped);
+    }
+    Ok(foreign(ImportSource::ClaudeMd, found))
+}
+
+fn foreign(source: ImportSource, found: Found) -> Opened {
+    Opened {
+        source,
+        content: Content::Foreign(found),
+        warnings: Vec::new(),
+    }
+}
+
+/// Reads the memory directory of another workspace, or of the reference implementation.
+fn own_directory(memory: &Path) -> Result<Opened, Error> {
+    let workspace = foreign_origin(memory);
+    let mut carried = ParsedExport::default();
+    let mut warnings = Vec::new();
+    for kind in Kind::ALL {
+        let (entries, problems) = foreign_entries(memory, kind)?;
+        warnings.extend(problems.iter().map(ToString::to_string));
+        carried
+            .lines
+            .extend(entries.into_iter().map(|entry| Line::Entry {
+                kind,
+                id: entry.id,
+                text: entry.text,
+            }));
+    }
+    for (name, _) in logs() {
+        for text in foreign_lines(memory, name)? {
+            let name = name.to_owned();
+            carried.lines.push(Line::Log { name, text });
+        }
+    }
+    // The reference implementation keeps failures in a separate file.
+    let cases = named::directory(memory).read("failure_cases.json", LARGEST);
+    let cases = cases.ok().flatten().unwrap_or_default();
+    let cases: Value = serde_json::from_slice(&cases).unwrap_or_default();
+    let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
+    if cases > 0 {
+        let reason = "memctl has no such record; the execution that failed is imported";
+        carried
+            .skipped
+            .push(Skipped::some(cases, "failure cases", reason));
+    }
+    let source = if workspace.is_some() {
+        ImportSource::Memctl
+    } else {
+        ImportSource::Agentura
+    };
+    carried.workspace = workspace;
+    Ok(Opened {
+        source,
+        content: Content::Own(carried),
+        warnings,
+    })
+}
+
+fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+    let bytes = read(path)?;
+    if bytes.starts_with(SQLITE) {
+        return Err(no_import(
+            path,
+            "it is a database; tools/notes_of_sqlite.py of the sources turns it into lines to import",
+        ));
+    }
+    let text = if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
+        decoded::lenient_text(bytes)
+    } else {
+        decoded::text(bytes).map_err(|_| no_import(path, "it is not text"))?
+    };
+    if let Some(header) = text.lines().next().and_then(Header::of) {
+        return own_lines(path, &header, &text);
+    }
+    if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
+        return Ok(foreign(
+            ImportSource::ClaudeMd,
+            notes::read(&name(path), &text),
+        ));
+    }
+    if let Some(documents) = documents(&text)
+        && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
+    {
+        return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
+    }
+    let file_name = path.file_name().and_then(|name| name.to_str());
+    if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
+        return Err(no_import(
+            path,
+            "it is one file of a memory directory; name the directory",
+        ));
+    }
+    Err(no_import(path, "its form is not known; say what it is"))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let size = named::metadata(path).map_err(unreadable(path))?.len();
+    if size > LARGEST {
+        return Err(no_import(path, "it is larger than 4 GiB"));
+    }
+    named::read(path, LARGEST).map_err(unreadable(path))
+}
+
+fn is_markdown(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn markdown(path: &Path) -> Result<Found, Error> {
+    let text = decoded::lenient_text(read(path)?);
+    Ok(notes::read(&name(path), &text))
+}
+
+/// Parses one JSON document, or one per line.
+fn documents(text: &str) -> Option<Vec<Value>> {
+    if let Ok(document) = serde_json::from_str(text) {
+        return Some(vec![document]);
+    }
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let documents: Option<Vec<Value>> = lines.map(|line| serde_json::from_str(line).ok()).collect();
+    documents.filter(|documents| !documents.is_empty())
+}
+
+/// Parses the lines of an export. An unreadable line is skipped with its number, and records that
+/// the header counts but the file lacks are reported as missing.
+fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> {
+    if header.version > VERSION {
+        let reason = format!(
+            "it has version {}, and this program reads {VERSION}",
+            header.version
+        );
+        return Err(no_import(path, reason));
+    }
+    let mut carried = ParsedExport {
+        workspace: header.workspace.clone(),
+        ..ParsedExport::default()
+    };
+    let mut counts = header.counts.clone();
+    for (i, line) in text.lines().enumerate().skip(1) {
+        if line.trim().is_empty() {
+            continue;
+        }
+        match Line::read(line) {
+            Ok(line) => {
+                let counted = match &line {
+                    Line::Entry { kind, .. } => Some(kind.plural()),
+                    Line::Log { name, .. } => Some(name.as_str()),
+                    Line::Frame { .. } => None,
+                };
+                if let Some(count) = counted.and_then(|name| counts.get_mut(name)) {
+                    *count = count.saturating_sub(1);
+                }
+                carried.lines.push(line);
+            }
+            Err(reason) => carried
+                .skipped
+                .push(Skipped::one(format!("line {}", i + 1), reason)),
+        }
+    }
+    let missing = counts.into_iter().filter(|(_, count)| *count > 0);
+    let warnings = missing
+        .map(|(name, count)| {
+            format!(
+                "the export says {count} more of `{name}` than it holds: it was cut off, or edited"
+            )
+        })
+        .collect();
+    Ok(Opened {
+        source: ImportSource::Memctl,
+        content: Content::Own(carried),
+        warnings,
+    })
+}

@@ -1,0 +1,99 @@
+//! Existing records, their origins, and tombstones, as far as an import needs them.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::Kind;
+use crate::store::{ForgottenRecords, foreign_entries, text_field};
+use memctl_files::json::compact;
+
+use super::ids::Taken;
+use crate::store::workspace::{Error, Workspace};
+
+/// Field with the origin of a renamed record.
+pub(crate) const FROM: &str = "imported_from";
+
+/// Existing record.
+pub(crate) struct Known {
+    pub(crate) digest: u128,
+    pub(crate) created: String,
+    /// True if the caller may see the record.
+    pub(crate) is_visible: bool,
+}
+
+/// Existing records and tombstones.
+pub(crate) struct Here {
+    pub(crate) known: HashMap<(Kind, String), Known>,
+    /// Records without an id.
+    pub(crate) bare: HashSet<(Kind, u128)>,
+    /// Current ids of renamed records, by origin.
+    pub(crate) origins: HashMap<(Kind, Origin), String>,
+    pub(crate) taken: Taken,
+    pub(crate) forgotten: ForgottenRecords,
+}
+
+/// Origin of a record: workspace, id and creation time there.
+pub(crate) type Origin = (String, String, String);
+
+impl Here {
+    pub(crate) fn read(workspace: &Workspace) -> Result<Self, Error> {
+        let store = &workspace.store;
+        let mut here = Self {
+            known: HashMap::new(),
+            bare: HashSet::new(),
+            origins: HashMap::new(),
+            taken: Taken::default(),
+            forgotten: store.all_forgotten()?,
+        };
+        for kind in Kind::ALL {
+            // An id is taken even if the caller may not see its record.
+            let (entries, _) = foreign_entries(store.directory(), kind)?;
+            for entry in entries {
+                let text = String::from_utf8_lossy(&entry.text);
+                if entry.id.is_empty() {
+                    here.bare.insert((kind, digest(&text)));
+                    continue;
+                }
+                let is_visible = store.covers(kind, &entry.text);
+                if let Some(origin) = origin_of(&text).filter(|_| is_visible) {
+                    here.origins.insert((kind, origin), entry.id.clone());
+                }
+                here.taken.take(kind, &entry.id);
+                let known = Known {
+                    digest: digest(&text),
+                    created: created(kind, &text),
+                    is_visible,
+                };
+                here.known.insert((kind, entry.id), known);
+            }
+            for id in here.forgotten.ids(kind) {
+                here.taken.take(kind, id);
+            }
+        }
+        Ok(here)
+    }
+}
+
+/// Reads the origin of a renamed record.
+fn origin_of(text: &str) -> Option<Origin> {
+    // Most records have no such field and need no parsing.
+    if !text.contains(FROM) {
+        return None;
+    }
+    let entry: serde_json::Value = serde_json::from_str(text).ok()?;
+    let part = |name: &str| Some(entry.get(FROM)?.get(name)?.as_str()?.to_owned());
+    Some((part("workspace")?, part("id")?, part("created")?))
+}
+
+/// Creation time of a record, as its file states it.
+pub(crate) fn created(kind: Kind, text: &str) -> String {
+    let field = match kind {
+        Kind::Execution | Kind::Correction => "timestamp",
+        _ => "created_at",
+    };
+    text_field(text.as_bytes(), field).unwrap_or_default()
+}
+
+/// Hash of a text; whitespace between JSON tokens does not matter.
+pub(crate) fn digest(text: &str) -> u128 {
+    xxhash_rust::xxh3::xxh3_128(compact(text).as_bytes())
+}

@@ -1,0 +1,98 @@
+//! Creates a workspace.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::store::{Error as StoreError, Scoped, ignore_local_files};
+use memctl_files::ProjectPath;
+
+use crate::store::workspace::{Error, redacting_writer};
+
+/// Maximum size of a file to which lines are added.
+const LONGEST: u64 = 16 << 20;
+
+/// Result of an initialisation.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct InitReport {
+    /// Path of the memory directory.
+    pub directory: String,
+    /// Path of the skills directory.
+    pub skills: String,
+    /// Name of the workspace among other workspaces.
+    pub origin: String,
+    /// Paths that were created; empty if everything existed.
+    pub created: Vec<String>,
+    /// Skill to run first; filled in by the caller.
+    #[serde(skip)]
+    pub first_skill: Option<String>,
+    /// Offer to join a database; filled in by the caller.
+    #[serde(skip)]
+    pub offer: Option<String>,
+    /// Warnings for the user.
+    pub warnings: Vec<String>,
+}
+
+/// Creates the memory directory if it is missing. A skills directory is left to the author of a skill.
+pub fn initialise(
+    store: &Scoped,
+    skills: &Path,
+    random: &mut dyn FnMut() -> String,
+) -> Result<InitReport, Error> {
+    let directory = store.directory();
+    let mut created = Vec::new();
+    if directory
+        .create()
+        .map_err(StoreError::io("create", directory))?
+    {
+        created.push(directory.display().to_string());
+    }
+    let is_new = store.identity().is_none();
+    let identity = {
+        let _writer = store.write(random)?;
+        store.identity()
+    };
+    // The writer has made the file of a new memory; a person may have removed lines.
+    ignore_local_files(directory)?;
+    if is_new {
+        created.push(directory.join(".gitignore").display().to_string());
+    }
+    Ok(InitReport {
+        directory: directory.display().to_string(),
+        skills: skills.display().to_string(),
+        origin: identity.map(|identity| identity.origin).unwrap_or_default(),
+        created,
+        first_skill: None,
+        offer: None,
+        warnings: Vec::new(),
+    })
+}
+
+/// Adds the missing lines to a text file, and creates it if it does not exist. Returns true if
+/// lines were missing.
+pub fn with_lines(file: &ProjectPath, wanted: &str) -> Result<bool, Error> {
+    // An unreadable file is left to a person.
+    let text = file.read_text(LONGEST).ok();
+    let text = text.and_then(|text| completed(&text.unwrap_or_default(), wanted));
+    if let Some(text) = &text {
+        redacting_writer::replace_in_project(file, text)?;
+    }
+    Ok(text.is_some())
+}
+
+/// Returns the text with the missing lines appended; `None` if none are missing.
+fn completed(text: &str, wanted: &str) -> Option<String> {
+    let lacking: Vec<&str> = wanted
+        .lines()
+        .filter(|wanted| !text.lines().any(|line| line.trim() == *wanted))
+        .collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    let gap = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
+    Some(format!("{text}{gap}{}\n", lacking.join("\n")))
+}

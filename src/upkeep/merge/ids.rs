@@ -1,0 +1,168 @@
+//! Matches the records of two sides, and assigns new ids to those that clash.
+//!
+//! Two records are the same if they share an id, present or former, and the creation time: no two
+//! records are created in one microsecond. If the time has whole seconds only, the base must hold
+//! the record too, or both texts must be equal. Any other record whose id is taken on our side gets
+//! a new id, and keeps the old one in its list of former ids.
+//!
+//! The result depends only on the three versions of all files, so the ids are the same for every
+//! file that is merged.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::DateTime;
+use serde::{Deserialize, Serialize};
+
+use crate::model::Kind;
+
+use super::side::{Record, Side};
+use crate::upkeep::exchange::import::{Taken, digest, tests};
+
+/// Record that could not keep its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewId {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id on its own side.
+    pub from: String,
+    /// New id after the merge.
+    pub to: String,
+}
+
+/// New ids for the records of the base and of their side.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    pub(crate) base: HashMap<String, String>,
+    pub(crate) theirs: HashMap<String, String>,
+    /// Records of theirs that get a new id in this merge.
+    pub(crate) new: Vec<NewId>,
+}
+
+type Births<'a> = HashMap<(Kind, &'a str, &'a str), &'a Record>;
+
+fn births(side: &Side) -> Births<'_> {
+    let mut births = HashMap::new();
+    for kind in Kind::ALL {
+        for record in side.records(kind) {
+            for id in record.ids().filter(|id| !id.is_empty()) {
+                births
+                    .entry((kind, id, record.created.as_str()))
+                    .or_insert(record);
+            }
+        }
+    }
+    births
+}
+
+fn find<'a>(births: &Births<'a>, kind: Kind, record: &Record) -> Option<&'a Record> {
+    let mut ids = record.ids();
+    ids.find_map(|id| births.get(&(kind, id, record.created.as_str())).copied())
+}
+
+impl Ids {
+    pub(crate) fn decide(base: &Side, ours: &Side, theirs: &Side) -> Self {
+        let mut ids = Self::default();
+        let (of_base, of_ours) = (births(base), births(ours));
+        let mut taken = Taken::default();
+        let mut here: HashSet<(Kind, &str)> = HashSet::new();
+        let (removed_base, removed) = (base.removed_ids(), ours.removed_ids());
+        for side in [base, ours, theirs] {
+            for kind in Kind::ALL {
+                for record in side.records(kind) {
+                    taken.take(kind, &record.id);
+                }
+            }
+            for tombstone in side.tombstones() {
+                taken.take(tombstone.kind, &tombstone.id);
+            }
+        }
+        for kind in Kind::ALL {
+            here.extend(ours.records(kind).iter().map(|r| (kind, r.id.as_str())));
+        }
+        for kind in Kind::ALL {
+            for record in theirs.records(kind).iter().filter(|r| !r.id.is_empty()) {
+                let before = find(&of_base, kind, record);
+                let same = find(&of_ours, kind, record).filter(|ours| {
+                    record.created.contains('.')
+                        || before.is_some()
+                        || digest(&ours.text) == digest(&record.text)
+                });
+                let new = if let Some(same) = same {
+                    (same.id != record.id).then(|| same.id.clone())
+                } else {
+                    let key = (kind, record.id.clone());
+                    let is_other = before.is_none() && removed.contains(&key);
+                    let clashes = here.contains(&(kind, record.id.as_str())) || is_other;
+                    clashes.then(|| {
+                        let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
+                        if before.is_none() {
+                            ids.new.push(NewId {
+                                kind,
+                                from: record.id.clone(),
+                                to: to.clone(),
+                            });
+                        }
+                        to
+                    })
+                };
+                if let Some(to) = new {
+                    rename(&mut ids.theirs, kind, &record.id, &to);
+                }
+            }
+        }
+        let of_theirs = births(theirs);
+        for kind in Kind::ALL {
+            for record in base.records(kind).iter().filter(|r| !r.id.is_empty()) {
+                let new = if let Some(same) = find(&of_ours, kind, record) {
+                    Some(same.id.clone())
+                } else if let Some(same) = find(&of_theirs, kind, record) {
+                    Some(ids.theirs.get(&same.id).unwrap_or(&same.id).clone())
+                } else {
+                    // Both sides have removed it; another record of ours may use its id now.
+                    let is_taken = here.contains(&(kind, record.id.as_str()));
+                    is_taken.then(|| taken.free(kind, &record.created, DateTime::UNIX_EPOCH))
+                };
+                if let Some(to) = new.filter(|to| *to != record.id) {
+                    rename(&mut ids.base, kind, &record.id, &to);
+                }
+            }
+        }
+        // Records that were created and deleted on their side; other entries still name them.
+        let mut known: HashSet<(Kind, String)> = HashSet::new();
+        for kind in Kind::ALL {
+            known.extend(base.records(kind).iter().map(|r| (kind, r.id.clone())));
+        }
+        let shared: HashSet<(Kind, String, String)> = ours
+            .tombstones()
+            .into_iter()
+            .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
+            .collect();
+        for tombstone in theirs.tombstones() {
+            let key = (tombstone.kind, tombstone.id.clone());
+            if let Some(to) = ids.base.get(&tombstone.id).filter(|_| known.contains(&key)) {
+                let to = to.clone();
+                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
+                continue;
+            }
+            let is_shared = known.contains(&key) || removed_base.contains(&key);
+            let is_taken =
+                here.contains(&(tombstone.kind, tombstone.id.as_str())) || removed.contains(&key);
+            if is_taken
+                && !is_shared
+                && !ids.theirs.contains_key(&tombstone.id)
+                && !shared.contains(&(tombstone.kind, tombstone.id.clone(), tombstone.at.clone()))
+            {
+                let to = taken.free(tombstone.kind, &tombstone.at, DateTime::UNIX_EPOCH);
+                rename(&mut ids.theirs, tombstone.kind, &tombstone.id, &to);
+            }
+        }
+        ids
+    }
+}
+
+fn rename(ids: &mut HashMap<String, String>, kind: Kind, from: &str, to: &str) {
+    if !ids.contains_key(from) {
+        ids.extend(tests(kind, from, to));
+        ids.insert(from.to_owned(), to.to_owned());
+    }
+}

@@ -1,0 +1,266 @@
+//! Merges two branches of the same memory.
+//!
+//! Git merges one file at a time, but records refer to each other across files. So every file merge
+//! reads all versions of all files, and the result is a pure function of them: each file gets the
+//! same new ids, in any order of the files.
+//!
+//! Git takes a file that only one branch has changed as it is, without calling this program. Such a
+//! file may name a record by its former id: [`Joined::outdated`] lists it for the user.
+//!
+//! Deliberately absent: git itself. The caller reads the three versions.
+
+mod conflict;
+pub(crate) mod git;
+mod ids;
+mod lines;
+mod records;
+pub(crate) mod resolve;
+mod side;
+mod skills;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use crate::model::Kind;
+use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
+use crate::upkeep::exchange::import::tests;
+use memctl_files::Directory;
+
+pub(crate) use conflict::CONFLICT;
+pub use conflict::{Conflict, Unjoinable};
+use ids::Ids;
+pub use ids::NewId;
+use records::{Union, Versions as RecordVersions};
+pub(crate) use resolve::{open_conflicts, open_fields};
+pub use side::Files;
+use side::Side;
+pub use skills::is_of_corrections;
+
+use crate::store::workspace::{Error, redacting_writer};
+
+/// Three versions of all files of a workspace.
+#[derive(Debug, Default)]
+pub struct Versions {
+    /// Common ancestor of both sides.
+    pub base: Files,
+    /// Side to merge into.
+    pub ours: Files,
+    /// Side to merge.
+    pub theirs: Files,
+}
+
+/// Result of a merge.
+#[derive(Debug, Default)]
+pub struct Joined {
+    /// Merged files.
+    pub files: Files,
+    /// Files that only a person can merge, with the reason.
+    pub refused: BTreeMap<String, String>,
+    /// Records of theirs with new ids.
+    pub new_ids: Vec<NewId>,
+    /// Fields that a person has to decide.
+    pub conflicts: Vec<Conflict>,
+    /// Number of records added from their side.
+    pub came: u64,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// Merges the two sides. `who` is the user of the audit event.
+///
+/// # Errors
+///
+/// Damaged file: ids cannot be assigned without all records.
+pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
+    let base = Side::of(&versions.base)?;
+    let ours = Side::of(&versions.ours)?;
+    let theirs = Side::of(&versions.theirs)?;
+    let ids = Ids::decide(&base, &ours, &theirs);
+    let base = base.mended(&ids.base);
+    let theirs = theirs.mended(&ids.theirs);
+    let mut joined = Joined::default();
+    let new: HashMap<String, String> = ids
+        .new
+        .iter()
+        .map(|id| (id.to.clone(), id.from.clone()))
+        .collect();
+    let removed = [ours.removed_ids(), theirs.removed_ids()];
+    for kind in Kind::ALL {
+        let union = RecordVersions {
+            kind,
+            base: base.records(kind),
+            ours: ours.records(kind),
+            theirs: theirs.records(kind),
+            new: &new,
+            removed: [&removed[0], &removed[1]],
+        }
+        .union();
+        joined.put(kind, [&base, &ours, &theirs], union);
+    }
+    for (name, role) in logs().filter(|(_, role)| *role != Role::Account) {
+        debug_assert!(matches!(role, Role::Log | Role::Tombstones));
+        let lines = lines::union(base.lines(name), ours.lines(name), theirs.lines(name));
+        let is_there = ours.lines.contains_key(name) || theirs.lines.contains_key(name);
+        if is_there {
+            let text: String = lines
+                .iter()
+                .flat_map(|line| [line.as_str(), "\n"])
+                .collect();
+            joined
+                .files
+                .insert(format!("{DIRECTORY}/{name}"), text.into_bytes());
+        }
+    }
+    joined.audit(versions, who, &ids.new);
+    let of_skills = |files: &Files| -> Files {
+        let files = files.iter().filter(|(path, _)| is_of_corrections(path));
+        files
+            .map(|(path, bytes)| (path.clone(), bytes.clone()))
+            .collect()
+    };
+    let before = of_skills(&versions.base);
+    let known = (&before, &ids.base);
+    let (files, refused) = skills::union(
+        &skills::mended(&before, &ids.base, known),
+        &of_skills(&versions.ours),
+        &skills::mended(&of_skills(&versions.theirs), &ids.theirs, known),
+    );
+    joined.files.extend(files);
+    joined.refused.extend(
+        refused
+            .into_iter()
+            .map(|(path, why)| (path, why.to_owned())),
+    );
+    joined.new_ids = ids.new;
+    Ok(joined)
+}
+
+/// Writes the merged content of a file to the path that git gave.
+pub fn write_result(path: &Path, content: &[u8]) -> Result<(), Error> {
+    redacting_writer::write_output(path, content)
+}
+
+/// Writes the regression case of their side that has a new name, unless the name is taken. `root` is
+/// the directory of the workspace.
+pub fn write_renamed(root: &Directory, path: &str, content: &[u8]) -> Result<(), Error> {
+    if is_of_corrections(path) && matches!(root.kind(path), Ok(None)) {
+        let text = String::from_utf8_lossy(content);
+        redacting_writer::replace(root, &root.join(path), &text)?;
+    }
+    Ok(())
+}
+
+impl Joined {
+    /// New path of their version of a file that is named after a record with a new id, and its
+    /// content.
+    pub fn renamed(&self, path: &str) -> Option<(String, &[u8])> {
+        let ids = self.new_ids.iter();
+        let ids = ids.filter_map(|id| tests(id.kind, &id.from, &id.to));
+        let path = skills::moved(path, &ids.collect())?;
+        let content = self.files.get(&path)?;
+        Some((path, content))
+    }
+
+    /// Files that only one side has changed, and that name records by former ids.
+    pub fn outdated(&self, versions: &Versions) -> Vec<String> {
+        let Versions { base, ours, theirs } = versions;
+        let of_theirs = theirs.iter().filter(|(path, bytes)| {
+            let (before, here) = (base.get(*path), ours.get(*path));
+            before == here && here != Some(bytes)
+        });
+        let of_theirs = of_theirs.filter(|(path, bytes)| self.files.get(*path) != Some(bytes));
+        of_theirs.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// Writes the merged records of a kind into their file.
+    fn put(&mut self, kind: Kind, [base, ours, theirs]: [&Side; 3], union: Union) {
+        self.came += union.came;
+        self.conflicts.extend(union.conflicts);
+        self.notes.extend(union.notes);
+        let [base, ours, theirs] = [base, ours, theirs].map(|side| side.seeds.get(&kind));
+        let Some(seed) = ours.or(theirs) else {
+            return;
+        };
+        // Data of other programs around the entries comes from theirs if only theirs has changed
+        // it.
+        let is_theirs = base
+            .zip(theirs)
+            .is_some_and(|(base, theirs)| base.frame == seed.frame && theirs.frame != seed.frame);
+        let frame = match theirs.filter(|_| is_theirs || seed.entries.is_empty()) {
+            Some(theirs) => theirs.frame.clone(),
+            None => seed.frame.clone(),
+        };
+        let is_untouched = ours.is_some_and(|ours| ours.entries == union.entries) && !is_theirs;
+        let seed = DataFileText {
+            frame,
+            entries: union.entries,
+        };
+        let text = if is_untouched {
+            seed_text(ours, kind)
+        } else {
+            seed.render(kind)
+        };
+        let path = format!("{DIRECTORY}/{}", kind.file());
+        self.files.insert(path, text.into_bytes());
+    }
+
+    fn audit(&mut self, versions: &Versions, who: &str, new: &[NewId]) {
+        let name = logs()
+            .find(|(_, role)| *role == Role::Account)
+            .map_or("", |(name, _)| name);
+        let path = format!("{DIRECTORY}/{name}");
+        let seal = format!("{DIRECTORY}/audit.anchor");
+        let (ours, theirs) = (versions.ours.get(&path), versions.theirs.get(&path));
+        let base = versions.base.get(&path);
+        let (Some(a), Some(b)) = (ours, theirs) else {
+            return;
+        };
+        let one_side = if a == b || base == Some(b) {
+            Some(&versions.ours)
+        } else if base == Some(a) {
+            Some(&versions.theirs)
+        } else {
+            None
+        };
+        if let Some(side) = one_side {
+            for path in [path, seal] {
+                if let Some(bytes) = side.get(&path) {
+                    self.files.insert(path, bytes.clone());
+                }
+            }
+            return;
+        }
+        let renamed: Vec<(String, String)> = new
+            .iter()
+            .map(|id| (id.from.clone(), id.to.clone()))
+            .collect();
+        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
+        let identity = versions.ours.get(&format!("{DIRECTORY}/workspace.json"));
+        let identity = identity.and_then(|bytes| serde_json::from_slice::<Identity>(bytes).ok());
+        let log = match identity {
+            None => Err("the key of the chain, `workspace.json`, is not there".to_owned()),
+            Some(identity) => join_audit(&identity, &text(a), &text(b), who, &renamed)
+                .map_err(|error| error.to_string()),
+        };
+        match log {
+            Ok(log) => {
+                self.files.insert(path, log.log.into_bytes());
+                self.files.insert(seal, log.anchor.into_bytes());
+            }
+            Err(reason) => {
+                self.refused.insert(path, reason.clone());
+                self.refused.insert(seal, reason);
+            }
+        }
+    }
+}
+
+/// Renders a file whose entries have not changed.
+fn seed_text(seed: Option<&DataFileText>, kind: Kind) -> String {
+    seed.map_or_else(String::new, |seed| seed.render(kind))
+}
+
+#[cfg(test)]
+mod tests;
+
+pub use resolve::{ResolveReport, Side as ResolveSide, resolve};

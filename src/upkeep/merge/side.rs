@@ -1,0 +1,193 @@
+//! Parsed files of one side of a merge.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::model::Kind;
+use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
+use memctl_files::json::{with_fields, with_other_strings};
+
+use super::conflict::Unjoinable;
+use crate::upkeep::exchange::import::{FROM as IMPORTED, created};
+
+/// Files by path relative to the workspace, separated by `/`.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// Field with the former ids of a record that a merge has renamed.
+pub(crate) const MERGED_FROM: &str = "merged_from";
+
+/// Parsed record.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) id: String,
+    pub(crate) text: String,
+    pub(crate) created: String,
+    /// Former ids of the record.
+    pub(crate) before: Vec<String>,
+}
+
+impl Record {
+    pub(crate) fn of(kind: Kind, text: String) -> Self {
+        let before = if text.contains(MERGED_FROM) {
+            ids_before(&text)
+        } else {
+            Vec::new()
+        };
+        Self {
+            id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
+            created: created(kind, &text),
+            before,
+            text,
+        }
+    }
+
+    /// All ids of the record, the current one first.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = &str> {
+        let own = std::iter::once(self.id.as_str());
+        own.chain(self.before.iter().map(String::as_str))
+    }
+}
+
+/// Former ids of a record.
+pub(crate) fn ids_before(text: &str) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Before {
+        #[serde(default)]
+        merged_from: Vec<String>,
+    }
+    serde_json::from_str::<Before>(text).map_or_else(|_| Vec::new(), |before| before.merged_from)
+}
+
+/// Memory of one side.
+#[derive(Debug, Default)]
+pub(crate) struct Side {
+    pub(crate) seeds: HashMap<Kind, DataFileText>,
+    pub(crate) records: HashMap<Kind, Vec<Record>>,
+    /// Lines of the logs, including tombstones.
+    pub(crate) lines: HashMap<&'static str, Vec<String>>,
+}
+
+impl Side {
+    /// Parses the files of a side.
+    pub(crate) fn of(files: &Files) -> Result<Self, Unjoinable> {
+        let mut side = Self::default();
+        for kind in Kind::ALL {
+            let path = format!("{DIRECTORY}/{}", kind.file());
+            let Some(bytes) = files.get(&path) else {
+                continue;
+            };
+            let refused = |reason: &str| Unjoinable {
+                path: path.clone(),
+                reason: reason.to_owned(),
+            };
+            let text = std::str::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
+            let seed = DataFileText::parse(kind, text).map_err(refused)?;
+            let records = seed.entries.iter();
+            let records = records.map(|text| Record::of(kind, text.clone())).collect();
+            side.records.insert(kind, records);
+            side.seeds.insert(kind, seed);
+        }
+        for (name, role) in logs().filter(|(_, role)| *role != Role::Account) {
+            let path = format!("{DIRECTORY}/{name}");
+            let Some(bytes) = files.get(&path) else {
+                continue;
+            };
+            let refused = |reason: &str| Unjoinable {
+                path: path.clone(),
+                reason: reason.to_owned(),
+            };
+            let text = std::str::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
+            if !text.is_empty() && !text.ends_with('\n') {
+                return Err(refused("its last line is torn"));
+            }
+            let lines: Vec<String> = text
+                .lines()
+                .filter(|line| !line.is_empty())
+                .map(str::to_owned)
+                .collect();
+            // A damaged line is harmless; the conflict markers of an unresolved merge are not.
+            let is_marked =
+                |line: &String| ["<<<<<<<", ">>>>>>>"].iter().any(|m| line.starts_with(m));
+            if lines.iter().any(is_marked) {
+                return Err(refused("a conflict in it was never resolved"));
+            }
+            if role == Role::Tombstones
+                && lines
+                    .iter()
+                    .any(|line| serde_json::from_str::<Tombstone>(line).is_err())
+            {
+                return Err(refused("a line of it cannot be read"));
+            }
+            side.lines.insert(name, lines);
+        }
+        Ok(side)
+    }
+
+    pub(crate) fn records(&self, kind: Kind) -> &[Record] {
+        self.records.get(&kind).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn lines(&self, name: &str) -> &[String] {
+        self.lines.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn tombstones(&self) -> Vec<Tombstone> {
+        let name = logs().find(|(_, role)| *role == Role::Tombstones);
+        let lines = name.map_or(&[][..], |(name, _)| self.lines(name));
+        lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// Tombstones that have not been lifted.
+    pub(crate) fn removed_ids(&self) -> HashSet<(Kind, String)> {
+        let mut removed = HashSet::new();
+        for tombstone in self.tombstones() {
+            let key = (tombstone.kind, tombstone.id);
+            if tombstone.lifted {
+                removed.remove(&key);
+            } else {
+                removed.insert(key);
+            }
+        }
+        removed
+    }
+
+    /// Replaces ids in all records and lines.
+    pub(crate) fn mended(&self, ids: &HashMap<String, String>) -> Self {
+        if ids.is_empty() {
+            return Self {
+                seeds: self.seeds.clone(),
+                records: self.records.clone(),
+                lines: self.lines.clone(),
+            };
+        }
+        let records = |(kind, records): (&Kind, &Vec<Record>)| {
+            let records = records.iter();
+            let records = records.map(|r| Record::of(*kind, with_new_ids(&r.text, ids)));
+            (*kind, records.collect())
+        };
+        let line = |line: &String| with_other_strings(line, ids).unwrap_or_else(|| line.clone());
+        let lines = self.lines.iter();
+        Self {
+            seeds: self.seeds.clone(),
+            records: self.records.iter().map(records).collect(),
+            lines: lines
+                .map(|(name, lines)| (*name, lines.iter().map(line).collect()))
+                .collect(),
+        }
+    }
+}
+
+/// Replaces ids in a record, except in the fields that keep its former ids.
+pub(crate) fn with_new_ids(text: &str, ids: &HashMap<String, String>) -> String {
+    let Some(new) = with_other_strings(text, ids) else {
+        return text.to_owned();
+    };
+    let fixed: Vec<(&str, String)> = [MERGED_FROM, IMPORTED]
+        .into_iter()
+        .filter(|name| text.contains(name))
+        .filter_map(|name| Some((name, crate::store::raw_field(text, name)?)))
+        .collect();
+    with_fields(&new, &fixed, 6)
+}

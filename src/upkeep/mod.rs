@@ -1,0 +1,47 @@
+//! Upkeep of a memory as a whole: what it holds, why, and how it is moved, joined, repaired and taken back.
+//!
+//! A verb here is about records of any kind. Verbs of one kind are in the room of that kind.
+//!
+//! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends. `audit`: the
+//!   log of writes and reads. `evaluate`: quality of search on labelled data.
+//! - `undo`: takes back what one command changed. `forget`: removes one record. `prune`: removes expired
+//!   records. `purge`: removes everything.
+//! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
+//!   redacts secrets. `formats`: formats of the data files. `reindex`: the search index and its vectors.
+//! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
+//!
+//! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. A verb that
+//! changes files names every file that it changed.
+//!
+//! Deliberately absent: judgement of content. That is `review`.
+
+pub(crate) mod audit;
+pub(crate) mod doctor;
+pub(crate) mod evaluate;
+pub mod exchange;
+pub(crate) mod forget;
+pub(crate) mod formats;
+pub(crate) mod init;
+pub mod merge;
+pub(crate) mod prune;
+pub(crate) mod purge;
+pub(crate) mod reindex;
+pub(crate) mod secrets;
+pub(crate) mod stats;
+pub(crate) mod status;
+pub mod undo;
+pub(crate) mod why;
+
+pub use audit::{AuditFilter, AuditReport, audit};
+pub use doctor::{DoctorReport, doctor};
+pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
+pub use forget::{ForgetReport, forget};
+pub use formats::{FileFormat, Formats, KnownFormat};
+pub use init::{InitReport, initialise, with_lines};
+pub use prune::{PruneReport, Pruned, prune};
+pub use purge::{PurgeReport, Removed, purge, purge_user};
+pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
+pub use secrets::{SecretAt, SecretsReport, secrets};
+pub use stats::{Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page, stats};
+pub use status::{PulledStatus, StatusReport, status};
+pub use why::{Link, Relation, WhyReport, why};

@@ -1,0 +1,138 @@
+//! Brings the search index up to date at once, with a vector for every record.
+//!
+//! Searches do that step by step; this operation is for an import, or for another embedder, whose
+//! vectors replace the old ones. Each batch is saved, so that an interrupted run resumes where it
+//! stopped.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::search::Filter;
+
+use crate::embedder::Embedder;
+use crate::embedder::config::{Destination, Patience};
+use crate::indexing::MultiIndex;
+use crate::store::workspace::{Error, Workspace, milliseconds};
+
+/// Options of [`index()`].
+#[derive(Debug, Clone, Copy, Default)]
+pub struct IndexOptions {
+    /// Leaves the vectors to later searches.
+    pub keyword: bool,
+    /// Discards the index and rebuilds it.
+    pub rebuild: bool,
+}
+
+/// Progress of [`index()`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum IndexStage<'a> {
+    /// Number of records split into words, and the total.
+    Words(usize, usize),
+    /// Number of texts about to be sent, and their destination. Nothing is sent if the answer is
+    /// `false`.
+    Sends(usize, &'a Destination),
+    /// Number of records with a new vector, and the total.
+    Vectors(usize, usize),
+}
+
+/// Outcome of [`index()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct IndexReport {
+    /// Number of indexed records that the caller may see.
+    pub documents: usize,
+    /// Number of records with a vector.
+    pub vectors: usize,
+    /// Number of vectors made by this run.
+    pub made: usize,
+    /// Stamp of the embedder; `none` if it is unusable.
+    pub embedder: String,
+    /// Size of the index in bytes.
+    pub bytes: u64,
+    /// Duration in milliseconds.
+    pub took_ms: f64,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Brings the search index up to date, and reports each step to `progress`. Only the answer to
+/// [`IndexStage::Sends`] counts.
+///
+/// # Errors
+///
+/// Fails if the store does, or if the embedder is unusable; the vectors made so far are saved.
+pub fn index(
+    workspace: &Workspace,
+    options: IndexOptions,
+    progress: &mut dyn FnMut(IndexStage<'_>) -> bool,
+) -> Result<IndexReport, Error> {
+    let start = Instant::now();
+    let config = &workspace.providers.embedder;
+    // A keyword-only run needs no working embedder.
+    let embedder = match config.open(Patience::Index, true) {
+        Err(_) if options.keyword => None,
+        embedder => Some(embedder?),
+    };
+    let mut index = MultiIndex::open(&workspace.store)?;
+    let mut words = |done, of| {
+        progress(IndexStage::Words(done, of));
+    };
+    if options.rebuild {
+        index.renew(&mut words)?;
+    } else {
+        index.update(true, &mut words)?;
+    }
+    let known = |embedder: &Embedder| embedder.embedding().or_else(|| index.stamp_of(embedder));
+    let embedding = embedder.as_ref().and_then(known);
+    index.ask_for(embedding.as_ref());
+    let missing = index.without_vector();
+    // Expired records are not sent to an embedder.
+    let all = Filter {
+        now: workspace.now.timestamp(),
+        ..Filter::default()
+    };
+    let mut made = 0;
+    if let Some(embedder) = embedder
+        .as_ref()
+        .filter(|_| missing > 0 && !options.keyword)
+    {
+        let destination = config.destination()?;
+        let is_wanted = destination.is_none_or(|to| progress(IndexStage::Sends(missing, &to)));
+        if is_wanted {
+            index.drop_others();
+            loop {
+                let batch = index.fill_missing("", &all, embedder.batch(), embedder)?;
+                made += batch;
+                if batch == 0 {
+                    break;
+                }
+                progress(IndexStage::Vectors(made.min(missing), missing));
+            }
+        }
+    }
+    index.add_binary();
+    let own = Filter {
+        scope: workspace.store.scope().clone(),
+        viewer: workspace.store.viewer().clone(),
+        ..all
+    };
+    let (documents, vectors) = index.counts(&own)?;
+    let mut warnings = Vec::new();
+    if !index.is_saved() {
+        warnings.push(
+            "the index was not saved: another process is writing it, or its directory takes no files"
+                .to_owned(),
+        );
+    }
+    let stamp = embedder.as_ref().map_or("none", Embedder::stamp);
+    let stamp = index.asked_for().unwrap_or(stamp).to_owned();
+    Ok(IndexReport {
+        documents,
+        vectors,
+        made,
+        embedder: stamp,
+        bytes: index.bytes(),
+        took_ms: milliseconds(start.elapsed()),
+        warnings,
+    })
+}

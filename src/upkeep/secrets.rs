@@ -1,0 +1,232 @@
+//! Finds secrets in files: in the memory, or in given paths.
+//!
+//! Records are redacted when they are written. This scan finds secrets from before, or from other
+//! programs. A finding gives the file, line and kind of a secret, and never shows it. A repair
+//! redacts our own records, after a copy; files of others are only read.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::store::skill::Skills;
+use crate::store::{Cleaned, DataFile, Error as StoreError};
+use memctl_files::{Directory, FoundKind, named};
+
+use crate::indexing::Index;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
+
+/// Approximate size of the blocks in which files are read, so that a large file needs no more
+/// memory.
+const BLOCK: u64 = 16 << 20;
+/// Directories to skip: they hold copies of files scanned elsewhere, or published files of others.
+const PASSED_OVER: &[&str] = &[".git", "node_modules"];
+
+/// Outcome of [`secrets()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SecretsReport {
+    /// `true` if no secret was found, or none is left.
+    pub clean: bool,
+    /// Number of files read.
+    pub files: u64,
+    /// Locations of the remaining secrets, once for each line and kind.
+    pub secrets: Vec<SecretAt>,
+    /// Files that were redacted.
+    pub redacted: Vec<Cleaned>,
+    /// Files that could not be read.
+    pub warnings: Vec<String>,
+}
+
+/// Location of a secret.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub struct SecretAt {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Line on which the secret begins, from 1.
+    pub line: u64,
+    /// Kind of the secret.
+    pub kind: &'static str,
+}
+
+/// Finds secrets in these files and directories, or in the memory and the skills if none are
+/// given. With `repair`, redacts the records and the guardrail files first.
+pub fn secrets(
+    workspace: &Workspace,
+    paths: &[PathBuf],
+    repair: bool,
+) -> Result<SecretsReport, Error> {
+    if !workspace.store.sees_all() {
+        let what = "the files as a whole".to_owned();
+        return Err(StoreError::OutOfScope { what }.into());
+    }
+    let redacted = if repair {
+        take_out(workspace)?
+    } else {
+        Vec::new()
+    };
+    let own = [
+        workspace.store.directory().path().to_owned(),
+        workspace.skills_dir.clone(),
+    ];
+    let mut search = Search {
+        // The copies made by the repair hold the secrets, and the report names them.
+        passed_over: redacted.iter().map(|c| c.copy.clone()).collect(),
+        ..Search::default()
+    };
+    if let Some(path) = paths
+        .iter()
+        .find(|path| named::link_metadata(path).is_err())
+    {
+        return Err(Error::NoPath { path: path.clone() });
+    }
+    for path in if paths.is_empty() { &own[..] } else { paths } {
+        if !paths.is_empty() || named::exists(path) {
+            search.look_into(path);
+        }
+    }
+    Ok(SecretsReport {
+        clean: search.found.is_empty(),
+        files: search.files,
+        secrets: search.found.into_iter().collect(),
+        redacted,
+        warnings: search.warnings,
+    })
+}
+
+fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
+    let mut redacted = Vec::new();
+    for file in DataFile::ALL {
+        redacted.extend(workspace.store.clean(file, workspace.now)?);
+    }
+    if !redacted.is_empty() {
+        // A text can be guessed from its words and its vector.
+        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    }
+    // The lock also stops corrections from writing the same files now.
+    let _writer = workspace.writer()?;
+    let Ok(skills) = Skills::open(&workspace.skills_dir) else {
+        return Ok(redacted);
+    };
+    for path in guardrails(&skills)? {
+        let Some(text) = skills.generated(&path).ok().flatten() else {
+            continue;
+        };
+        if memctl_redact::findings(&text).is_empty() {
+            continue;
+        }
+        let copy = workspace.copy_aside(&path, &text)?;
+        let found = redacting_writer::replace(skills.directory(), &path, &text)?;
+        redacted.push(Cleaned {
+            path,
+            copy,
+            records: found.len(),
+        });
+    }
+    Ok(redacted)
+}
+
+/// Guardrail files of all skills, each once.
+fn guardrails(skills: &Skills) -> Result<BTreeSet<PathBuf>, Error> {
+    let mut files = BTreeSet::new();
+    for skill in skills.list()?.skills {
+        files.extend(skills.guardrail_files(&skill)?);
+    }
+    Ok(files)
+}
+
+/// State of a scan for secrets.
+#[derive(Debug, Default)]
+struct Search {
+    files: u64,
+    found: BTreeSet<SecretAt>,
+    warnings: Vec<String>,
+    passed_over: HashSet<PathBuf>,
+}
+
+impl Search {
+    fn look_into(&mut self, path: &Path) {
+        let looked = match named::link_metadata(path) {
+            // A link leads to a file that is scanned at its own path, or that was not requested.
+            Ok(metadata) if metadata.is_symlink() => Ok(()),
+            Ok(metadata) if metadata.is_dir() => self.directory(&Directory::at(path)),
+            Ok(metadata) if metadata.is_file() => {
+                named::open_plain(path).and_then(|file| self.file(path, file))
+            }
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        };
+        self.warn(path, looked);
+    }
+
+    fn warn(&mut self, path: &Path, looked: io::Result<()>) {
+        if let Err(error) = looked {
+            self.warnings
+                .push(format!("cannot read `{}`: {error}", path.display()));
+        }
+    }
+
+    fn directory(&mut self, directory: &Directory) -> io::Result<()> {
+        for found in directory.list()? {
+            if PASSED_OVER.iter().any(|passed| found.name == *passed) {
+                continue;
+            }
+            let path = directory.join(&found.name);
+            let looked = match found.kind {
+                FoundKind::Directory => self.directory(&directory.below(&found.name)),
+                FoundKind::File => match directory.open(&found.name) {
+                    Ok(Some(file)) => self.file(&path, file),
+                    Ok(None) => Ok(()),
+                    Err(error) => Err(error),
+                },
+                FoundKind::Link | FoundKind::Other => Ok(()),
+            };
+            self.warn(&path, looked);
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: &Path, file: File) -> io::Result<()> {
+        if self.passed_over.contains(path) {
+            return Ok(());
+        }
+        let mut reader = BufReader::new(file);
+        let extension = path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default();
+        let is_json = matches!(extension, "json" | "jsonl" | "ndjson" | "traj" | "ipynb");
+        let mut line = 1;
+        self.files += 1;
+        loop {
+            let mut block = Vec::new();
+            reader.by_ref().take(BLOCK).read_to_end(&mut block)?;
+            if block.is_empty() {
+                return Ok(());
+            }
+            reader.read_until(b'\n', &mut block)?;
+            let text = String::from_utf8_lossy(&block);
+            let findings = if is_json {
+                memctl_redact::findings_in_json(&text)
+            } else {
+                memctl_redact::findings(&text)
+            };
+            let mut counted = 0;
+            for finding in findings {
+                line += breaks(&text[counted..finding.at.start]);
+                counted = finding.at.start;
+                self.found.insert(SecretAt {
+                    path: path.to_owned(),
+                    line,
+                    kind: finding.kind,
+                });
+            }
+            line += breaks(&text[counted..]);
+        }
+    }
+}
+
+fn breaks(text: &str) -> u64 {
+    memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64
+}

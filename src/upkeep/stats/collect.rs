@@ -1,0 +1,302 @@
+//! Collects statistics: reads each record once, and counts.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{
+    CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
+    Trial, Trust,
+};
+use crate::store::{LateCalls, Selection};
+
+use super::days::{Days, percentile};
+use super::{
+    Executions, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport, Used, mean, rounded,
+};
+use crate::lessons::telling::evidence::doubts;
+use crate::rules::acting;
+use crate::store::workspace::{Error, Workspace, dollars};
+
+/// Maximum number of rules, and of lessons, in a report.
+const TOLD: usize = 20;
+
+/// Returns statistics on the value of memory, for all records in the scope.
+pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
+    let all = Selection::default();
+    let mut days = Days::default();
+    let mut warnings = Vec::new();
+    let corrections = workspace.store.list::<Correction>(&all)?;
+    let mut corrected: HashMap<String, u64> = HashMap::new();
+    // A correction passed on by an agent marks no run as wrong before a person approves it.
+    let counting = corrections.records.iter();
+    for correction in counting.filter(|one| one.trust() > Trust::Observed) {
+        let of = correction.execution_id.clone();
+        *corrected.entry(of).or_default() += 1;
+    }
+    let mut runs = Runs::default();
+    let mut executions = 0;
+    let problems = workspace
+        .store
+        .each_entry(Kind::Execution, &all, &mut |entry| {
+            executions += 1;
+            if let Ok(execution) = entry.parse::<Execution>() {
+                runs.take(&execution, &corrected, &mut days);
+            }
+        })?;
+    let mut rules = workspace.store.list::<Reflexion>(&all)?;
+    let procedures = workspace.store.list::<Procedure>(&all)?;
+    for problem in [
+        problems, corrections.problems, rules.problems, procedures.problems,
+    ]
+    .concat()
+    {
+        warnings.push(problem.to_string());
+    }
+    warnings.extend(workspace.note_counted(&[
+        (Kind::Execution, executions),
+        (Kind::Correction, corrections.records.len() as u64),
+        (Kind::Reflexion, rules.records.len() as u64),
+        (Kind::Procedure, procedures.records.len() as u64),
+    ]));
+    let procedures = procedures.records;
+    warnings.extend(doubtful(workspace, &procedures, &rules.records));
+    let at_calls = at_calls(workspace, &rules.records);
+    rules.records.retain(|rule| !rule.is_candidate());
+    let trials = workspace.store.trials_of_all()?;
+    let mut learning = Learning {
+        corrections: corrections.records.len() as u64,
+        reflexions: rules.records.len() as u64,
+        validated: rules
+            .records
+            .iter()
+            .filter(|rule| rule.validated_by_test)
+            .count() as u64,
+        procedures: procedures.len() as u64,
+        procedures_retrieved: retrieved(workspace),
+        ..Learning::default()
+    };
+    let reused = rules
+        .records
+        .iter()
+        .filter(|rule| runs.injected.contains_key(&rule.reflexion_id) || rule.evidence().shown > 0);
+    let met_again =
+        |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
+    let reused = reused.count() + procedures.iter().filter(met_again).count();
+    learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
+    count_by_day(&mut days, &rules.records, &procedures, &trials);
+    learning.a_week = days.a_week(learning.reflexions + learning.procedures);
+    let hints = hints(&trials, &procedures);
+    let rules = rules.records.iter().map(|rule| {
+        let mut evidence = rule.evidence();
+        let injected = runs.injected.get(&rule.reflexion_id);
+        evidence.shown = evidence.shown.max(injected.copied().unwrap_or_default());
+        used(&rule.reflexion_id, &rule.skill, &rule.rule, evidence)
+    });
+    let rules = most_used(rules);
+    let lessons = procedures.iter().map(|one| {
+        let tool = one.pattern.as_ref().map_or("", |pattern| &pattern.tool);
+        used(&one.procedure_id, tool, &one.summary(), one.evidence())
+    });
+    let lessons = most_used(lessons);
+    let executions = runs.end();
+    let first_and_last = days.first_and_last();
+    let (period, over_time) = days.pieces();
+    Ok(StatsReport {
+        days: first_and_last.map(|days| days.map(|day| day.to_string())),
+        executions,
+        hints,
+        learning,
+        rules,
+        lessons,
+        at_calls,
+        period,
+        over_time,
+        warnings,
+    })
+}
+
+/// Describes lessons and rules that rarely help, and calls whose rules were not matched in time.
+fn doubtful(workspace: &Workspace, lessons: &[Procedure], rules: &[Reflexion]) -> Vec<String> {
+    let mut found = doubts(lessons);
+    found.extend(acting::ignored(rules));
+    found.extend(LateCalls::of(workspace.store.directory()).sentence());
+    found
+}
+
+/// Rules that act on calls, most told first.
+fn at_calls(workspace: &Workspace, rules: &[Reflexion]) -> Vec<RuleAtCalls> {
+    let own = workspace.store.approvals().own_words();
+    let all = rules.iter().filter(|rule| !rule.seen_by.is_empty());
+    let all = all.map(|rule| RuleAtCalls {
+        id: rule.reflexion_id.clone(),
+        rule: rule.rule.clone(),
+        action: rule.action,
+        receipts: rule.receipts(),
+        active: rule.action != CallAction::Off && own.lets_act(rule),
+    });
+    let mut all: Vec<RuleAtCalls> = all.collect();
+    all.retain(|rule| rule.active || rule.receipts.told > 0);
+    all.sort_by_key(|rule| std::cmp::Reverse(rule.receipts.told));
+    all
+}
+
+/// Retrievals of all procedures. A limited caller gets none, since they are of all of them.
+fn retrieved(workspace: &Workspace) -> u64 {
+    if !workspace.store.sees_all() {
+        return 0;
+    }
+    let counts = workspace.store.retrievals().into_values();
+    counts.map(|retrieved| retrieved.times).sum()
+}
+
+/// Adds new rules, new lessons and trials of hints to their days.
+fn count_by_day(days: &mut Days, rules: &[Reflexion], procedures: &[Procedure], trials: &[Trial]) {
+    for rule in rules {
+        days.at(&rule.created_at).rules += 1;
+    }
+    for procedure in procedures {
+        days.at(&procedure.created_at).lessons += 1;
+    }
+    for trial in trials {
+        let piece = days.at(&trial.at);
+        piece.hints_shown += 1;
+        piece.hints_helped += u64::from(trial.helped);
+    }
+}
+
+fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
+    Used {
+        id: id.to_owned(),
+        about: about.to_owned(),
+        text: text.to_owned(),
+        evidence,
+        confidence: rounded(evidence.posterior()),
+    }
+}
+
+fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
+    let mut all: Vec<Used> = all
+        .filter(|used| used.evidence != Evidence::default())
+        .collect();
+    all.sort_by_key(|used| {
+        let Evidence {
+            shown,
+            helped,
+            harmed,
+        } = used.evidence;
+        std::cmp::Reverse((shown, helped + harmed))
+    });
+    all.truncate(TOLD);
+    all
+}
+
+/// Statistics of hints, from the hint log and the evidence of lessons.
+fn hints(trials: &[Trial], procedures: &[Procedure]) -> Hints {
+    let share = |is: &dyn Fn(&Trial) -> bool| {
+        let count = trials.iter().filter(|trial| is(trial)).count();
+        Part::new(count as u64, trials.len() as u64)
+    };
+    #[expect(clippy::cast_precision_loss, reason = "steps of a session stay far below 2^52")]
+    let steps: Vec<f64> = trials.iter().map(|trial| trial.steps as f64).collect();
+    let mut evidence = Evidence::default();
+    for one in procedures.iter().map(Procedure::evidence) {
+        evidence.shown += one.shown;
+        evidence.helped += one.helped;
+        evidence.harmed += one.harmed;
+    }
+    Hints {
+        shown: trials.len() as u64,
+        precision: share(&|trial| trial.helped),
+        overcome: share(&|trial| trial.overcome),
+        repeated: share(&|trial| trial.repeats > 0),
+        steps_shown: mean(&steps).map(rounded),
+        evidence,
+    }
+}
+
+/// Counters over runs, which are read one by one.
+#[derive(Debug, Default)]
+struct Runs {
+    report: Executions,
+    /// Numbers of right and of judged runs: with rules, and without.
+    with: (u64, u64),
+    without: (u64, u64),
+    tokens_with: Vec<f64>,
+    tokens_without: Vec<f64>,
+    latencies: Vec<f64>,
+    /// Number of prompts that held each rule.
+    injected: HashMap<String, u64>,
+}
+
+impl Runs {
+    fn take(&mut self, run: &Execution, corrected: &HashMap<String, u64>, days: &mut Days) {
+        self.report.total += 1;
+        for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
+            *self.injected.entry(id.clone()).or_default() += 1;
+        }
+        let piece = days.at(&run.timestamp);
+        piece.executions += 1;
+        let has_rules = !run.reflexions_injected.is_empty();
+        let is_corrected = corrected.contains_key(&run.execution_id);
+        let right = match run.outcome {
+            Outcome::Error => {
+                self.report.errors += 1;
+                None
+            }
+            _ if is_corrected => Some(false),
+            Outcome::Rejected => Some(false),
+            Outcome::Accepted => Some(true),
+            Outcome::PendingReview | Outcome::Other(_) => {
+                self.report.unjudged += 1;
+                None
+            }
+        };
+        if let Some(right) = right {
+            piece.right += u64::from(right);
+            piece.wrong += u64::from(!right);
+            let of = if has_rules {
+                &mut self.with
+            } else {
+                &mut self.without
+            };
+            of.0 += u64::from(right);
+            of.1 += 1;
+        }
+        match run.cost_usd.filter(|cost| cost.is_finite()) {
+            Some(cost) => {
+                *self.report.cost_usd.get_or_insert_default() += cost;
+                *piece.cost_usd.get_or_insert_default() += cost;
+            }
+            None => self.report.cost_unknown += 1,
+        }
+        if let Some(latency) = run.latency_ms.filter(|ms| ms.is_finite()) {
+            self.latencies.push(latency);
+            days.latencies(&run.timestamp).push(latency);
+        }
+        if let Some(usage) = run.usage {
+            #[expect(
+                clippy::cast_precision_loss,
+                reason = "tokens of a question stay far below 2^52"
+            )]
+            let tokens = usage.input_tokens.saturating_add(usage.output_tokens) as f64;
+            let of = if has_rules {
+                &mut self.tokens_with
+            } else {
+                &mut self.tokens_without
+            };
+            of.push(tokens);
+        }
+    }
+
+    fn end(mut self) -> Executions {
+        let [p50, p95] = [50, 95].map(|percent| percentile(&mut self.latencies, percent));
+        Executions {
+            right_with_rules: Part::new(self.with.0, self.with.1),
+            right_without_rules: Part::new(self.without.0, self.without.1),
+            tokens_with_rules: mean(&self.tokens_with).map(f64::round),
+            tokens_without_rules: mean(&self.tokens_without).map(f64::round),
+            cost_usd: self.report.cost_usd.map(dollars),
+            latency_ms: p50.zip(p95).map(|(p50, p95)| Latencies { p50, p95 }),
+            ..self.report
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Statistics on the value of memory: right runs with and without rules, outcomes of hints,
+//! learning and reuse, cost and time.
+//!
+//! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
+//! more often for other reasons.
+//!
+//! - `interval`: confidence intervals. `time`, `days`: days, weeks and months. `collect`: one pass
+//!   over the store.
+
+mod collect;
+mod days;
+mod interval;
+mod time;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::model::{CallAction, Evidence, Receipts};
+
+use crate::store::workspace::{Error, redacting_writer};
+
+pub use collect::stats;
+pub use time::Period;
+
+/// Statistics on the value of memory. Shares and rates are from 0 to 1.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct StatsReport {
+    /// First and last day with data, in UTC; `None` without data.
+    pub days: Option<[String; 2]>,
+    /// Runs of skills.
+    pub executions: Executions,
+    /// Hints for failing calls, from the hint log.
+    pub hints: Hints,
+    /// Learned records.
+    pub learning: Learning,
+    /// Most used rules, at most 20, most used first.
+    pub rules: Vec<Used>,
+    /// Most used lessons, at most 20, most used first.
+    pub lessons: Vec<Used>,
+    /// Rules that act on calls, and those that did, most told first.
+    pub at_calls: Vec<RuleAtCalls>,
+    /// Length of a piece of `over_time`; `None` without data.
+    pub period: Option<Period>,
+    /// Statistics by period, without gaps, oldest first.
+    pub over_time: Vec<Piece>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Share with its interval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Part {
+    /// Numerator.
+    pub count: u64,
+    /// Denominator.
+    pub of: u64,
+    /// `count` divided by `of`; `None` if `of` is 0.
+    pub share: Option<f64>,
+    /// 95 % interval of the share (Wilson).
+    pub interval: Option<[f64; 2]>,
+}
+
+impl Part {
+    fn new(count: u64, of: u64) -> Self {
+        let interval = interval::share(count, of);
+        Self {
+            count,
+            of,
+            share: quotient(count, of),
+            interval: interval.map(|ends| ends.map(rounded)),
+        }
+    }
+}
+
+/// Runs of skills.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Executions {
+    /// Number of runs.
+    pub total: u64,
+    /// Number of runs without an answer.
+    pub errors: u64,
+    /// Number of runs without a verdict.
+    pub unjudged: u64,
+    /// Right runs among the judged runs with rules in their prompt. Right means accepted and not
+    /// corrected; judged means accepted, rejected or corrected.
+    pub right_with_rules: Part,
+    /// Right runs among the judged runs without rules.
+    pub right_without_rules: Part,
+    /// Mean input and output tokens of a run with rules, if the provider reports them.
+    pub tokens_with_rules: Option<f64>,
+    /// Mean input and output tokens of a run without rules.
+    pub tokens_without_rules: Option<f64>,
+    /// Sum of the known costs, in US dollars.
+    pub cost_usd: Option<f64>,
+    /// Number of runs without a known cost.
+    pub cost_unknown: u64,
+    /// Median and 95th percentile of the latency, in milliseconds.
+    pub latency_ms: Option<Latencies>,
+}
+
+/// Latencies of answers, in milliseconds.
+#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
+pub struct Latencies {
+    /// Median.
+    pub p50: f64,
+    /// 95th percentile.
+    pub p95: f64,
+}
+
+/// Errors for which memory had hints.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Hints {
+    /// Number of errors with hints shown.
+    pub shown: u64,
+    /// Errors with hints shown whose recovery used a hint: precision@k, where k is the number of
+    /// hints shown at once.
+    pub precision: Part,
+    /// Errors with hints shown that had any recovery.
+    pub overcome: Part,
+    /// Errors with hints shown that came again.
+    pub repeated: Part,
+    /// Mean number of calls from a failure until its recovery or until giving up, with hints shown.
+    pub steps_shown: Option<f64>,
+    /// Evidence of lessons, including outcomes from before the hint log.
+    pub evidence: Evidence,
+}
+
+/// Learned records.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Learning {
+    /// Number of corrections.
+    pub corrections: u64,
+    /// Number of rules, without candidates.
+    pub reflexions: u64,
+    /// Number of rules that a test validated.
+    pub validated: u64,
+    /// Number of procedures: lessons, and patterns that nobody has worded yet.
+    pub procedures: u64,
+    /// Number of retrievals of procedures: in prompts, briefings, hints and search results.
+    pub procedures_retrieved: u64,
+    /// Rules and lessons learned per week, on average; `None` for less than a week.
+    pub a_week: Option<f64>,
+    /// Rules that were in a prompt, and lessons that were told or met again, among all.
+    pub reused: Part,
+}
+
+/// Rule or lesson that has been used.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Used {
+    /// Id of the record.
+    pub id: String,
+    /// Skill of a rule, or tool of a lesson.
+    pub about: String,
+    /// Text of a rule or a lesson.
+    pub text: String,
+    /// Evidence from use.
+    pub evidence: Evidence,
+    /// Mean of the posterior, from 0 to 1.
+    pub confidence: f64,
+}
+
+/// Rule that acts on calls. Each session counts at most once.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct RuleAtCalls {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Answer to a call that breaks the rule.
+    pub action: CallAction,
+    /// Number of sessions, by what agents did.
+    #[serde(flatten)]
+    pub receipts: Receipts,
+    /// `true` if it acts here: the rule is in use, and this user approved its patterns.
+    pub active: bool,
+}
+
+/// Statistics of a day, a week or a month.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct Piece {
+    /// First day of the period.
+    pub from: String,
+    /// Number of runs.
+    pub executions: u64,
+    /// Number of right runs among the judged ones.
+    pub right: u64,
+    /// Number of wrong runs among the judged ones.
+    pub wrong: u64,
+    /// Sum of the known costs, in US dollars; `None` if no cost is known.
+    pub cost_usd: Option<f64>,
+    /// Median latency in milliseconds; `None` if unknown.
+    pub latency_ms: Option<f64>,
+    /// Number of rules learned.
+    pub rules: u64,
+    /// Number of lessons learned.
+    pub lessons: u64,
+    /// Number of errors with hints shown.
+    pub hints_shown: u64,
+    /// Number of errors whose recovery used a hint.
+    pub hints_helped: u64,
+}
+
+impl StatsReport {
+    /// Returns `true` if there is no data.
+    pub fn is_empty(&self) -> bool {
+        self.days.is_none()
+    }
+}
+
+/// Writes a page of statistics to a file atomically. Returns the kinds of the secrets redacted.
+pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
+    redacting_writer::create(path, page)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
+fn quotient(count: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| rounded(count as f64 / of as f64))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// Rounds to a ten-thousandth; no figure here is more precise.
+fn rounded(number: f64) -> f64 {
+    (number * 1e4).round() / 1e4
+}

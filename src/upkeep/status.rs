@@ -1,0 +1,104 @@
+//! Counts the records of a workspace.
+
+use serde::Serialize;
+
+use crate::model::Kind;
+use crate::store::skill::Skills;
+
+use crate::store::workspace::{Error, Workspace};
+
+/// Counts of a workspace, limited to the scope.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[expect(missing_docs, reason = "the names are the definition: one count each")]
+pub struct StatusReport {
+    /// Kind of store, by the names of the source document. `JSONStore`: files alone.
+    /// `CompositeStore`: files shared through a database. `PgStore`: a database, of which the files
+    /// are a copy.
+    pub store: &'static str,
+    /// Reason for this kind of store, one sentence.
+    pub store_reason: String,
+    /// Path of the memory directory.
+    pub directory: String,
+    pub executions: u64,
+    pub corrections: u64,
+    pub reflexions: u64,
+    pub procedures: u64,
+    pub memories: u64,
+    pub sessions: u64,
+    /// Number of generated regression tests of all skills.
+    pub tests: usize,
+    /// Size of the data files in bytes; `None` if the scope is not everything.
+    pub bytes: Option<u64>,
+    /// `false` if memory is switched off, and so neither read nor written.
+    pub enabled: bool,
+    /// Counts of remote records, limited to the scope.
+    pub pulled: PulledStatus,
+    /// Damage in the files, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// Counts of remote records.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct PulledStatus {
+    /// Number of origins.
+    pub workspaces: usize,
+    /// Number of records from these origins.
+    pub records: u64,
+}
+
+/// Counts the records of a workspace. Reads none.
+pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
+    let mut problems = Vec::new();
+    let mut counts = [0; Kind::ALL.len()];
+    for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
+        *count = workspace.store.count(kind)?;
+        let damaged = workspace.store.damaged_files(kind)?.into_iter();
+        problems.extend(damaged.map(|f| format!("`{f}` has damaged parts; see `memctl doctor`")));
+    }
+    let [
+        executions,
+        corrections,
+        reflexions,
+        procedures,
+        memories,
+        sessions,
+    ] = counts;
+    let mut pulled = PulledStatus::default();
+    for other in workspace.store.pulled() {
+        pulled.workspaces += 1;
+        for kind in Kind::ALL {
+            pulled.records += other.store.count(kind)?;
+        }
+    }
+    let skills = Skills::open(&workspace.skills_dir).ok();
+    let (store, store_reason) = match workspace.store.primary_name()? {
+        Some(name) => (
+            "PgStore",
+            format!(
+                "the memory `{}` is in the database {} (`memctl remote join`)",
+                name.origin, name.shown
+            ),
+        ),
+        None if workspace.store.is_shared() => (
+            "CompositeStore",
+            "the files are shared by `memctl sync`".to_owned(),
+        ),
+        None => ("JSONStore", "the records are in files here".to_owned()),
+    };
+    Ok(StatusReport {
+        store,
+        store_reason,
+        directory: workspace.store.directory().display().to_string(),
+        executions,
+        corrections,
+        reflexions,
+        procedures,
+        memories,
+        sessions,
+        tests: skills.map_or(0, |skills| skills.count_generated_tests()),
+        bytes: workspace.store.bytes(),
+        enabled: !crate::store::is_disabled(workspace.store.directory()),
+        pulled,
+        problems,
+    })
+}

@@ -1,0 +1,195 @@
+//! Steps of a revert. Removals of one kind, and restored neighbours of one kind, are one write.
+
+use std::collections::{HashMap, HashSet};
+
+use chrono::{DateTime, Utc};
+
+use super::Undone;
+use super::files::revert_file;
+use super::plan::RevertStep;
+use crate::model::Kind;
+use crate::store::workspace::document::document;
+use crate::store::workspace::{Error, Workspace, stamp};
+use crate::store::{Returning, Reverted, Scoped, Writer};
+
+/// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
+/// one kind.
+pub(super) fn runs(planned: &[RevertStep]) -> impl Iterator<Item = &[RevertStep]> {
+    planned.chunk_by(|a, b| match (a, b) {
+        (RevertStep::Remove { kind: a, .. }, RevertStep::Remove { kind: b, .. }) => a == b,
+        (
+            RevertStep::Restore { kind: a, id, .. },
+            RevertStep::Restore {
+                kind: b,
+                after: Some(after),
+                ..
+            },
+        ) => a == b && id == after,
+        _ => false,
+    })
+}
+
+/// Performs one run of steps.
+pub(super) fn perform(
+    workspace: &Workspace,
+    writer: &mut Writer,
+    run: &[RevertStep],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let run = &current(writer.store(), run)?;
+    let Some(undo) = run.first() else {
+        return Ok(Vec::new());
+    };
+    let one = match undo {
+        RevertStep::Remove { kind, .. } => {
+            return remove_run(workspace.now, writer, *kind, run, dry_run);
+        }
+        RevertStep::Restore { kind, .. } => {
+            return restore_run(workspace.now, writer, *kind, run, dry_run);
+        }
+        RevertStep::Fields { kind, id, fields } => {
+            let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
+            let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
+                Reverted::Done => "reverted",
+                _ => "unchanged",
+            };
+            undone(did, id, names.join(", "))
+        }
+        RevertStep::Move { kind, id, to_local } => {
+            let is_moved = dry_run || writer.move_back(*kind, id, *to_local)?;
+            let did = if is_moved { "moved back" } else { "unchanged" };
+            undone(did, id, String::new())
+        }
+        RevertStep::Lines { id, go, lines } => {
+            let count = if dry_run {
+                lines.len()
+            } else if *go {
+                writer.take_out_lines(id, lines)?
+            } else {
+                writer.put_lines_back(id, lines)?
+            };
+            let did = match (count, go) {
+                (0, _) => "unchanged",
+                (_, true) => "removed",
+                (_, false) => "restored",
+            };
+            undone(did, id, format!("{count} actions"))
+        }
+        RevertStep::File { path, splices } => {
+            let did = revert_file(workspace, writer, path, splices, dry_run)?;
+            undone(did, path, String::new())
+        }
+    };
+    Ok(vec![one])
+}
+
+/// Returns the steps with the ids that their records have now.
+fn current(store: &Scoped, run: &[RevertStep]) -> Result<Vec<RevertStep>, Error> {
+    let mut run = run.to_vec();
+    for step in &mut run {
+        if let RevertStep::Remove { kind, id }
+        | RevertStep::Fields { kind, id, .. }
+        | RevertStep::Move { kind, id, .. } = step
+        {
+            *id = store.current_id(*kind, id)?;
+        }
+    }
+    Ok(run)
+}
+
+/// Removes records of a kind that the change added.
+fn remove_run(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    kind: Kind,
+    run: &[RevertStep],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let mut there = HashMap::new();
+    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+        let document = document(&entry);
+        there.insert(entry.id, document.map(|d| (d.summary, d.content)));
+    })?;
+    let mut steps = Vec::new();
+    let mut contents = Vec::new();
+    for id in run.iter().filter_map(id_of) {
+        let Some(document) = there.remove(id) else {
+            steps.push(undone("unchanged", id, String::new()));
+            continue;
+        };
+        let (summary, content) = document.unzip();
+        steps.push(undone("removed", id, summary.unwrap_or_default()));
+        // Procedures would be learned again, so their tombstone holds the content. A
+        // person may add any other reverted record again.
+        let content = match kind {
+            Kind::Procedure => content,
+            _ => None,
+        };
+        contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
+    }
+    if !dry_run {
+        let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
+        writer.remove_several(kind, &removals, now)?;
+    }
+    Ok(steps)
+}
+
+/// Restores records of a kind that the change removed, each after its predecessor.
+fn restore_run(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    kind: Kind,
+    run: &[RevertStep],
+    dry_run: bool,
+) -> Result<Vec<Undone>, Error> {
+    let mut there = HashSet::new();
+    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+        there.insert(entry.id);
+    })?;
+    let mut steps = Vec::new();
+    let mut returning = Vec::new();
+    for undo in run {
+        let RevertStep::Restore {
+            id,
+            after,
+            is_local,
+            text,
+            ..
+        } = undo
+        else {
+            continue;
+        };
+        let is_there = there.contains(id.as_str());
+        let did = if is_there { "unchanged" } else { "restored" };
+        steps.push(undone(did, id, String::new()));
+        returning.push(Returning {
+            id,
+            after: after.as_deref(),
+            is_local: *is_local,
+            text: text.as_deref().unwrap_or_default(),
+        });
+    }
+    if !dry_run {
+        writer.put_back(kind, &returning, &stamp(now))?;
+    }
+    Ok(steps)
+}
+
+fn id_of(undo: &RevertStep) -> Option<&str> {
+    match undo {
+        RevertStep::Remove { id, .. } | RevertStep::Restore { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
+fn ids_of(run: &[RevertStep]) -> HashSet<&str> {
+    run.iter().filter_map(id_of).collect()
+}
+
+fn undone(did: &'static str, target: &str, what: String) -> Undone {
+    Undone {
+        did,
+        target: target.to_owned(),
+        what,
+    }
+}

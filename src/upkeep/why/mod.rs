@@ -1,0 +1,174 @@
+//! Explains a record: its origin and its effects.
+//!
+//! The chain is a tree from the requested record: first its causes, then its effects. Upward steps
+//! follow causes only and downward steps effects only, so that a chain does not become the whole
+//! store. Executions begin and end it.
+//!
+//! A link to a removed record is shown. Within a scope it is hidden, because a removed record and a
+//! record of others look alike there.
+//!
+//! Out of scope: guesses. A link is a reference between records, never a similarity.
+
+mod by_kind;
+mod session;
+mod walk;
+
+use serde::Serialize;
+
+use crate::model::{Evidence, Kind, Trust};
+
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace};
+
+/// Outcome of [`why()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct WhyReport {
+    /// Id of the record.
+    pub id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Links in tree order: the record, and after each link those that it leads to.
+    pub chain: Vec<Link>,
+    /// Evidence of the record. For an execution, a correction, a procedure or a session: evidence of
+    /// the rules and lessons that came from it.
+    pub evidence: Evidence,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Record, test or session in a chain.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Link {
+    /// Id of the record, host id of the session, or name of the test.
+    pub id: String,
+    /// Kind of the record, or `test`, or `transcript`.
+    pub kind: &'static str,
+    /// Relation to the link `to`.
+    pub relation: Relation,
+    /// Id of the link that led here; `None` for the requested record.
+    pub to: Option<String>,
+    /// Time of creation or removal: RFC 3339, UTC. Empty if unknown.
+    pub at: String,
+    /// Text on one line.
+    pub summary: String,
+    /// State: the outcome of an execution; `candidate`, `superseded`, `retired`, `quarantined`,
+    /// `episode` or `approved`; `forgotten` with a tombstone, or `missing` without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    /// Trust level of a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
+    /// Status of a rule or a procedure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Source, if the record names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Number of executions with a rule in their prompt; the newest follow as links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u64>,
+    /// Number of places where a procedure was seen; the newest follow as links.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origins: Option<u64>,
+    /// Number of links between this one and the requested record.
+    #[serde(skip)]
+    pub depth: usize,
+}
+
+/// Relation of one link to another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names are the definition")]
+pub enum Relation {
+    /// Requested record.
+    Asked,
+    HadRule,
+    HadProcedure,
+    Repeats,
+    CorrectedBy,
+    Corrects,
+    Became,
+    Strengthened,
+    DistilledFrom,
+    StrengthenedBy,
+    Supersedes,
+    SupersededBy,
+    ValidatedBy,
+    PartlyValidatedBy,
+    Breaks,
+    InjectedInto,
+    SeenIn,
+    /// Message of a person that a rule was heard in.
+    SaidIn,
+    /// Procedure that was learned from a session.
+    Taught,
+}
+
+impl Relation {
+    /// Returns the relation in words, to be followed by the id.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Asked => "",
+            Self::HadRule => "had the rule",
+            Self::HadProcedure => "had the procedure",
+            Self::Repeats => "repeats",
+            Self::CorrectedBy => "corrected by",
+            Self::Corrects => "corrects",
+            Self::Became => "became",
+            Self::Strengthened => "strengthened",
+            Self::DistilledFrom => "distilled from",
+            Self::StrengthenedBy => "strengthened by",
+            Self::Supersedes => "supersedes",
+            Self::SupersededBy => "superseded by",
+            Self::ValidatedBy => "validated by",
+            Self::PartlyValidatedBy => "partly validated by",
+            Self::Breaks => "breaks",
+            Self::InjectedInto => "injected into",
+            Self::SeenIn => "seen in",
+            Self::SaidIn => "said in",
+            Self::Taught => "taught",
+        }
+    }
+
+    /// Returns `true` if the evidence of such a link counts for the requested record.
+    const fn counts(self) -> bool {
+        matches!(
+            self,
+            Self::Asked | Self::Became | Self::Strengthened | Self::Taught
+        )
+    }
+}
+
+/// Explains the origin and the effects of a record. `id` is an id, also of a pulled record, an id
+/// prefix, `latest`, or the name of a session file's session.
+pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
+    let (workspace, id) = &workspace.of_id(id)?;
+    let (kind, id, chain) = match locate(&workspace.store, id) {
+        Ok((kind, id)) => {
+            let chain = walk::chain(&workspace.store, kind, &id)?;
+            (kind, id, chain)
+        }
+        // A session that was only read from a file is no record.
+        Err(error @ Error::NoId(_)) => {
+            let chain = walk::transcript(&workspace.store, id)?;
+            (Kind::Session, id.to_owned(), chain.ok_or(error)?)
+        }
+        Err(error) => return Err(error),
+    };
+    let read = chain.read.iter();
+    let unnoted =
+        workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
+    let warnings = Kind::ALL.into_iter().flat_map(|kind| {
+        let damaged = workspace.store.damaged_files(kind).unwrap_or_default();
+        damaged
+            .into_iter()
+            .map(|file| format!("`{file}` has damaged parts; see `memctl doctor`"))
+    });
+    Ok(WhyReport {
+        id,
+        kind,
+        warnings: warnings.chain(unnoted).collect(),
+        chain: chain.links,
+        evidence: chain.evidence,
+    })
+}
