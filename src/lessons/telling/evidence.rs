@@ -86,24 +86,41 @@ fn quoted(text: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// Returns `true` if a call runs one of these commands.
+/// Returns `true` if a call runs one of these commands, with the variables that it sets.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
     let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
-    let mut advised = advice.iter().flat_map(|text| commands(text));
-    advised.any(|advised| {
-        let advised = advised.words;
-        !advised.is_empty()
-            && run.iter().any(|own| {
-                let same_program = own.first().map(|word| basename(word))
-                    == advised.first().map(|word| basename(word));
-                let names_more = advised.len() > 1 || advised.iter().any(|word| word.contains('/'));
-                let mut rest = own.iter().skip(1);
-                same_program
-                    && names_more
-                    && advised[1..]
-                        .iter()
-                        .all(|word| is_place(word) || rest.any(|own| own == word))
+    advice.iter().any(|text| {
+        let variables: Vec<&str> = variables(text).collect();
+        let mut advised = commands(text).into_iter().map(|one| one.words);
+        variables.iter().all(|set| code.contains(set))
+            && advised.any(|advised| {
+                let names_more = advised.len() > 1
+                    || !variables.is_empty()
+                    || advised.iter().any(|word| word.contains('/'));
+                names_more && run.iter().any(|own| runs(own, &advised))
             })
+    })
+}
+
+/// Returns `true` if the words of a call begin with the advised program and have its arguments in order.
+fn runs(own: &[String], advised: &[String]) -> bool {
+    let Some((program, arguments)) = advised.split_first() else {
+        return false;
+    };
+    let mut rest = own.iter().skip(1);
+    own.first().map(|word| basename(word)) == Some(basename(program))
+        && arguments
+            .iter()
+            .all(|word| is_place(word) || rest.any(|own| own == word))
+}
+
+/// Assignments of a command up to their `=`: `CI=` of `CI=1 make`.
+fn variables(text: &str) -> impl Iterator<Item = &str> {
+    text.split_whitespace().filter_map(|word| {
+        let end = word.find('=')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let starts = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+        (starts && word[..end].chars().all(is_name)).then(|| &word[..=end])
     })
 }
 
@@ -167,6 +184,16 @@ mod tests {
         check("cargo test", lesson, false);
         check("pytest tests/a.py --db", "Use `pytest FILE --db`.", true);
         check("ls", "Look first.", false);
+        let lesson = "Check with `TARGET=web ./check`.";
+        check("./check", lesson, false);
+        check("export TARGET=web && ./check", lesson, true);
+        check("CI=1 make", "Build with `CI=1 make`.", true);
+        check("make CI", "Build with `CI=1 make`.", false);
+        check(
+            "./check --target=web",
+            "Check with `./check --target=web`.",
+            true,
+        );
     }
 
     #[test]

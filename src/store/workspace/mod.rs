@@ -17,6 +17,7 @@ pub(crate) mod block_error;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
+pub(crate) mod explain;
 pub(crate) mod locate;
 
 pub(crate) mod providers;
