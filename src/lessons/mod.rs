@@ -22,7 +22,7 @@
 //! Nothing here puts a lesson into words.
 
 pub(crate) mod asking;
-pub(crate) mod failure;
+pub mod failure;
 pub mod past;
 pub mod recovery;
 pub(crate) mod storage;
