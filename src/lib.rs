@@ -65,16 +65,9 @@
 
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
-pub mod arguments;
-#[cfg(not(fuzzing))]
 pub mod cli;
-#[cfg(not(fuzzing))]
-pub mod config;
 pub mod embedder;
-#[cfg(not(fuzzing))]
-pub mod error;
 pub mod host;
-pub mod indexing;
 pub mod lessons;
 pub mod model;
 pub mod notes;

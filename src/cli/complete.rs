@@ -20,7 +20,7 @@ use clap_complete::env::Shells;
 use super::context::Context;
 use super::global::Global;
 use super::output::{Printer, clean, end};
-use crate::config::Environment;
+use crate::cli::config::Environment;
 use crate::model::Kind;
 use crate::notes;
 use crate::store::skill::Skills;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::config::{Config, Environment, Places};
-use crate::error::UserError;
+use crate::cli::config::{Config, Environment, Places};
+use crate::model::error::UserError;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::remote;
 use crate::store::workspace::{Settings, Workspace};

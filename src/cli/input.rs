@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use super::context::Context;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::store::workspace::Error;
 use memctl_files::{decoded, named};
 

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::config::Environment;
-use crate::error::UserError;
+use crate::cli::config::Environment;
 use crate::model::Scope;
+use crate::model::error::UserError;
 use crate::remote::{self, Address, PgStore};
 use crate::store::workspace::Workspace;
 use crate::store::{PrimaryName, Scoped};

@@ -11,6 +11,7 @@ mod call_pattern;
 mod condition;
 mod counting;
 mod episode;
+pub mod error;
 mod evidence;
 mod execution_log;
 mod expiry;

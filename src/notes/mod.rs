@@ -3,6 +3,7 @@
 pub(crate) mod browse;
 pub(crate) mod embed;
 pub mod find;
+pub mod indexing;
 pub(crate) mod memories;
 pub(crate) mod remember;
 pub(crate) mod rewrite;

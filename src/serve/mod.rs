@@ -11,7 +11,9 @@
 //! call, so that each call sees the writes of others. The operation is independent of the
 //! interface, and works in the scope and for the viewer of that workspace.
 
+pub mod arguments;
 mod blocking;
+mod explain;
 pub mod http;
 pub mod mcp;
 pub mod operations;

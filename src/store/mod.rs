@@ -31,6 +31,7 @@ pub(crate) mod audit;
 pub(crate) mod database;
 pub(crate) mod entry;
 pub(crate) mod error;
+pub(crate) mod explain;
 pub(crate) mod files;
 pub(crate) mod here;
 pub(crate) mod index;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{Kind, Reflexion, Session};
 
-use crate::indexing::Index;
+use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
 use crate::store::workspace::document::{document, remembered};

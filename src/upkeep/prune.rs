@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::model::{Kind, MemoryType, utc};
 use crate::store::Expired;
 
-use crate::indexing::Index;
+use crate::notes::indexing::Index;
 use crate::store::workspace::document::document;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 

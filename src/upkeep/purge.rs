@@ -15,7 +15,7 @@ use crate::model::{Kind, Scope, Viewer};
 use crate::store::skill::Skills;
 use crate::store::{AuditAction, Item, Role, inventory, lined, text_field};
 
-use crate::indexing::Index;
+use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// File or directory that was removed whole.

@@ -12,7 +12,7 @@ use crate::search::Filter;
 
 use crate::embedder::Embedder;
 use crate::embedder::config::{Destination, Patience};
-use crate::indexing::MultiIndex;
+use crate::notes::indexing::MultiIndex;
 use crate::store::workspace::{Error, Workspace, milliseconds};
 
 /// Options of [`index()`].

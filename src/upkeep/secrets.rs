@@ -15,7 +15,7 @@ use crate::store::skill::Skills;
 use crate::store::{Cleaned, DataFile, Error as StoreError};
 use memctl_files::{Directory, FoundKind, named};
 
-use crate::indexing::Index;
+use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 
 /// Approximate size of the blocks in which files are read, so that a large file needs no more

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use memctl_files::named;
 
 /// Reads the objects of a file, one per line; skips empty lines.

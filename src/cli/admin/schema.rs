@@ -18,7 +18,7 @@ use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
-use crate::error::{ErrorDocument, UserError};
+use crate::model::error::{ErrorDocument, UserError};
 use crate::notes::{self, sessions};
 use crate::upkeep::{self, exchange, merge};
 use crate::{host, lessons, remote, review, rules, serve as server, skills};

@@ -13,11 +13,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::Deserialize;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::random;
 use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
-use crate::config::{Config, Environment, Places};
 use crate::host::{Host, SessionCounts};
 use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};

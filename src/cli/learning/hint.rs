@@ -4,14 +4,14 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
+use crate::cli::config::Config;
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report, clean};
-use crate::config::Config;
-use crate::error::UserError;
 use crate::lessons::telling::rendering::render_hints;
 use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
+use crate::model::error::UserError;
+use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::store::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.

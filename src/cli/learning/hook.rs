@@ -15,11 +15,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::Args;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::{audit_context, random};
 use crate::cli::deadline::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
-use crate::config::{Config, Environment, Places};
 use crate::host::{Event, EventKind, Host, respond};
 use crate::lessons::{self, HintService, LearnOptions, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::random;
 use crate::cli::lesson_author::person;
-use crate::config::{Config, Environment, Places};
 use crate::host::{Event, EventKind, Host};
 use crate::lessons::failure::project_of;
 use crate::lessons::{AnswerBy, Asking, Marks, PROMPT, keep_call};

@@ -8,9 +8,9 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
 use crate::cli::price::{Spending, price};
-use crate::error::{Kind, UserError};
 use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
 use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
+use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 use memctl_llm::Progress;
 

@@ -10,16 +10,16 @@ use serde::Serialize;
 
 use super::memories;
 use super::wording::marked;
-use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
 use crate::cli::output::{Done, Page, Report, Style, Table, change, end, plural};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
     USER_STORE, with_origin,
 };
 use crate::notes::{self, ListReport, Listed};
+use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
 /// Statuses of rules and procedures.

@@ -11,7 +11,7 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::share::remote::address;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{MemoryType, MetadataField, Shape};
 use crate::notes::{self, AddOptions, AddReport, Listed};
 use crate::remote;

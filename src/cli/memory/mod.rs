@@ -28,7 +28,7 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural, product};
 use crate::cli::primary;
-use crate::error::Kind as ErrorKind;
+use crate::model::error::Kind as ErrorKind;
 use crate::model::{Kind, SkillPath};
 use crate::skills::{self, PromptReport};
 use crate::upkeep::{self, StatusReport};

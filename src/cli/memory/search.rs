@@ -6,18 +6,18 @@ use chrono::{DateTime, NaiveDate};
 use clap::Args;
 
 use super::wording::marked;
-use crate::arguments::{RESULTS, TYPED};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table};
 use crate::cli::progress::follow;
 use crate::cli::share::remote::address;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
 use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion};
+use crate::serve::arguments::{RESULTS, TYPED};
 
 /// Search records by keywords and meaning
 ///

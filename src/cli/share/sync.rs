@@ -11,7 +11,7 @@ use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::progress::Bars;
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::remote::{
     self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };

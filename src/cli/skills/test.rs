@@ -10,8 +10,8 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::price::Spending;
-use crate::error::{Kind, UserError};
 use crate::model::SkillPath;
+use crate::model::error::{Kind, UserError};
 use crate::skills::{
     self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
 };

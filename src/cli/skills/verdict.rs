@@ -6,7 +6,7 @@ use dialoguer::Select;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Kind, Outcome};
 use crate::review::{self, Rejected};
 use crate::rules::{self, Blame, ReviewReport};

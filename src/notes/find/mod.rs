@@ -20,8 +20,8 @@ use crate::search::{
     ByWords, Filter, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
-use crate::indexing::{MultiIndex, Progress};
 use crate::notes::find::rewrite::Rewrite;
+use crate::notes::indexing::{MultiIndex, Progress};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, milliseconds};
 

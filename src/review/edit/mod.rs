@@ -22,8 +22,8 @@ use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflex
 use crate::store::{Entry, Selection};
 use memctl_files::json::with_fields;
 
-use crate::indexing::Index;
 use crate::lessons::telling::table::prepare;
+use crate::notes::indexing::Index;
 use crate::notes::remember::timestamp;
 use crate::rules::place::contradictions::resolve_conflicts;
 use crate::skills::assemble::suspicion;

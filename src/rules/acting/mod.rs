@@ -13,6 +13,7 @@ pub(crate) mod call;
 pub(crate) mod changed_paths;
 pub(crate) mod forbidden;
 pub(crate) mod literals;
+pub(crate) mod look_around;
 pub(crate) mod matcher;
 pub(crate) mod patterns;
 pub(crate) mod peel;

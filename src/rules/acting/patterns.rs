@@ -178,10 +178,14 @@ mod tests {
         check("a?", "", Some("matches every call"));
         check(r"\S", "", Some("matches every call"));
         check(r"^npm\b", ".*", Some("matches every call"));
-        check("(npm", "", Some("no regular expression"));
+        check("(npm", "", Some("not a valid regular expression"));
         check("npm(?! ci)", "", Some("looks around"));
         check(&"a".repeat(LONGEST + 1), "", Some("at most"));
-        check("(a{1000}){1000}", "", Some("no regular expression"));
+        check(
+            "(a{1000}){1000}",
+            "",
+            Some("not a valid regular expression"),
+        );
         let many = vec![pattern(CallPart::Command, "^npm", ""); MOST + 1];
         assert_eq!(checked(&many), Err(BadPattern::Many));
     }

@@ -150,7 +150,8 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
     let earlier = earlier
         .map(|old| give_way(&mut writer, &rule, old, &heard.quote))
         .transpose()?;
-    let warnings = repair_warnings(writer.take_repairs()).collect();
+    let repairs = repair_warnings(writer.take_repairs());
+    let warnings = heard.left_out.iter().cloned().chain(repairs).collect();
     drop(writer);
     // The answer to the agent does not depend on it.
     drop(note_recorded(store, &message, &rule.reflexion_id));

@@ -12,8 +12,8 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use crate::embedder::EmbedderCache;
-use crate::error::Kind;
 use crate::model::Viewer;
+use crate::model::error::Kind;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};

@@ -28,7 +28,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
 
 use super::blocking;

@@ -17,8 +17,8 @@ use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
 
-use crate::error::{Kind as ErrorKind, UserError};
 use crate::model::Kind;
+use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::notes::sessions;
 use crate::store::workspace::Workspace;
 use crate::{notes, store};

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{CANDIDATE, SkillPath, Trust};
 use crate::rules::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
 use crate::store::workspace::{Error, Workspace};

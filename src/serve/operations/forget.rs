@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::UserError;
 use crate::model::Kind;
+use crate::model::error::UserError;
 use crate::rules::RuleFiles;
 use crate::store::workspace::Workspace;
 use crate::upkeep;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::rules::SimilarRule;
 use crate::rules::hearing::{EarlierRule, EarlierState, HeardArgs, HeardReport, record_heard};
 use crate::store::workspace::Workspace;

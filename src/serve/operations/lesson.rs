@@ -5,8 +5,8 @@
 
 use serde::Serialize;
 
-use crate::error::UserError;
 use crate::lessons::{Asking, LessonArgs, Neighbour, PROMPT};
+use crate::model::error::UserError;
 use crate::store::workspace::Workspace;
 
 use super::{Report, token_budget, user_error};

@@ -28,8 +28,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::UserError;
 use crate::lessons::LessonArgs;
+use crate::model::error::UserError;
 use crate::rules::hearing::HeardArgs;
 use crate::store;
 use crate::store::workspace::{Error, Workspace};

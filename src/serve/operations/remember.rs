@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::error::UserError;
 use crate::lessons::{HintOptions, Success};
 use crate::model::MemoryType;
+use crate::model::error::UserError;
 use crate::notes::{self, AddOptions};
 use crate::store;
 use crate::store::workspace::Workspace;

@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{LONGEST_QUERY, RESULTS, text};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
 use crate::notes::{self, FindOptions, Found};
 use crate::search::{Filter, snippet, words};
+use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
 use crate::store::workspace::Workspace;
 
 use super::fenced::{apart, is_data};

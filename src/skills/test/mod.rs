@@ -13,7 +13,7 @@
 mod credit;
 mod export;
 mod report;
-pub mod rubric;
+pub(crate) mod rubric;
 mod trial;
 mod verdict;
 

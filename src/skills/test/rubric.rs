@@ -11,7 +11,7 @@ use memctl_llm::{Request, Schema};
 use memctl_redact::Clean;
 
 /// Default prompt; users can replace it.
-pub const PROMPT: &str = include_str!("prompts/judge.md");
+pub(crate) const PROMPT: &str = include_str!("prompts/judge.md");
 /// Maximum length of a reply, in tokens.
 const MAX_TOKENS: u32 = 512;
 /// Maximum length of an input or output in the prompt, in bytes.
@@ -19,15 +19,15 @@ const MAX_SHOWN: usize = 24_000;
 
 /// Verdict of a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// True if the output follows the rule.
-    pub pass: bool,
+    pub(crate) pass: bool,
     /// Reason for the verdict.
-    pub reason: String,
+    pub(crate) reason: String,
 }
 
 /// Builds the request. `system` is [`PROMPT`] or the user's replacement.
-pub fn ask(rubric: &str, input: &str, output: &str, system: &str) -> Request {
+pub(crate) fn ask(rubric: &str, input: &str, output: &str, system: &str) -> Request {
     let user = format!(
         "<input>\n{}\n</input>\n<output>\n{}\n</output>\n<rule>\n{}\n</rule>",
         fenced(input),
@@ -69,7 +69,7 @@ fn fenced(text: &str) -> String {
 /// # Errors
 ///
 /// Returns a lower-case fragment that says what is wrong with the reply.
-pub fn accept(reply: &str) -> Result<Verdict, String> {
+pub(crate) fn accept(reply: &str) -> Result<Verdict, String> {
     let mut verdict: Verdict = serde_json::from_str(reply).map_err(|error| error.to_string())?;
     verdict.reason = crate::rules::reflect::one_line(&verdict.reason);
     Ok(verdict)

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use crate::model::SkillPath;
+use crate::model::error::{Explain, Explanation, Kind, of_io};
 
 use super::Role;
 
@@ -111,5 +112,43 @@ pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
     match error.source() {
         None => error.to_string(),
         Some(cause) => format!("{error}: {cause}"),
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let (kind, hint) = match self {
+            Self::NotFound { candidates, .. } => {
+                let hint = match candidates.first() {
+                    Some(candidate) => format!("memctl run {candidate}"),
+                    None => "ls skills/*/".to_owned(),
+                };
+                (Kind::NotFound, hint)
+            }
+            Self::NoDirectory { path } => {
+                let example = path.join("DOMAIN/SKILL/SKILL.md");
+                let hint = format!(
+                    "write the instructions of the skill to `{}`; for a coding agent, without \
+                     skills: memctl lesson add",
+                    example.display()
+                );
+                (Kind::NotFound, hint)
+            }
+            Self::Outside { .. } => (
+                Kind::Input,
+                "replace the link by the file itself".to_owned(),
+            ),
+            Self::Io { source, .. } => (of_io(source), "memctl doctor".to_owned()),
+            Self::NoMetadata { .. } => (
+                Kind::Input,
+                r"begin the file with: ---\ndescription: what the skill does\n---".to_owned(),
+            ),
+            Self::Metadata { .. }
+            | Self::Role { .. }
+            | Self::TooLarge { .. }
+            | Self::Link { .. }
+            | Self::NotAFile { .. } => (Kind::Input, "memctl doctor".to_owned()),
+        };
+        (kind, Some(hint))
     }
 }

@@ -18,6 +18,7 @@ pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
 pub(crate) mod experiment;
+pub(crate) mod explain;
 pub(crate) mod locate;
 
 pub(crate) mod providers;

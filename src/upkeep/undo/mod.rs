@@ -19,8 +19,8 @@ use serde::Serialize;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::store::{ChangeLine, Scoped};
 
-use crate::indexing::Index;
 use crate::lessons::telling::table::prepare;
+use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 use obstacles::obstacles;

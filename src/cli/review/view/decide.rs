@@ -3,7 +3,7 @@
 use crate::cli::context::Context;
 use crate::cli::memory;
 use crate::cli::output::Style;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::review::queue::{Queue, Waiting};
 use crate::upkeep::{self, merge, undo as journal};
 use crate::{review, rules};

@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::Done;
 use crate::cli::progress::follow;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
 use crate::rules::regression::assertion;

@@ -7,7 +7,7 @@ use dialoguer::{Confirm, FuzzySelect, Input, Select};
 use crate::cli::context::Context;
 use crate::cli::output::{clean, end, when};
 use crate::cli::question::{ask, editor};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::rules::{CorrectReport, CorrectionDraft};
 use crate::store::workspace::Workspace;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
 use crate::model::{Memory, MemoryType, Record as _, Trust};
 use crate::notes::{self, AddOptions};
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
 use crate::serve::token::Caller;
 use crate::store;
 use crate::store::workspace::Workspace;

@@ -9,10 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::LISTED;
 use crate::model::{MemoryType, SessionState};
 use crate::notes;
 use crate::notes::sessions;
+use crate::serve::arguments::LISTED;
 use crate::serve::token::Caller;
 
 use super::super::input::{Names, Parameters};

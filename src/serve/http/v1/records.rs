@@ -8,9 +8,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
+use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
 use crate::serve::token::Caller;
 use crate::skills::{self, ExecutionOptions, LoggedExecution};

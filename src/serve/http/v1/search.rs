@@ -7,10 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::model::{Kind, MemoryType};
 use crate::notes::{self, FindOptions};
 use crate::search::{Filter, Fusion, Rrf};
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::token::Caller;
 use crate::skills;
 

@@ -7,10 +7,7 @@
 //! Only error types that implement [`Explain`] convert, so every type has a decided kind. A failure
 //! that no rule covers is [`Kind::Internal`].
 
-mod edge;
-mod engine;
-mod remote;
-mod store;
+mod foreign;
 #[cfg(test)]
 mod tests;
 
@@ -85,7 +82,7 @@ impl Kind {
 }
 
 /// Kind and hint of an error.
-type Explanation = (Kind, Option<String>);
+pub(crate) type Explanation = (Kind, Option<String>);
 
 /// Error with a decided kind.
 pub trait Explain: Error + Send + Sync + 'static {
@@ -223,7 +220,7 @@ fn of_refused(refused: &Refused) -> Explanation {
 }
 
 /// Returns the kind of an error of the operating system, outside of the store.
-fn of_io(error: &io::Error) -> Kind {
+pub(crate) fn of_io(error: &io::Error) -> Kind {
     use io::ErrorKind as Of;
     if let Some(inner) = error.get_ref()
         && inner.is::<Refused>()

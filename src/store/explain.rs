@@ -3,8 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use super::{Explain, Explanation, Kind};
-use crate::{remote, store};
+use crate::model::error::{Explain, Explanation, Kind};
+use crate::store;
 use memctl_files::{Owned, owned};
 
 impl Explain for store::Error {
@@ -61,10 +61,7 @@ impl Explain for store::Error {
                 Kind::Remote,
                 Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),
             ),
-            Self::Primary(source) => match source.downcast_ref::<remote::Error>() {
-                Some(error) => error.explain(),
-                None => (Kind::Remote, None),
-            },
+            Self::Primary(fault) => fault.explain(),
             Self::Serialize(_) | Self::Abandoned => (Kind::Internal, None),
             Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Kind::Store, None),
         }

@@ -1,6 +1,6 @@
 //! Explanations of errors of the shared store.
 
-use super::{Explain, Explanation, Kind};
+use crate::model::error::{Explain, Explanation, Kind};
 use crate::remote::{self, Refusal};
 
 impl Explain for remote::Error {

@@ -12,6 +12,7 @@
 use std::ops::RangeInclusive;
 
 use crate::lessons::telling::hint::MAX_HINTS;
+use crate::model::error::{Explain, Explanation, Kind};
 
 /// Permitted numbers of an argument, and the number that an absent one means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,6 +110,19 @@ pub fn text(name: &'static str, given: String, most: usize) -> Result<String, In
         return Err(Invalid::TooLong { name, bytes, most });
     }
     Ok(given)
+}
+
+impl Explain for Invalid {
+    fn explain(&self) -> Explanation {
+        let hint = match self {
+            Self::Empty { name } => format!("give `{name}` a value"),
+            Self::TooLong { name, most, .. } => format!("`{name}` may have at most {most} bytes"),
+            Self::OutOfRange { bounds, .. } => {
+                format!("give a number from {} to {}", bounds.least, bounds.most)
+            }
+        };
+        (Kind::Input, Some(hint))
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! Explanations of errors of the engine.
 
-use super::{Explain, Explanation, Kind, of_io};
 use crate::embedder;
 use crate::model::SkillPath;
+use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::workspace::{BlockError, Error, SessionError};
 
 /// Hint for a runtime that cannot be started.

@@ -15,6 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::Viewer;
+use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::Scoped;
 use memctl_files::{Directory, named};
 
@@ -291,6 +292,23 @@ fn flatten(prefix: &str, table: &toml::Table, out: &mut Vec<(String, String)>) {
             toml::Value::Boolean(flag) => out.push((name, flag.to_string())),
             // No setting takes a list or a date; as text it is rejected with the setting's name.
             other => out.push((name, format!("{other:?}"))),
+        }
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        match self {
+            Self::Store(error) => error.explain(),
+            Self::Invalid { .. } => (Kind::Input, Some("memctl config show".to_owned())),
+            Self::Unreadable { path, source } => (
+                of_io(source),
+                Some(format!("repair or remove `{}`", path.display())),
+            ),
+            Self::NotToml { path, .. } => (
+                Kind::Input,
+                Some(format!("repair or remove `{}`", path.display())),
+            ),
         }
     }
 }
