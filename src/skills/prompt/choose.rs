@@ -6,7 +6,7 @@
 //! rules an experiment withholds; their tokens stay unused.
 
 use crate::model::{Reflexion, UTILITY_FLOOR};
-use crate::search::Corpus;
+use memctl_search::Corpus;
 
 use super::choice::{Choice, Omitted, confidence, tokens};
 use super::render::item;
