@@ -6,12 +6,18 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use super::context::Context;
+<<<<<<< HEAD
+use crate::config::{Config, LONGEST};
+use crate::error::UserError;
+=======
 use crate::cli::config::{Config, LONGEST};
-use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
+use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::model::error::UserError;
+>>>>>>> integration
 use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};
+use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";

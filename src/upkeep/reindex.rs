@@ -8,12 +8,18 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::search::Filter;
+use crate::indexing::Filter;
 
-use crate::embedder::Embedder;
-use crate::embedder::config::{Destination, Patience};
+<<<<<<< HEAD
+use crate::indexing::MultiIndex;
+=======
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::{Destination, Patience};
 use crate::notes::indexing::MultiIndex;
+>>>>>>> integration
 use crate::store::workspace::{Error, Workspace, milliseconds};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::{Destination, Patience};
 
 /// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]

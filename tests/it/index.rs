@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::{fs, thread};
 
 use chrono::Utc;
+use memctl::indexing::Filter;
 use memctl::model::{Correction, Scope};
 use memctl::notes::find::rewrite::{Rewrite, RewriteBy};
 use memctl::notes::{self, FindOptions};
-use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
 use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
+use memctl_search::Fusion;
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 
+use crate::indexing::Filter;
 use crate::model::{Kind, MemoryType, Trust, with_origin};
-use crate::search::{Filter, Fusion};
+use memctl_search::Fusion;
 
 use crate::notes::find::rewrite::Rewrite;
 

@@ -1,9 +1,14 @@
 //! Explanations of errors of the engine.
 
-use crate::embedder;
+<<<<<<< HEAD:src/error/engine.rs
+use super::{Explain, Explanation, Kind, of_io};
+=======
+use memctl_search::embedder;
+>>>>>>> integration:src/store/workspace/explain.rs
 use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::workspace::{BlockError, Error, SessionError};
+use memctl_search::embedder;
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";

@@ -7,11 +7,12 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::indexing::Filter;
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
 use crate::notes::{self, FindOptions, Found};
-use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
 use crate::store::workspace::Workspace;
+use memctl_search::{Fusion, Rrf};
 
 use super::super::problem::Problem;
 
