@@ -197,7 +197,6 @@ impl Context {
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
-                withhold: config.parsed("experiment.withhold")?,
                 audit_reads: config.parsed("audit.reads")?,
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,

@@ -222,7 +222,6 @@ mod tests {
             store: &store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
-            withhold: crate::workspace::Share::NONE,
         });
     }
 

@@ -201,7 +201,6 @@ mod tests {
             store: &store,
             now: now.to_utc(),
             random: || "r".to_owned(),
-            withhold: crate::workspace::Share::NONE,
         };
         let skills = root.join("skills");
         let here = Here {

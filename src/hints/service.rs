@@ -22,8 +22,8 @@ use crate::model::{Pattern, Trial};
 use crate::store::{self, Notes, Scoped};
 
 use super::settlement::unless_locked;
+use crate::workspace::Error;
 use crate::workspace::milliseconds;
-use crate::workspace::{Error, Share};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;
@@ -37,8 +37,6 @@ pub struct HintService<'a> {
     pub now: DateTime<Utc>,
     /// Source of random names.
     pub random: fn() -> String,
-    /// Share of hints that is withheld at random.
-    pub withhold: Share,
 }
 
 /// Failing call.
@@ -70,9 +68,6 @@ pub struct HintReport {
     /// Line about a failure that came several times in the same way; empty if it did not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub repeated: String,
-    /// Ids withheld by the experiment.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<String>,
     /// Duration in milliseconds.
     pub took_ms: f64,
 }
@@ -130,30 +125,23 @@ impl HintService<'_> {
             let credits = known.failed(&key, &error, &code, tool);
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let told = known.withheld();
+            let told = known.not_again();
             let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
             let hints = without_forbidden(self.store, hints);
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
-            let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
                 let trial = Trial {
                     at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
                     session: memctl_redact::redact(session).text.into_owned(),
                     error_key: key.clone(),
-                    hints: ids.clone(),
-                    withheld,
-                    share: self.withhold.get(),
+                    hints: ids,
                     ..Trial::default()
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
             owed = owed.and(PendingOutcomes { credits, trials });
-            if withheld {
-                report.withheld = ids;
-            } else {
-                known.showed(&key, &hints);
-                report.hints = hints;
-            }
+            known.showed(&key, &hints);
+            report.hints = hints;
         }
         if let Some(notes) = notes {
             notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;

@@ -1,7 +1,5 @@
-//! Follows errors that have hints, whether shown or withheld.
-//!
-//! Both groups are judged by the next calls: the same error again is a repeat, and a success with
-//! the goal of the failed call ends the trial. The groups are therefore comparable.
+//! Follows errors that have hints: the same error again is a repeat, and a success with the goal of
+//! the failed call ends the trial.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -47,7 +47,7 @@ const PHRASE: usize = 12;
 pub(crate) fn at_failure(
     store: &Scoped,
     failure: &Failure<'_>,
-    withheld: &[String],
+    told: &[String],
     max_hints: usize,
 ) -> Result<Vec<Hint>, Error> {
     let mut hints = Vec::new();
@@ -68,7 +68,7 @@ pub(crate) fn at_failure(
     if is_failed && found.is_empty() {
         of_store(store, failure)?;
     }
-    found.retain(|one| !withheld.contains(&one.hint.id));
+    found.retain(|one| !told.contains(&one.hint.id));
     found.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.weight().total_cmp(&a.weight())));
     let mut lessons = 0;
     let mut said = HashSet::new();

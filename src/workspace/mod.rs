@@ -21,7 +21,6 @@ mod correction_draft;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
-pub(crate) mod experiment;
 pub(crate) mod exports;
 pub(crate) mod guardrails;
 pub(crate) mod locate;
@@ -36,7 +35,6 @@ pub(crate) mod session_error;
 pub use block_error::BlockError;
 pub use correction_draft::CorrectionDraft;
 pub use error::Error;
-pub use experiment::{InvalidShare, Share};
 pub use providers::{Chosen, Providers};
 pub use read_audit::{AuditReads, InvalidReads};
 pub use rule_files::RuleFiles;
@@ -119,8 +117,6 @@ pub struct Settings {
     pub rewrite_prompt: Option<String>,
     /// Rewriting of search queries, unless the caller chooses.
     pub rewrite: RewriteBy,
-    /// The share of rules that is withheld at random.
-    pub withhold: Share,
     /// Which reads are noted in the audit.
     pub audit_reads: AuditReads,
     /// Also writes the tests of corrections for `DeepEval` and Promptfoo.

@@ -61,7 +61,6 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
-            withhold: memctl::workspace::Share::NONE,
             audit_reads: memctl::workspace::AuditReads::default(),
             export_tests: false,
             task_days: 0,

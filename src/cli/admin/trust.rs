@@ -24,10 +24,7 @@ use memctl_files::Directory;
 #[command(
     after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
 )]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TrustArgs {
     /// Trust the current records; later changes make them data again
     #[arg(long, conflicts_with_all = ["origin", "revoke"])]

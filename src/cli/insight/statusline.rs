@@ -23,7 +23,6 @@ use crate::host::Host;
 use crate::lessons::Marks;
 use crate::model::{Scope, Viewer};
 use crate::store::Scoped;
-use crate::workspace::Share;
 use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.
@@ -105,7 +104,6 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         store: &store,
         now: environment.now,
         random,
-        withhold: Share::default(),
     };
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));

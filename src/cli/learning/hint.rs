@@ -7,7 +7,6 @@ use clap::{Args, Subcommand};
 use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report, clean};
-use crate::config::Config;
 use crate::engine::{RecordReport, Success};
 use crate::error::UserError;
 use crate::hints::{HintOptions, HintReport, HintService};
@@ -54,7 +53,7 @@ pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
     }
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let report = adviser(context, &config, &store)?.hint(&HintOptions {
+    let report = adviser(context, &store).hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
@@ -149,7 +148,7 @@ pub(crate) struct SuccessArgs {
 pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let adviser = adviser(context, &config, &store)?;
+    let adviser = adviser(context, &store);
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
@@ -186,17 +185,12 @@ fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
     Ok(())
 }
 
-fn adviser<'a>(
-    context: &Context,
-    config: &Config,
-    store: &'a crate::store::Scoped,
-) -> Result<HintService<'a>, UserError> {
-    Ok(HintService {
+fn adviser<'a>(context: &Context, store: &'a crate::store::Scoped) -> HintService<'a> {
+    HintService {
         store,
         now: context.environment.now,
         random,
-        withhold: config.parsed("experiment.withhold")?,
-    })
+    }
 }
 
 impl Report for HintReport {
@@ -219,9 +213,7 @@ impl Report for HintReport {
         for rule in &self.pitfalls {
             page.warn("pitfall: ", rule);
         }
-        if !self.withheld.is_empty() {
-            page.line("Hints for this error are withheld at random (`experiment.withhold`).");
-        } else if !self.repeated.is_empty() {
+        if !self.repeated.is_empty() {
             page.line(self.repeated.trim_end());
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {
             page.line("No hints for this error.");

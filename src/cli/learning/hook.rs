@@ -159,10 +159,6 @@ fn answer(
         store: &store,
         now: environment.now,
         random,
-        withhold: config
-            .as_ref()
-            .and_then(|config| config.parsed("experiment.withhold").ok())
-            .unwrap_or_default(),
     };
     // Without readable settings, nobody has agreed to it.
     if event.kind == EventKind::Prompt {

@@ -31,10 +31,8 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
 /// Sessions that were asked about are not asked about again.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy"
-)]
+#[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
+    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
 pub(crate) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]

@@ -34,7 +34,7 @@ pub(crate) struct RunArgs {
     /// Leave learned rules out, and do not record the run
     #[arg(long)]
     no_memory: bool,
-    /// Do not record the run: for tests and experiments
+    /// Do not record the run: for tests
     #[arg(long)]
     no_record: bool,
     /// Show the prompt layers and the model, and call nothing
@@ -131,13 +131,6 @@ impl Report for RunReport {
         let procedures = ids_of(&self.injected, Kind::Procedure);
         if !procedures.is_empty() {
             page.field("procedures", &procedures.join(", "));
-        }
-        if !self.withheld.is_empty() {
-            let rules = self.withheld.join(", ");
-            page.field(
-                "withheld",
-                &format!("{rules}, at random (`experiment.withhold`)"),
-            );
         }
         if let Some(outcome) = &self.outcome {
             page.field("outcome", outcome.as_str());

@@ -111,7 +111,6 @@ pub(crate) fn adviser(workspace: &Workspace) -> HintService<'_> {
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
-        withhold: workspace.settings.withhold,
     }
 }
 

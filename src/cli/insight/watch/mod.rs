@@ -32,10 +32,8 @@ pub(crate) use event::Other;
 /// an execution is its record, and other events are named: `{"hint": …}`, `{"lesson": …}` and
 /// `{"rule": …}`. Hints and lessons belong to no skill, so `--skill` leaves them out.
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
-    memctl watch --skill hr/triage --kind executions --json | jq .outcome"
-)]
+#[command(after_help = "Examples:\n  memctl watch\n  memctl watch --kind hints,lessons\n  \
+    memctl watch --skill hr/triage --kind executions --json | jq .outcome")]
 pub(crate) struct WatchArgs {
     /// Show only executions and rules of this skill
     #[arg(long, value_name = "SKILL")]

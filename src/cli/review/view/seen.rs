@@ -9,7 +9,7 @@ use crate::engine;
 use crate::hints::{Here, HintService};
 use crate::model::SkillPath;
 use crate::prompt::tokens;
-use crate::workspace::{Error, Share, Workspace};
+use crate::workspace::{Error, Workspace};
 
 use super::text::{Piece, shown};
 
@@ -48,7 +48,6 @@ fn at_start(workspace: &Workspace) -> Result<String, Error> {
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
-        withhold: Share::NONE,
     };
     let root = workspace.store.directory().parent();
     let here = Here {
