@@ -17,7 +17,7 @@
 //! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`upkeep`], [`sessions`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; reports, undo, repair, export and import, git branches; agents' sessions; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
 //!
-//! A verb is a function over a [`workspace::Workspace`], such as [`engine::run()`] or
+//! A verb is a function over a [`store::workspace::Workspace`], such as [`skills::run()`] or
 //! [`review::approve()`]. A function that needs only the records takes the store of the workspace.
 //!
 //! # Invariants
@@ -27,7 +27,7 @@
 //! - Only [`memctl_files`] opens files, and below a workspace it follows no link. Only [`store`] writes
 //!   records. Only [`memctl_llm`], [`remote`] and [`serve`] open sockets.
 //! - Every write is logged before it happens, in the audit log and in the undo journal.
-//! - [`store`] redacts every record that it writes, and `workspace::redacting_writer` every other file.
+//! - [`store`] redacts every record that it writes, and `store::workspace::redacting_writer` every other file.
 //! - No field of a file grants trust: approvals by the user are stored outside the workspace.
 //! - Input from a person or a paid model is stored before the next step can fail.
 //! - An unchanged entry of a data file keeps every byte.
@@ -36,22 +36,22 @@
 //!
 //! # Four control flows
 //!
-//! *A run.* `cli::skills` reads the input and calls [`engine::run()`]. The engine takes layers
+//! *A run.* `cli::skills` reads the input and calls [`skills::run()`]. The engine takes layers
 //! 0, 1 and 3 of the prompt from [`skill`] and the learned rules from [`store`].
-//! [`prompt::assemble`] joins them. [`memctl_llm::Llm::ask`] answers, or the most similar known case does.
+//! [`skills::prompt::assemble`] joins them. [`memctl_llm::Llm::ask`] answers, or the most similar known case does.
 //! The execution is stored with the ids of the rules in its prompt.
 //!
-//! *A correction.* [`engine::correct()`] stores the correction **first**. Then
-//! [`learn::reflect`] derives a rule, with or without a model. The rule is stored, the guardrail
-//! files get a section, and [`learn::case`] creates a regression test in the skill. The next run
+//! *A correction.* [`rules::correct()`] stores the correction **first**. Then
+//! [`rules::reflect`] derives a rule, with or without a model. The rule is stored, the guardrail
+//! files get a section, and [`rules::regression::case`] creates a regression test in the skill. The next run
 //! includes the rule like any other.
 //!
-//! *A session.* [`learning::learn()`] opens session files, and [`memctl_sessions`] parses them into
-//! steps. [`learn::recover`] finds failures with a recovery, and [`lessons::pattern`] decides which
+//! *A session.* [`lessons::learn()`] opens session files, and [`memctl_sessions`] parses them into
+//! steps. [`lessons::recovery::recover`] finds failures with a recovery, and [`lessons::recovery::pattern`] decides which
 //! of them are patterns. The store adds new records and updates the counts of known ones.
 //!
 //! *A failing call of an agent.* [`host`] parses the hook event of an agent host.
-//! [`hints::HintService`] looks up lessons and patterns in a derived table, and `lessons::matching`
+//! [`lessons::HintService`] looks up lessons and patterns in a derived table, and `lessons::telling::matching`
 //! selects among them. The answer uses the agent host's format. Later calls show the outcome, which
 //! is added to the evidence of the lesson. No model, network or async runtime is involved.
 #![deny(unsafe_code)]
@@ -65,23 +65,12 @@
 
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
-pub mod arguments;
-#[cfg(not(fuzzing))]
 pub mod cli;
-#[cfg(not(fuzzing))]
-pub mod config;
 pub mod embedder;
-pub mod engine;
-#[cfg(not(fuzzing))]
-pub mod error;
-pub mod hints;
 pub mod host;
-pub mod indexing;
-pub mod learn;
-pub mod learning;
 pub mod lessons;
 pub mod model;
-pub mod prompt;
+pub mod notes;
 #[cfg(not(fuzzing))]
 pub mod remote;
 pub mod review;
@@ -89,8 +78,6 @@ pub mod rules;
 pub mod search;
 #[cfg(not(fuzzing))]
 pub mod serve;
-pub mod sessions;
-pub mod skill;
+pub mod skills;
 pub mod store;
 pub mod upkeep;
-pub mod workspace;

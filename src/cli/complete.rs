@@ -20,10 +20,10 @@ use clap_complete::env::Shells;
 use super::context::Context;
 use super::global::Global;
 use super::output::{Printer, clean, end};
-use crate::config::Environment;
-use crate::engine;
+use crate::cli::config::Environment;
 use crate::model::Kind;
-use crate::skill::Skills;
+use crate::notes;
+use crate::store::skill::Skills;
 
 /// Variable with the name of the shell that asks.
 pub(super) const VARIABLE: &str = "MEMCTL_COMPLETE";
@@ -169,7 +169,7 @@ impl Source {
         };
         let lists = kinds
             .iter()
-            .filter_map(|kind| engine::list(&workspace, *kind, None, None, NEWEST).ok());
+            .filter_map(|kind| notes::list(&workspace, *kind, None, None, NEWEST).ok());
         lists
             .flat_map(|list| list.records)
             .filter_map(|record| candidate(&record.id, &record.summary))

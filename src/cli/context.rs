@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use crate::config::{Config, Environment, Places};
-use crate::error::UserError;
-use crate::hints::Here;
+use crate::cli::config::{Config, Environment, Places};
+use crate::model::error::UserError;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::remote;
-use crate::store::Project;
-use crate::store::{AuditContext, Scoped};
-use crate::workspace::{Settings, Workspace};
+use crate::store::workspace::{Settings, Workspace};
+use crate::store::{AuditContext, Here, Project, Scoped};
 use memctl_files::process;
 
 use super::global::Global;

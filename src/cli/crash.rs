@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::{Mutex, PoisonError};
 
 use super::output::Printer;
-use crate::error::UserError;
+use crate::model::error::UserError;
 
 /// Message and place of the last panic of the main thread.
 static LAST: Mutex<Option<String>> = Mutex::new(None);
@@ -62,7 +62,7 @@ fn described(info: &PanicHookInfo<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Kind;
+    use crate::model::error::Kind;
 
     #[test]
     fn panic_is_an_internal_error() {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crossterm::event::{self, KeyCode, KeyEventKind, KeyModifiers};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use memctl_files::{named, signals};
 
 /// Time within which events count as one: a single write causes several.

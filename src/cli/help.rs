@@ -5,7 +5,7 @@ use clap::{Args, Command};
 use super::groups::grouped;
 use super::output::{Done, Verbatim};
 use super::suggest::meant;
-use crate::error::UserError;
+use crate::model::error::UserError;
 
 /// Show the help of a command, or all commands
 #[derive(Debug, Args)]

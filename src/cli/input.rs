@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::value::RawValue;
 
 use super::context::Context;
-use crate::error::UserError;
-use crate::workspace::Error;
+use crate::model::error::UserError;
+use crate::store::workspace::Error;
 use memctl_files::{decoded, named};
 
 /// Maximum size of a text from standard input or a file: 16 MiB.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use memctl_files::signals;
 
 /// Runs a future on a runtime of one thread. An interrupt drops the future, and with it a program

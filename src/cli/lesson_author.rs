@@ -1,6 +1,6 @@
 //! The person at this machine: a lesson must not contain their data.
 
-use crate::config::Environment;
+use crate::cli::config::Environment;
 use memctl_redact::Person;
 
 /// Returns the person's home directory and login.

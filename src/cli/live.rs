@@ -11,7 +11,7 @@ use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::terminal::{self, Clear, ClearType};
 use crossterm::{execute, queue};
 
-use crate::error::{self, UserError};
+use crate::model::error::{self, UserError};
 
 use super::context::Context;
 use super::follow::{Event, Follower};

@@ -12,9 +12,11 @@
 mod admin;
 mod agent_host;
 mod complete;
+pub mod config;
 mod context;
 mod crash;
 mod deadline;
+mod explain;
 mod follow;
 mod global;
 mod groups;
@@ -48,8 +50,8 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
-use crate::config::Environment;
-use crate::error::{Kind, UserError};
+use crate::cli::config::Environment;
+use crate::model::error::{Kind, UserError};
 use memctl_files::named;
 use memctl_files::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 

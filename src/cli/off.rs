@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::config::{Config, Environment, Places};
+use crate::cli::config::{Config, Environment, Places};
 use crate::model::Viewer;
 use crate::store::{disabled_users, is_disabled};
 use memctl_files::Directory;

@@ -5,7 +5,7 @@
 
 use dialoguer::Confirm;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 
 use super::context::Context;
 use super::output::plural;

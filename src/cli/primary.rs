@@ -3,12 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::config::Environment;
-use crate::error::UserError;
+use crate::cli::config::Environment;
 use crate::model::Scope;
+use crate::model::error::UserError;
 use crate::remote::{self, Address, PgStore};
+use crate::store::workspace::Workspace;
 use crate::store::{PrimaryName, Scoped};
-use crate::workspace::Workspace;
 use memctl_files::Directory;
 
 /// Variables that name the database, in order of precedence.

@@ -6,10 +6,10 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use super::context::Context;
-use crate::config::{Config, LONGEST};
+use crate::cli::config::{Config, LONGEST};
 use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
-use crate::error::UserError;
-use crate::workspace::Providers;
+use crate::model::error::UserError;
+use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};
 

@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 
 use dialoguer::Editor;
 
-use crate::config::Environment;
-use crate::error::UserError;
+use crate::cli::config::Environment;
+use crate::model::error::UserError;
 use memctl_files::process::USUAL_EDITOR;
 
 use super::interrupt::END_AT_ONCE;

@@ -7,7 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::output::Printer;
 use super::{program, suggest, written};
-use crate::error::{Kind, UserError};
+use crate::model::error::{Kind, UserError};
 
 /// Prints help and versions as results, and every other message of clap as wrong usage.
 pub(super) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -> ExitCode {

@@ -13,6 +13,7 @@
 //!
 //! Deliberately absent: sockets, the settings of this program, the embedding model.
 
+pub(crate) mod briefing;
 mod claude_code;
 mod cline;
 mod codex;
@@ -26,8 +27,12 @@ mod opencode;
 mod permission;
 mod respond;
 mod servers;
+pub(crate) mod session_counts;
 mod settings_piece;
 mod status_line;
+
+pub use briefing::Briefing;
+pub use session_counts::SessionCounts;
 
 use serde_json::json;
 

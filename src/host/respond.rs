@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::hints::budget::within;
-use crate::hints::{Here, HintOptions, HintService};
-use crate::learning::at_once::learn_at_once;
-use crate::lessons::hint::{Hint, MAX_HINTS};
-use crate::lessons::telling;
+use crate::lessons::recovery::at_once::learn_at_once;
+use crate::lessons::telling::budget::within;
+use crate::lessons::telling::hint::{Hint, MAX_HINTS};
+use crate::lessons::{HintOptions, HintService, telling};
 use crate::model::{CallAction, Trust};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
-use crate::workspace::Error;
+use crate::store::Here;
+use crate::store::workspace::Error;
 use memctl_redact::length;
 use memctl_sessions::Step;
 

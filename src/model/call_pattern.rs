@@ -1,7 +1,7 @@
 //! How a rule is seen at an agent's call: pairs of regular expressions, and the answer to a call.
 //!
 //! Data only: claims of a file. Patterns act only if this user confirmed exactly these patterns of
-//! exactly this rule (`store::trust`); `rules::patterns` checks and matches them.
+//! exactly this rule (`store::trust`); `rules::acting::patterns` checks and matches them.
 
 use serde::{Deserialize, Deserializer, Serialize};
 

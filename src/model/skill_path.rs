@@ -10,6 +10,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
+use crate::model::error::{Explain, Explanation, Kind};
+
 /// The name of a skill: exactly `domain/skill`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SkillPath {
@@ -134,6 +136,12 @@ impl Scope {
                 .and_then(|skill| skill.parse::<SkillPath>().ok())
                 .is_some_and(|skill| domains.contains(skill.domain())),
         }
+    }
+}
+
+impl Explain for InvalidSkillPath {
+    fn explain(&self) -> Explanation {
+        (Kind::Input, Some("memctl run hr/resume-screen".to_owned()))
     }
 }
 

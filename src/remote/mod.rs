@@ -25,6 +25,7 @@ mod check;
 mod connection;
 mod dial;
 mod error;
+pub(crate) mod explain;
 mod foreign;
 mod holder;
 mod lines;

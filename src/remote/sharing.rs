@@ -6,10 +6,9 @@ use crate::store::{AuditAction, Scoped};
 
 use crate::embedder::Embedder;
 use crate::embedder::config::Patience;
-use crate::lessons::table;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
-use crate::workspace::error::chain;
+use crate::lessons::telling::table;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace};
 
 /// Embedder for shared records.
 #[derive(Debug)]

@@ -15,13 +15,12 @@ use crate::model::{
 };
 use crate::store::{Entry, Writer};
 
-use crate::lessons::table::prepare;
-use crate::rules::passed_on::{ActivationEffects, follow_up, lift};
+use crate::lessons::telling::table::prepare;
+use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
 use crate::rules::{acting, checked};
-use crate::workspace::Error;
-use crate::workspace::document::level;
-use crate::workspace::locate::locate;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::store::workspace::document::level;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -308,7 +307,7 @@ fn looked_at(entry: &Entry, before: &'static str) -> Approved {
 
 /// Record from a person, which counts already.
 fn said(entry: &Entry) -> Approved {
-    let document = crate::workspace::document::document(entry);
+    let document = crate::store::workspace::document::document(entry);
     let content = document
         .map(|document| document.content)
         .unwrap_or_default();

@@ -11,28 +11,16 @@
 //! - `trust`: which records of others count in this workspace.
 
 pub(crate) mod approve;
-pub(crate) mod blame;
-pub(crate) mod conflicts;
 pub(crate) mod edit;
-pub(crate) mod merge_rules;
-pub(crate) mod pin;
 pub(crate) mod promote;
 pub mod queue;
 pub(crate) mod reject;
 pub(crate) mod replay;
-pub(crate) mod separate_rules;
 pub(crate) mod trust;
-pub(crate) mod verdict;
 
 pub use approve::{Approved, approve};
-pub use blame::{Blame, BlamedRule, blame};
-pub use conflicts::{ConflictsReport, RulePair, conflicts};
 pub use edit::{Draft, EditReport, draft, edit};
-pub use merge_rules::{MergeReport, merge};
-pub use pin::{PinReport, pin};
 pub use promote::{Promoted, promote};
 pub use reject::{Rejected, reject};
 pub use replay::{PastSessions, Replay, replay};
-pub use separate_rules::{Separated, keep_both};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};
-pub use verdict::{ReviewReport, give_verdict};

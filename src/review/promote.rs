@@ -10,12 +10,12 @@
 use serde::Serialize;
 use serde_json::json;
 
-use crate::learn::plain_words::plain_words;
-use crate::lessons::table::prepare;
+use crate::lessons::telling::table::prepare;
+use crate::model::plain_words::plain_words;
 use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;
-use crate::workspace::locate::locate;
-use crate::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Field of the original with the id of its copy.
 const TO: &str = "promoted_to";

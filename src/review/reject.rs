@@ -6,13 +6,13 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::lessons::table::prepare;
+use crate::lessons::telling::table::prepare;
 use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
-use crate::workspace::document::level;
-use crate::workspace::locate::locate;
-use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::document::level;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Author of a judgement that a person made.
 pub(super) const PERSON: &str = "user";

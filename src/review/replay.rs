@@ -13,12 +13,12 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::learn::people::without_people;
-use crate::learning::session_files::{self, is_below, microseconds};
+use crate::lessons::failure::people::without_people;
+use crate::lessons::past::session_files::{self, is_below, microseconds};
 use crate::model::CallPattern;
 use crate::rules::hearing::may_be_lasting;
 use crate::rules::{Call, breaks, fulfilled_by};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 use memctl_files::named;
 use memctl_redact::Clean;
 use memctl_sessions::{Event, Speaker};

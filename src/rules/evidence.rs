@@ -9,12 +9,12 @@
 
 use serde_json::{Value, json};
 
-use crate::learn::credit::{applies, speaks_against};
 use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
+use crate::rules::credit::{applies, speaks_against};
 use crate::store::{Selection, Writer};
 
-use crate::workspace::Error;
-use crate::workspace::error::chain;
+use crate::store::workspace::Error;
+use crate::store::workspace::error::chain;
 
 /// Counts that a prompt held the rules of an execution.
 pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {

@@ -10,32 +10,42 @@
 //!   `shell_scan`: what a call is. `literals`: the texts of the derived table.
 //! - `evidence`: counts how often a prompt held a rule, and how people judged the output.
 //!
-//! Deliberately absent: the words of a rule (`learn::reflect`) and decisions of people (`review`).
+//! Deliberately absent: the words of a rule (`rules::reflect`) and decisions of people (`review`).
 
 pub(crate) mod acting;
-pub(crate) mod at_call;
-mod call;
-mod changed_paths;
-pub(crate) mod contradictions;
+pub(crate) mod blame;
+pub(crate) mod briefing_lines;
+pub(crate) mod briefing_rules;
+pub(crate) mod correct;
+pub mod credit;
 pub(crate) mod evidence;
+pub(crate) mod guardrails;
 pub mod hearing;
-mod literals;
-mod matcher;
-pub(crate) mod passed_on;
-mod patterns;
-mod peel;
+pub(crate) mod in_use;
+pub(crate) mod pin;
 pub(crate) mod place;
-mod receipts;
-mod shell_scan;
-pub(crate) mod similar;
-mod wrappers;
+pub mod reflect;
+pub mod regression;
+pub(crate) mod rule_files;
+pub(crate) mod verdict;
 
-pub(crate) use acting::forbids;
-pub use at_call::{
+pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, ended, session_receipts,
 };
-pub use call::Call;
-pub use contradictions::Conflict;
-pub use matcher::{breaks, fulfilled_by};
-pub use patterns::{BadPattern, checked};
-pub use similar::{SimilarRule, replace_rule};
+pub use acting::call::Call;
+pub(crate) use acting::forbids;
+pub use acting::matcher::{breaks, fulfilled_by};
+pub use acting::patterns::{BadPattern, checked};
+pub use blame::{Blame, BlamedRule, blame};
+pub use correct::correction_draft::CorrectionDraft;
+pub use correct::{
+    CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
+};
+pub use pin::{PinReport, pin};
+pub use place::conflicts::{ConflictsReport, RulePair, conflicts};
+pub use place::contradictions::Conflict;
+pub use place::merge_rules::{MergeReport, merge};
+pub use place::separate_rules::{Separated, keep_both};
+pub use place::similar::{SimilarRule, replace_rule};
+pub use rule_files::RuleFiles;
+pub use verdict::{ReviewReport, give_verdict};

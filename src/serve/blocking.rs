@@ -7,7 +7,7 @@
 use tokio::runtime::Handle;
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Opens the memory and runs a verb on it.
 ///

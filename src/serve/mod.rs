@@ -7,11 +7,13 @@
 //! - `token`: authentication by signed tokens.
 //! - `blocking`: from a request to a verb, which blocks. `names`: schemas of names.
 //!
-//! An interface identifies the caller and opens a [`Workspace`](crate::workspace::Workspace) for every
+//! An interface identifies the caller and opens a [`Workspace`](crate::store::workspace::Workspace) for every
 //! call, so that each call sees the writes of others. The operation is independent of the
 //! interface, and works in the scope and for the viewer of that workspace.
 
+pub mod arguments;
 mod blocking;
+mod explain;
 pub mod http;
 pub mod mcp;
 pub mod operations;

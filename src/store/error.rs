@@ -8,9 +8,35 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::model::Kind;
+use crate::model::error::{Explain, Explanation};
 
 /// Error of a database, in its own words.
-pub type Fault = Box<dyn std::error::Error + Send + Sync>;
+#[derive(Debug)]
+pub struct Fault(Box<dyn Explain>);
+
+impl Fault {
+    pub(super) fn explain(&self) -> Explanation {
+        self.0.explain()
+    }
+}
+
+impl<E: Explain> From<E> for Fault {
+    fn from(error: E) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Fault {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
+}
 
 /// Error of a store operation.
 #[derive(Debug, thiserror::Error)]

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use serde::Serialize;
 
+use crate::store::workspace::Error;
 use crate::store::{AuditLine, Scoped};
-use crate::workspace::Error;
 
 /// Filter for audit events.
 #[derive(Debug, Clone, Default)]

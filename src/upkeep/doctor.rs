@@ -7,17 +7,17 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
-use crate::skill::Skills;
+use crate::store::skill::Skills;
 use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
 use crate::upkeep::merge;
 use memctl_files::{Directory, Foreign};
 
 use super::formats::Formats;
-use crate::lessons::evidence::doubts;
+use crate::lessons::telling::evidence::doubts;
 use crate::rules::acting;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace};
 use crate::upkeep::merge::Conflict as MergeConflict;
-use crate::workspace::error::chain;
-use crate::workspace::{Error, Workspace};
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]

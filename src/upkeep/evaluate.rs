@@ -13,12 +13,11 @@ use crate::search::{
     SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
-use crate::embedder::Embedder;
-use crate::embedder::Embedding;
 use crate::embedder::config::{EmbedderConfig, Patience};
-use crate::engine::find::with_related_terms;
-use crate::learn::rewrite::Rewrite;
-use crate::workspace::Error;
+use crate::embedder::{Embedder, Embedding};
+use crate::notes::find::rewrite::Rewrite;
+use crate::notes::find::with_related_terms;
+use crate::store::workspace::Error;
 
 /// Number of texts to embed between two progress reports.
 const BATCH: usize = 32;

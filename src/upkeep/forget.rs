@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::model::{Kind, Reflexion, Session};
 
-use crate::indexing::Index;
+use crate::notes::indexing::Index;
+use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
-use crate::workspace::Error;
-use crate::workspace::document::{document, remembered};
-use crate::workspace::{RuleFiles, Workspace, repair_warnings};
+use crate::store::workspace::document::{document, remembered};
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Result of a deletion.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

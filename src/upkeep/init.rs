@@ -7,8 +7,7 @@ use serde::Serialize;
 use crate::store::{Error as StoreError, Scoped, ignore_local_files};
 use memctl_files::ProjectPath;
 
-use crate::workspace::Error;
-use crate::workspace::redacting_writer;
+use crate::store::workspace::{Error, redacting_writer};
 
 /// Maximum size of a file to which lines are added.
 const LONGEST: u64 = 16 << 20;

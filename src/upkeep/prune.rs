@@ -6,10 +6,9 @@ use serde::Serialize;
 use crate::model::{Kind, MemoryType, utc};
 use crate::store::Expired;
 
-use crate::indexing::Index;
-use crate::workspace::Error;
-use crate::workspace::document::document;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::notes::indexing::Index;
+use crate::store::workspace::document::document;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Outcome of [`prune()`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]

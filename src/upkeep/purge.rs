@@ -12,13 +12,11 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::model::{Kind, Scope, Viewer};
-use crate::skill::Skills;
-use crate::store::inventory;
-use crate::store::{AuditAction, Item, Role, lined, text_field};
+use crate::store::skill::Skills;
+use crate::store::{AuditAction, Item, Role, inventory, lined, text_field};
 
-use crate::indexing::Index;
-use crate::workspace::Error;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::notes::indexing::Index;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// File or directory that was removed whole.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]

@@ -12,9 +12,8 @@ use crate::search::Filter;
 
 use crate::embedder::Embedder;
 use crate::embedder::config::{Destination, Patience};
-use crate::indexing::MultiIndex;
-use crate::workspace::Error;
-use crate::workspace::{Workspace, milliseconds};
+use crate::notes::indexing::MultiIndex;
+use crate::store::workspace::{Error, Workspace, milliseconds};
 
 /// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]

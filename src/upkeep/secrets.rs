@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::skill::Skills;
+use crate::store::skill::Skills;
 use crate::store::{Cleaned, DataFile, Error as StoreError};
 use memctl_files::{Directory, FoundKind, named};
 
-use crate::indexing::Index;
-use crate::workspace::Workspace;
-use crate::workspace::{Error, redacting_writer};
+use crate::notes::indexing::Index;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
 
 /// Approximate size of the blocks in which files are read, so that a large file needs no more
 /// memory.

@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::skill::Skills;
+use crate::store::skill::Skills;
 
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::store::workspace::{Error, Workspace};
 
 /// Counts of a workspace, limited to the scope.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

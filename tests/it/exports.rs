@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use memctl::learn::case::Case;
-use memctl::learn::export;
+use memctl::rules::regression::case::Case;
+use memctl::rules::regression::export;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;

@@ -1,19 +1,17 @@
 //! The search index: results follow the files, after any damage to the files or the index.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::thread;
+use std::{fs, thread};
 
 use chrono::Utc;
-use memctl::engine::{self, FindOptions};
-use memctl::learn::rewrite::{Rewrite, RewriteBy};
 use memctl::model::{Correction, Scope};
+use memctl::notes::find::rewrite::{Rewrite, RewriteBy};
+use memctl::notes::{self, FindOptions};
 use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
-use memctl::workspace::Providers;
-use memctl::workspace::{Settings, Workspace as Opened};
+use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
@@ -61,7 +59,7 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
-            audit_reads: memctl::workspace::AuditReads::default(),
+            audit_reads: memctl::store::workspace::AuditReads::default(),
             export_tests: false,
             task_days: 0,
         },
@@ -88,7 +86,7 @@ fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
         explain: false,
     };
     let mut analysed = 0;
-    let report = engine::find(engine, &options, &mut |_, of| analysed = of).unwrap();
+    let report = notes::find(engine, &options, &mut |_, of| analysed = of).unwrap();
     let ids = report.results.into_iter().map(|found| found.id);
     (ids.collect(), analysed)
 }
@@ -382,7 +380,7 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             rewrite: Rewrite::Not,
             explain: false,
         };
-        let report = engine::find(&engine, &options, &mut |_, _| {}).unwrap();
+        let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();
         let found = report.results.into_iter();
         found
             .map(|f| (f.snippet, f.score.to_string()))

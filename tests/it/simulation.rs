@@ -12,9 +12,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memctl::embedder::{Vector, built_in};
-use memctl::learn::credit::{applies, at_fault};
 use memctl::model::Reflexion;
-use memctl::prompt::{Choice, Learned, assemble};
+use memctl::rules::credit::{applies, at_fault};
+use memctl::skills::prompt::{Choice, Learned, assemble};
 use serde_json::json;
 
 const SKILLS: usize = 20;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use memctl::engine::{self, FindOptions};
-use memctl::learn::rewrite::Rewrite;
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
+use memctl::notes::find::rewrite::Rewrite;
+use memctl::notes::{self, FindOptions};
 use memctl::search::{Filter, Fusion};
 use memctl::store::{Error, Scoped, Selection};
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<S
         rewrite: Rewrite::Not,
         explain: false,
     };
-    let report = engine::find(&engine, &options, &mut |_, _| {}).unwrap();
+    let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();
     report.results.into_iter().map(|found| found.id).collect()
 }
 

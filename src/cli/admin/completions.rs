@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use crate::cli::complete;
 use crate::cli::output::{Done, Verbatim};
-use crate::error::UserError;
+use crate::model::error::UserError;
 
 /// Print a completion script for a shell
 ///

@@ -3,9 +3,9 @@
 use clap::Subcommand;
 use serde::Serialize;
 
+use crate::cli::config::Setting;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Table};
-use crate::config::Setting;
 
 /// Show settings and their sources
 ///

@@ -10,7 +10,7 @@ use super::eval_lines::{lines, text};
 use super::index::sending;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
-use crate::learn::rewrite::Rewrite;
+use crate::notes::find::rewrite::Rewrite;
 use crate::search::{Fusion, Rrf};
 use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
 

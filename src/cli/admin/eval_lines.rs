@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use memctl_files::named;
 
 /// Reads the objects of a file, one per line; skips empty lines.
@@ -12,7 +12,7 @@ pub(crate) fn lines<T>(
     path: &Path,
     read: impl Fn(&Map<String, Value>) -> Result<T, String>,
 ) -> Result<Vec<T>, UserError> {
-    let unreadable = |source| crate::workspace::Error::Unreadable {
+    let unreadable = |source| crate::store::workspace::Error::Unreadable {
         path: path.to_owned(),
         source,
     };

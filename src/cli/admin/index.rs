@@ -6,7 +6,7 @@ use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::price::{Spending, price};
 use crate::embedder::Destination;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
 
 /// Update the search index, with a vector for every record

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::output::{Done, Verbatim};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use memctl_files::named;
 
 /// Print the manual page, or write one for each command

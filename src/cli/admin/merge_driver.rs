@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::config::Places;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::merge_driver::{install, no_repository, project};
-use crate::config::Places;
-use crate::error::UserError;
 use crate::model::Kind;
+use crate::model::error::UserError;
 use crate::store::{DIRECTORY, Role, role};
 use crate::upkeep::merge::git::{DriverInput, Repository};
 use crate::upkeep::merge::{

@@ -18,9 +18,10 @@ use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::share::{join, mcp, serve};
 use crate::cli::start::setup;
 use crate::cli::version::VersionReport;
-use crate::error::{ErrorDocument, UserError};
+use crate::model::error::{ErrorDocument, UserError};
+use crate::notes::{self, sessions};
 use crate::upkeep::{self, exchange, merge};
-use crate::{engine, hints, host, remote, review, serve as server, sessions};
+use crate::{host, lessons, remote, review, rules, serve as server, skills};
 
 use super::{config, merge_driver, trust};
 
@@ -43,12 +44,12 @@ type Documents = &'static [fn(&mut SchemaGenerator) -> Schema];
 
 /// Commands with a document.
 const SCHEMAS: &[(&str, Documents)] = &[
-    ("accept", &[of::<review::ReviewReport>]),
+    ("accept", &[of::<rules::ReviewReport>]),
     ("completions", &[of::<Verbatim>]),
     ("config show", &[of::<config::ConfigReport>]),
     (
         "correct",
-        &[of::<engine::CorrectReport>, of::<engine::CorrectPreview>],
+        &[of::<rules::CorrectReport>, of::<rules::CorrectPreview>],
     ),
     (
         "doctor",
@@ -56,35 +57,35 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("error", &[of::<ErrorDocument<'_>>]),
     ("eval retrieval", &[of::<upkeep::EvaluateReport>]),
-    ("hint", &[of::<hints::HintReport>]),
+    ("hint", &[of::<lessons::HintReport>]),
     ("hooks install", &[of::<host::InstallReport>]),
     ("hooks status", &[of::<learning::hooks::HookStatuses>]),
     ("hooks uninstall", &[of::<host::InstallReport>]),
     ("index", &[of::<upkeep::IndexReport>]),
     ("init", &[of::<upkeep::InitReport>]),
-    ("lesson add", &[of::<crate::lessons::StoredLesson>]),
+    ("lesson add", &[of::<lessons::StoredLesson>]),
     ("lesson list", &[of::<learning::lesson::LessonList>]),
     (
         "learn",
         &[
             of::<learning::learn::SessionsLearned>,
-            of::<crate::lessons::TidyReport>,
+            of::<lessons::TidyReport>,
         ],
     ),
     ("man", &[of::<Verbatim>]),
     ("mcp install", &[of::<host::RegisterReport>]),
     ("mcp status", &[of::<mcp::Registered>]),
     ("mcp uninstall", &[of::<host::RegisterReport>]),
-    ("memory add", &[of::<engine::AddReport>]),
+    ("memory add", &[of::<notes::AddReport>]),
     ("approve", &[of::<approve::Approval>]),
     ("memory audit", &[of::<upkeep::AuditReport>]),
     ("memory audit verify", &[of::<audit::Verified>]),
     (
         "memory conflicts",
         &[
-            of::<review::ConflictsReport>,
-            of::<review::MergeReport>,
-            of::<review::Separated>,
+            of::<rules::ConflictsReport>,
+            of::<rules::MergeReport>,
+            of::<rules::Separated>,
         ],
     ),
     ("memory disable", &[of::<switch::SwitchReport>]),
@@ -96,15 +97,15 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ),
     ("forget", &[of::<upkeep::ForgetReport>]),
     ("memory import", &[of::<exchange::ImportReport>]),
-    ("list", &[of::<engine::ListReport>, of::<list::AllKinds>]),
-    ("memory pin", &[of::<review::PinReport>]),
+    ("list", &[of::<notes::ListReport>, of::<list::AllKinds>]),
+    ("memory pin", &[of::<rules::PinReport>]),
     ("memory promote", &[of::<review::Promoted>]),
-    ("memory prompt", &[of::<engine::PromptReport>]),
+    ("memory prompt", &[of::<skills::PromptReport>]),
     ("memory prune", &[of::<upkeep::PruneReport>]),
     ("memory purge", &[of::<upkeep::PurgeReport>]),
     ("memory resolve", &[of::<merge::ResolveReport>]),
-    ("search", &[of::<engine::FindReport>]),
-    ("show", &[of::<engine::ShowReport>]),
+    ("search", &[of::<notes::FindReport>]),
+    ("show", &[of::<notes::ShowReport>]),
     ("memory status", &[of::<upkeep::StatusReport>]),
     (
         "undo",
@@ -115,11 +116,11 @@ const SCHEMAS: &[(&str, Documents)] = &[
         "merge-driver",
         &[of::<merge_driver::Driven>, of::<merge_driver::SetUp>],
     ),
-    ("record failure", &[of::<hints::HintReport>]),
-    ("record success", &[of::<engine::RecordReport>]),
+    ("record failure", &[of::<lessons::HintReport>]),
+    ("record success", &[of::<lessons::RecordReport>]),
     (
         "reject",
-        &[of::<review::ReviewReport>, of::<review::Rejected>],
+        &[of::<rules::ReviewReport>, of::<review::Rejected>],
     ),
     ("remote check", &[of::<remote::CheckReport>]),
     ("remote embed", &[of::<remote::VectorsReport>]),
@@ -132,7 +133,7 @@ const SCHEMAS: &[(&str, Documents)] = &[
     ("remote status", &[of::<remote::StatusReport>]),
     ("remote user add", &[of::<remote::UserReport>]),
     ("review", &[of::<review::queue::Queue>]),
-    ("run", &[of::<engine::RunReport>]),
+    ("run", &[of::<skills::RunReport>]),
     ("schema", &[of::<Commands>]),
     ("serve", &[of::<serve::Listening>]),
     ("session end", &[of::<sessions::ChangedSession>]),
@@ -147,9 +148,9 @@ const SCHEMAS: &[(&str, Documents)] = &[
     (
         "test",
         &[
-            of::<engine::TestReport>,
-            of::<engine::OutputVerdict>,
-            of::<engine::TestExportReport>,
+            of::<skills::TestReport>,
+            of::<skills::OutputVerdict>,
+            of::<skills::TestExportReport>,
         ],
     ),
     ("token", &[of::<server::token::Minted>]),

@@ -4,12 +4,12 @@ use clap::Args;
 use dialoguer::Confirm;
 use serde::Serialize;
 
+use crate::cli::config::digest;
 use crate::cli::context::Context;
 use crate::cli::memory::counted;
 use crate::cli::output::{Done, Page, Report, Style, clean};
 use crate::cli::question::ask;
-use crate::config::digest;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::review::{self, TrustMode, Untrusted};
 use memctl_files::Directory;
 

@@ -13,14 +13,13 @@ use std::time::Duration;
 use clap::Args;
 use serde::Deserialize;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::random;
 use crate::cli::deadline::Deadline;
 use crate::cli::off::Off;
 use crate::cli::output::{Style, plural};
-use crate::config::{Config, Environment, Places};
-use crate::hints::{HintService, SessionCounts};
-use crate::host::Host;
-use crate::lessons::Marks;
+use crate::host::{Host, SessionCounts};
+use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
 use crate::store::Scoped;
 use memctl_files::{Directory, named};

@@ -4,15 +4,14 @@ use std::io::Read as _;
 
 use clap::{Args, Subcommand};
 
-use crate::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report, clean};
-use crate::engine::{RecordReport, Success};
-use crate::error::UserError;
-use crate::hints::{HintOptions, HintReport, HintService};
-use crate::lessons::rendering::render_hints;
+use crate::lessons::telling::rendering::render_hints;
+use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
-use crate::workspace::Error;
+use crate::model::error::UserError;
+use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
+use crate::store::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
 const MAX_OUTPUT: usize = 256 << 10;

@@ -15,19 +15,17 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use clap::Args;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::{audit_context, random};
 use crate::cli::deadline::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::primary::primary;
-use crate::config::{Config, Environment, Places};
-use crate::hints::{Here, HintService};
 use crate::host::{Event, EventKind, Host, respond};
-use crate::learning::{self, LearnOptions};
-use crate::lessons::carries_lessons;
+use crate::lessons::{self, HintService, LearnOptions, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};
 use crate::rules::hearing::Message;
-use crate::store::{AuditContext, LateCalls, Project, Scoped};
-use crate::workspace::Records;
+use crate::store::workspace::Records;
+use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
 use memctl_files::{Directory, named};
 
 use super::hook_lessons::LessonEvent;
@@ -284,5 +282,5 @@ fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
 fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
     let records = Records { store, now, random };
     // A session that cannot be read or stored is not reported here.
-    drop(learning::learn(&records, options, &mut |_, _| {}));
+    drop(lessons::learn(&records, options, &mut |_, _| {}));
 }

@@ -7,14 +7,14 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::random;
 use crate::cli::lesson_author::person;
-use crate::config::{Config, Environment, Places};
 use crate::host::{Event, EventKind, Host};
-use crate::learn::failure::project_of;
+use crate::lessons::failure::project_of;
 use crate::lessons::{AnswerBy, Asking, Marks, PROMPT, keep_call};
 use crate::store::Scoped;
-use crate::workspace::Records;
+use crate::store::workspace::Records;
 use memctl_files::{Directory, named};
 
 /// Name of the file with the words of the question.

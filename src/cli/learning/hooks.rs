@@ -10,8 +10,8 @@ use super::installation;
 use crate::cli::agent_host::with_hooks;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
-use crate::error::UserError;
 use crate::host::{self, Host, InstallReport, InstallationStatus, Place, StatusReport};
+use crate::model::error::UserError;
 use memctl_files::{Directory, ProjectPath, SharedFile, named};
 
 /// Install memctl hooks in an agent host, for failures and session events

@@ -8,11 +8,10 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
 use crate::cli::price::{Spending, price};
-use crate::error::{Kind, UserError};
-use crate::learning::{self, EpisodeReport, LearnOptions, LearnReport};
-use crate::lessons::past_sessions::{self, PastOptions, PastReport};
-use crate::lessons::{TidyReport, tidy};
-use crate::workspace::Workspace;
+use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::{self, EpisodeReport, LearnOptions, LearnReport, TidyReport, tidy};
+use crate::model::error::{Kind, UserError};
+use crate::store::workspace::Workspace;
 use memctl_llm::Progress;
 
 /// Minimum width of an error or a change.
@@ -74,7 +73,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     };
     let mut lessons = None;
     let report = reading(context, |progress| {
-        learning::learn(&workspace.records(), &options, progress)
+        lessons::learn(&workspace.records(), &options, progress)
     })?;
     if args.model.is_some() {
         let past = PastOptions {

@@ -11,10 +11,10 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::lesson_author::person;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::error::UserError;
-use crate::learn::failure::project_of;
+use crate::lessons::failure::project_of;
 use crate::lessons::{self, Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
 use crate::model::LessonScope;
+use crate::model::error::UserError;
 
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;

@@ -8,9 +8,9 @@ use clap::builder::PossibleValuesParser;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::directory;
 use crate::cli::output::Page;
-use crate::error::UserError;
 use crate::host::Host;
-use crate::learning::OnBytes;
+use crate::lessons::OnBytes;
+use crate::model::error::UserError;
 use memctl_files::named;
 use memctl_sessions::Format;
 

@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Table, plural};
+use crate::serve::arguments::TYPED;
 use crate::store::Audited;
 use crate::upkeep::{self, AuditFilter, AuditReport};
 

@@ -5,7 +5,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural};
 use crate::model::SkillPath;
-use crate::review::{self, ConflictsReport, MergeReport, RulePair, Separated};
+use crate::rules::{self, ConflictsReport, MergeReport, RulePair, Separated};
 
 /// List related rules, and near ones that nobody has related
 ///
@@ -32,14 +32,14 @@ pub(crate) struct ConflictsArgs {
 pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
     let workspace = context.workspace(None)?;
     if let Some([keep, other]) = args.merge.as_deref() {
-        return Ok(Box::new(review::merge(&workspace, keep, other)?));
+        return Ok(Box::new(rules::merge(&workspace, keep, other)?));
     }
     if let Some([rule, other]) = args.keep_both.as_deref() {
-        return Ok(Box::new(review::keep_both(&workspace, rule, other)?));
+        return Ok(Box::new(rules::keep_both(&workspace, rule, other)?));
     }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let bar = context.printer.bar("rules");
-    let report = review::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
+    let report = rules::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
         bar.reach(done, of);
     });
     drop(bar);

@@ -6,10 +6,10 @@ use dialoguer::Confirm;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
 use crate::cli::question::{ask, editor};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{USER_STORE, with_origin};
 use crate::review::{self, Draft, EditReport};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Change the text of a record
 ///

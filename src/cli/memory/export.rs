@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, plural};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::upkeep::exchange::{
     self, AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,

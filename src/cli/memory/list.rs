@@ -10,17 +10,17 @@ use serde::Serialize;
 
 use super::memories;
 use super::wording::marked;
-use crate::arguments::{LISTED, TYPED};
 use crate::cli::context::Context;
 use crate::cli::learning::learn::LEAST_TEXT;
 use crate::cli::output::{Done, Page, Report, Style, Table, change, end, plural};
-use crate::engine::{self, ListReport, Listed};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
     USER_STORE, with_origin,
 };
-use crate::workspace::{Error, Workspace};
+use crate::notes::{self, ListReport, Listed};
+use crate::serve::arguments::{LISTED, TYPED};
+use crate::store::workspace::{Error, Workspace};
 
 /// Statuses of rules and procedures.
 const STATUSES: [&str; 6] = [
@@ -80,7 +80,7 @@ pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {
     let asks_memories = args.memory_type.is_some() || !args.conditions.is_empty();
     let report = match kind {
         Some(Kind::Memory) | None if asks_memories => {
-            engine::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
+            notes::list_memories(&workspace, args.memory_type, &args.conditions, limit)?
         }
         Some(kind) if asks_memories => {
             return Err(UserError::usage(
@@ -126,7 +126,7 @@ fn of_kind(
 ) -> Result<ListReport, Error> {
     let limit = args.limit as usize;
     let of =
-        |workspace: &Workspace| engine::list(workspace, kind, skill, args.status.as_deref(), limit);
+        |workspace: &Workspace| notes::list(workspace, kind, skill, args.status.as_deref(), limit);
     let report = with_user_store(of(workspace)?, workspace, &of, limit)?;
     Ok(if args.user_store {
         of_user_store(report)

@@ -11,9 +11,9 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::share::remote::address;
-use crate::engine::{self, AddOptions, AddReport, Listed};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{MemoryType, MetadataField, Shape};
+use crate::notes::{self, AddOptions, AddReport, Listed};
 use crate::remote;
 use crate::upkeep::{self, PruneReport};
 
@@ -87,7 +87,7 @@ pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
         expires_at: args.expires_at,
         replaces: args.replaces,
     };
-    Ok(Box::new(engine::add_memory(
+    Ok(Box::new(notes::add_memory(
         &context.workspace(None)?,
         &options,
     )?))

@@ -28,9 +28,9 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural, product};
 use crate::cli::primary;
-use crate::engine::{self, PromptReport};
-use crate::error::Kind as ErrorKind;
+use crate::model::error::Kind as ErrorKind;
 use crate::model::{Kind, SkillPath};
+use crate::skills::{self, PromptReport};
 use crate::upkeep::{self, StatusReport};
 use approve::{ApproveArgs, approve};
 use audit::{AuditArgs, audit};
@@ -254,7 +254,7 @@ fn prompt(context: &Context, args: &PromptArgs) -> Done {
         .map(|path| context.json(path))
         .transpose()?;
     let workspace = context.workspace_of_user(None)?;
-    let mut report = engine::prompt(
+    let mut report = skills::prompt(
         &workspace,
         &skill,
         input.as_deref().map(serde_json::value::RawValue::get),

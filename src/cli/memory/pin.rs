@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::review::{self, PinReport};
+use crate::rules::{self, PinReport};
 
 /// Keep a rule from being retired by its evidence
 ///
@@ -24,7 +24,7 @@ pub(crate) struct PinArgs {
 
 pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(review::pin(&workspace, &args.id, !args.remove)?))
+    Ok(Box::new(rules::pin(&workspace, &args.id, !args.remove)?))
 }
 
 impl Report for PinReport {

@@ -6,7 +6,7 @@ use dialoguer::Confirm;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::review::{self, Promoted};
 use memctl_files::Directory;
 

@@ -7,7 +7,7 @@ use super::wording::counted;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, clean, plural};
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::upkeep::{self, PurgeReport};
 
 /// Delete all records permanently

@@ -6,18 +6,18 @@ use chrono::{DateTime, NaiveDate};
 use clap::Args;
 
 use super::wording::marked;
-use crate::arguments::{RESULTS, TYPED};
 use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table};
 use crate::cli::progress::follow;
 use crate::cli::share::remote::address;
-use crate::engine::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
-use crate::error::UserError;
-use crate::learn::rewrite::{Rewrite, RewriteBy};
+use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
+use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::{self, RemoteQuestion};
 use crate::search::{Filter, Fusion};
+use crate::serve::arguments::{RESULTS, TYPED};
 
 /// Search records by keywords and meaning
 ///
@@ -105,14 +105,14 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
             ));
         }
         filter.kind = Some(Kind::Memory);
-        filter.keys = Some(engine::memories_where(&workspace.store, &args.conditions)?);
+        filter.keys = Some(notes::memories_where(&workspace.store, &args.conditions)?);
     }
     let (rewrite, warning) = match workspace.settings.rewrite {
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
             let spinner = context.printer.spinner("rewriting");
-            wait(engine::rewrite(
+            wait(notes::rewrite(
                 &workspace,
                 &args.query,
                 &mut follow(&spinner),
@@ -132,7 +132,7 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
         ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
     let bar = context.printer.bar("indexing");
-    let report = engine::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
+    let report = notes::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
     drop(bar);
     let mut report = report?;
     report.warnings.extend(warning);
@@ -151,7 +151,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Done {
     }
     let address = address(context, None)?;
     let workspace = context.workspace(None)?;
-    let embedded = engine::embed(&workspace, &[&args.query])?;
+    let embedded = notes::embed(&workspace, &[&args.query])?;
     let vector = embedded.vectors.into_iter().next().unwrap_or_default();
     let question = RemoteQuestion {
         text: &args.query,
@@ -177,7 +177,7 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Done {
             semantic: hit.semantic,
         },
     });
-    Ok(Box::new(engine::remote_results(
+    Ok(Box::new(notes::remote_results(
         &workspace,
         &args.query,
         found.collect(),

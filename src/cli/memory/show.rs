@@ -4,8 +4,8 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, clean, plural};
-use crate::engine::{self, ShowReport};
 use crate::model::{CANDIDATE, mark};
+use crate::notes::{self, ShowReport};
 
 /// Show one record as stored
 ///
@@ -18,7 +18,7 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done {
-    let report = engine::show(&context.workspace_of_user(None)?, &args.id)?;
+    let report = notes::show(&context.workspace_of_user(None)?, &args.id)?;
     Ok(Box::new(report))
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::off::Off;
 use crate::cli::output::{Done, Page, Report};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Scope, Viewer};
 use crate::store::Scoped;
 

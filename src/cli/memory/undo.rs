@@ -3,9 +3,9 @@
 use clap::Args;
 use serde::Serialize;
 
-use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table};
+use crate::serve::arguments::TYPED;
 use crate::upkeep::undo::{self, ChangeReport, UndoReport};
 use memctl_files::Directory;
 

@@ -20,7 +20,7 @@ pub(super) use table::Table;
 pub(super) use text::{clean, end, middle, plural, product, when};
 pub(super) use verbatim::Verbatim;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 
 /// Result of a command.
 pub(super) trait Report: Document {

@@ -13,7 +13,7 @@ use super::Report;
 use super::page::Page;
 use super::style::Style;
 use super::text::{clean, escape_json};
-use crate::error::{Kind, UserError};
+use crate::model::error::{Kind, UserError};
 use memctl_files::json::compact;
 
 /// Width of a page without a terminal.

@@ -13,11 +13,11 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::learning::session_files::project_sessions;
 use crate::cli::output::{Page, Report, change, end};
-use crate::error::UserError;
 use crate::model::SkillPath;
+use crate::model::error::UserError;
 use crate::review::PastSessions;
 use crate::review::queue::{Queue, Rest, Waiting};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);

@@ -6,10 +6,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 
-use crate::arguments::TYPED;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{ActionType, LogStatus, SessionState};
-use crate::sessions::{self, NewAction, NewSession, SessionChange};
+use crate::notes::sessions::{self, NewAction, NewSession, SessionChange};
+use crate::serve::arguments::TYPED;
 
 use super::context::Context;
 use super::output::{Done, Report};

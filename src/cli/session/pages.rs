@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::cli::output::{Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
-use crate::hints::pitfall::{MAX_RULES, Pitfall};
+use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::model::{ExecutionLog, LogStatus, Session, SessionState};
-use crate::sessions::{ActionReport, ChangedSession, SessionReport, SessionsReport};
+use crate::notes::sessions::{ActionReport, ChangedSession, SessionReport, SessionsReport};
 
 /// Result of a change to a session.
 #[derive(Serialize)]

@@ -7,18 +7,18 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::agent_host::with_servers;
+use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::global::Global;
 use crate::cli::learning::hooks::{self, in_project, is_on_path, of_user, project_of};
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::primary;
-use crate::config::Environment;
 use crate::embedder::EmbedderCache;
-use crate::error::UserError;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::model::error::UserError;
 use crate::serve::mcp::{Purpose, Server, serve};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 use memctl_files::{Directory, SharedFile, named};
 
 /// Time for pending calls after the input ends.

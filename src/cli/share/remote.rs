@@ -8,7 +8,7 @@ use crate::cli::context::{Context, random};
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::primary::DATABASE;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::remote::{
     self, Address, CheckReport, InitReport, RemotePruneReport, StatusReport, UserReport,
 };

@@ -9,10 +9,10 @@ use tokio::runtime::Runtime;
 
 use super::background_log::{BackgroundLog, Level};
 use super::token::secret;
+use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::primary;
-use crate::config::Environment;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::serve::http::{Address, Limits, Options, Origins, Server, bind};
 use crate::serve::token::{AUDIENCE, Jwks, Keys, Verifier};
 use memctl_files::signals::Stop;

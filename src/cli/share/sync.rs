@@ -11,11 +11,11 @@ use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::progress::Bars;
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::remote::{
     self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 /// Maximum time for embedding in one sync. The next sync continues.
 const VECTORS_WITHIN: Duration = Duration::from_secs(20);

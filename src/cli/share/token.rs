@@ -7,8 +7,8 @@ use clap::Args;
 
 use crate::cli::context::{Context, random};
 use crate::cli::output::{Done, Page, Report};
-use crate::error::UserError;
 use crate::model::UserId;
+use crate::model::error::UserError;
 use crate::serve::token::{AUDIENCE, Minted, NewToken, Secret, default_file, mint};
 
 /// Create a token for `serve`

@@ -3,7 +3,7 @@
 //! There is one suite per skill, with a case for each test. A worthless test counts as skipped,
 //! because the format has no other result that proves nothing.
 
-use crate::engine::{CaseReport, Status, TestReport};
+use crate::skills::{CaseReport, Status, TestReport};
 
 /// Result of a test in this format.
 #[derive(Clone, Copy, PartialEq)]

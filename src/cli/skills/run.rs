@@ -8,9 +8,9 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::progress::follow;
-use crate::engine::{self, RunOptions, RunReport};
 use crate::model::{Kind, SkillPath};
-use crate::prompt::ids_of;
+use crate::skills::prompt::ids_of;
+use crate::skills::{self, RunOptions, RunReport};
 
 /// Run a skill and record the result
 ///
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
         session: context.session(args.session.clone()),
         stateless: context.off.as_ref().map(ToString::to_string),
     };
-    let report = wait(engine::run(&workspace, options, &mut follow(&spinner)))??;
+    let report = wait(skills::run(&workspace, options, &mut follow(&spinner)))??;
     drop(spinner);
     if let Some(sample) = &report.sample_input {
         context

@@ -10,12 +10,12 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::price::Spending;
-use crate::engine::{
+use crate::model::SkillPath;
+use crate::model::error::{Kind, UserError};
+use crate::skills::{
     self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
 };
-use crate::error::{Kind, UserError};
-use crate::model::SkillPath;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";
 
@@ -65,7 +65,7 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     if args.export {
-        let mut report = engine::export_tests(&workspace, skill.as_ref())?;
+        let mut report = skills::export_tests(&workspace, skill.as_ref())?;
         if report.cases == 0 {
             report.warnings.push(NO_TESTS.to_owned());
         }
@@ -74,7 +74,7 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     if let (Some(case), Some(output), Some(skill)) = (&args.case, &args.output, &skill) {
         return decide(context, args, (skill, case, output));
     }
-    let plan = wait(engine::plan_tests(
+    let plan = wait(skills::plan_tests(
         &workspace,
         skill.as_ref(),
         args.max_calls,
@@ -83,7 +83,7 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     let report = run(context, &workspace, plan)?;
     if let Some(path) = &args.junit {
         let path = context.environment.absolute(path);
-        engine::write_report(&path, &junit::document(&report))?;
+        skills::write_report(&path, &junit::document(&report))?;
     }
     Ok(Box::new(Tested {
         report,
@@ -102,7 +102,7 @@ fn decide(
     let program = program.map(|program| format!("exec:{program}"));
     let judge = args.model.clone().or(program);
     let workspace = context.workspace(judge.as_deref())?;
-    let verdict = wait(engine::decide_output(
+    let verdict = wait(skills::decide_output(
         &workspace,
         skill,
         case,
@@ -173,7 +173,7 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
 fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
     let bar = context.printer.bar("testing");
     let mut on_case = |done: usize, of: usize| bar.reach(done, of);
-    let report = wait(engine::test(workspace, plan, &mut on_case, &mut |_| {}))?;
+    let report = wait(skills::test(workspace, plan, &mut on_case, &mut |_| {}))?;
     drop(bar);
     let mut report = report?;
     let ran = report.cases.len() - report.skipped;

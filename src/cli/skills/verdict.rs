@@ -6,9 +6,10 @@ use dialoguer::Select;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::question::ask;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Kind, Outcome};
-use crate::review::{self, Blame, Rejected, ReviewReport};
+use crate::review::{self, Rejected};
+use crate::rules::{self, Blame, ReviewReport};
 
 /// Mark an execution as right
 ///
@@ -24,7 +25,7 @@ pub(crate) struct AcceptArgs {
 
 pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
     let workspace = context.workspace(None)?;
-    Ok(Box::new(review::give_verdict(
+    Ok(Box::new(rules::give_verdict(
         &workspace,
         &args.id,
         Outcome::Accepted,
@@ -60,17 +61,17 @@ pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
     if Kind::of_id(&args.id).is_some_and(|kind| kind != Kind::Execution) {
         return Ok(Box::new(review::reject(&workspace, &args.id, reason)?));
     }
-    let mut blame = review::blame(&workspace, &args.id, reason, &args.rules)?;
+    let mut blame = rules::blame(&workspace, &args.id, reason, &args.rules)?;
     if blame.blamed.is_empty() && !blame.candidates.is_empty() && context.is_interactive() {
         let named: Vec<String> = which_rule(&blame.candidates)?.into_iter().collect();
         if !named.is_empty() {
-            blame = review::blame(&workspace, &args.id, reason, &named)?;
+            blame = rules::blame(&workspace, &args.id, reason, &named)?;
         }
     }
     if let Some(warning) = &blame.warning {
         context.printer.warn(warning);
     }
-    Ok(Box::new(review::give_verdict(
+    Ok(Box::new(rules::give_verdict(
         &workspace,
         &args.id,
         Outcome::Rejected,

@@ -8,7 +8,7 @@ use super::setup::next::offer_to_join;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
 use crate::model::SkillPath;
-use crate::skill::Skills;
+use crate::store::skill::Skills;
 use crate::upkeep::merge::git::Repository;
 use crate::upkeep::{InitReport, initialise};
 

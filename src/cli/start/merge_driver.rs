@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use crate::cli::config::Places;
 use crate::cli::context::Context;
 use crate::cli::learning::hooks::program;
-use crate::config::Places;
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::store::{DIRECTORY, shared_files};
 use crate::upkeep::merge::git::Repository;
 use crate::upkeep::with_lines;

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store;
 
 /// Reason why the hooks were not installed or removed.
@@ -37,4 +38,16 @@ pub enum Error {
     /// The settings cannot be written.
     #[error(transparent)]
     Store(#[from] store::Error),
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let (kind, path) = match self {
+            Self::Store(error) => return error.explain(),
+            Self::Unreadable { path, source } => (of_io(source), path),
+            Self::Invalid { path, .. } | Self::Shape { path, .. } => (Kind::Input, path),
+        };
+        let hint = format!("repair `{}` and try again", path.display());
+        (kind, Some(hint))
+    }
 }

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::engine::remember::misfits;
 use crate::model::{MemoryType, Shape};
+use crate::notes::remember::misfits;
 use crate::store::Error as StoreError;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 use memctl_files::json::with_fields;
 
 use super::Fields;

@@ -22,17 +22,16 @@ use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflex
 use crate::store::{Entry, Selection};
 use memctl_files::json::with_fields;
 
-use crate::engine::assemble::suspicion;
-use crate::engine::remember::timestamp;
-use crate::indexing::Index;
-use crate::lessons::table::prepare;
-use crate::rules::contradictions::resolve_conflicts;
-use crate::workspace::Error;
-use crate::workspace::document::level;
-use crate::workspace::execution_log_lines::raw;
-use crate::workspace::locate::locate;
-use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::lessons::telling::table::prepare;
+use crate::notes::indexing::Index;
+use crate::notes::remember::timestamp;
+use crate::rules::place::contradictions::resolve_conflicts;
+use crate::skills::assemble::suspicion;
+use crate::store::workspace::document::level;
+use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 use field::{Field, Form, editable};
 

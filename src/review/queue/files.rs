@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use crate::model::{Kind, Reflexion, SkillPath};
-use crate::skill::guardrails::rule_in;
+use crate::store::skill::guardrails::rule_in;
+use crate::store::workspace::Workspace;
+use crate::store::workspace::error::chain;
 use crate::store::{Entry, raw_field};
 use crate::upkeep::merge::open_fields;
-use crate::workspace::Workspace;
-use crate::workspace::error::chain;
 
 use super::rules::about;
 use super::waiting::{Waiting, WaitingKind};

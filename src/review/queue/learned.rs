@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::episodes::LEARNED;
-use crate::lessons::evidence::doubts;
+use crate::lessons::recovery::episodes::LEARNED;
+use crate::lessons::telling::evidence::doubts;
 use crate::model::{Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Trust};
 use crate::store::TrustSnapshot;
 

@@ -22,13 +22,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 
-use crate::hints::forbidden::rule_against;
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
+use crate::rules::acting::forbidden::rule_against;
+use crate::store::workspace::document::document;
+use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::upkeep::merge::CONFLICT;
-use crate::workspace::document::document;
-use crate::workspace::{Error, Workspace};
 
 pub use waiting::{Backing, NearRule, Part, Provenance, Waiting, WaitingKind};
 

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::embedder::Vector;
 use crate::model::{Kind, Reflexion};
-use crate::review::conflicts::{
+use crate::rules::place::conflicts::{
     ALIKE, Finding, Relation, cosine as cosine_of, judged_relation, relations, vectors,
 };
 

@@ -7,8 +7,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::model::{CallPart, CallPattern, LessonScope};
+use crate::rules::acting::look_around::without_look_ahead;
 use crate::rules::{BadPattern, checked};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 use super::cues::words;
 
@@ -16,9 +17,8 @@ use super::cues::words;
 const LONGEST_RULE: usize = 300;
 /// Maximum length of its other texts, in characters.
 const LONGEST_TEXT: usize = 240;
-/// Maximum number of patterns, and of characters of one.
+/// Maximum number of patterns.
 const MOST_PATTERNS: usize = 12;
-const LONGEST_PATTERN: usize = 600;
 
 /// Rule of the person, heard in a message of this session.
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
@@ -108,6 +108,8 @@ pub(super) struct Heard {
     pub(super) scope: LessonScope,
     pub(super) quote: String,
     pub(super) seen_by: Vec<CallPattern>,
+    /// Reasons why patterns were left out: the rule is stored without them.
+    pub(super) left_out: Vec<String>,
     pub(super) earlier: Option<Earlier>,
 }
 
@@ -145,12 +147,14 @@ impl Heard {
         {
             return Err(refused("rule", reason));
         }
+        let (seen_by, left_out) = patterns(args.commands, args.paths, args.content, args.see)?;
         Ok(Self {
             rule: with_halves(rule, &not, &action),
             when,
             scope: args.scope,
             quote,
-            seen_by: patterns(args.commands, args.paths, args.content, args.see)?,
+            seen_by,
+            left_out,
             earlier,
         })
     }
@@ -207,7 +211,7 @@ fn patterns(
     paths: Vec<PatternArg>,
     content: Vec<PatternArg>,
     see: Vec<SeeArg>,
-) -> Result<Vec<CallPattern>, Error> {
+) -> Result<(Vec<CallPattern>, Vec<String>), Error> {
     let named = [
         (CallPart::Command, "commands", commands),
         (CallPart::Path, "paths", paths),
@@ -235,37 +239,37 @@ fn patterns(
             format!("has more than {MOST_PATTERNS} patterns"),
         ));
     }
-    let checked = all.into_iter().map(|(field, see)| pattern(field, see));
-    checked.collect()
+    let mut seen_by = Vec::new();
+    let mut left_out = Vec::new();
+    for (field, see) in all {
+        match pattern(field, see)? {
+            Ok(pattern) => seen_by.push(pattern),
+            Err(bad) => left_out.push(format!(
+                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
+                bad.hint()
+            )),
+        }
+    }
+    Ok((seen_by, left_out))
 }
 
-fn pattern(field: &'static str, see: SeeArg) -> Result<CallPattern, Error> {
+/// Checks a pattern. What a person said is not lost over a pattern that cannot act: it is left out.
+fn pattern(field: &'static str, see: SeeArg) -> Result<Result<CallPattern, BadPattern>, Error> {
     if see.matches.trim().is_empty() {
         return Err(refused(field, "has a pattern without `match`"));
     }
     for text in [&see.matches, &see.unless, &see.after] {
-        if text.chars().count() > LONGEST_PATTERN {
-            let most = format!("has a pattern of more than {LONGEST_PATTERN} characters");
-            return Err(refused(field, most));
-        }
         if memctl_redact::redact(text).text != *text {
             return Err(refused(field, "has a secret in a pattern"));
         }
     }
-    let pattern = CallPattern {
+    let pattern = without_look_ahead(CallPattern {
         on: see.part,
         matches: see.matches,
         unless: see.unless,
         after: see.after,
-    };
-    let refuse = |bad: BadPattern| {
-        refused(
-            field,
-            format!("has a pattern that cannot act: {bad}; {}", bad.hint()),
-        )
-    };
-    checked(std::slice::from_ref(&pattern)).map_err(refuse)?;
-    Ok(pattern)
+    });
+    Ok(checked(std::slice::from_ref(&pattern)).map(|()| pattern))
 }
 
 #[cfg(test)]
@@ -311,10 +315,6 @@ mod tests {
         let long = format!(r#"{{"quote": "q", "rule": "{}"}}"#, "x".repeat(301));
         check(&long, "`rule` has more than 300 characters");
         check(
-            r#"{"rule": "r", "quote": "q", "commands": ["^npm(?=\\s)"]}"#,
-            "`commands` has a pattern that cannot act: `^npm(?=\\s)` looks around",
-        );
-        check(
             r#"{"rule": "r", "quote": "q", "see": [{"in": "path"}]}"#,
             "`see` has a pattern without `match`",
         );
@@ -323,6 +323,18 @@ mod tests {
             &format!(r#"{{"rule": "{order}", "quote": "q"}}"#),
             "`rule` ",
         );
+    }
+
+    #[test]
+    fn a_rule_is_heard_without_the_patterns_that_cannot_act() {
+        let heard = read(
+            r#"{"rule": "r", "quote": "q", "commands": ["^(a(?!b)|c)", "^npm i(?!.*--dry-run)", "("]}"#,
+        );
+        let heard = heard.unwrap();
+        assert_eq!(heard.seen_by.len(), 1);
+        assert_eq!(heard.seen_by[0].unless, "(?:^npm i(?:.*--dry-run))");
+        assert_eq!(heard.left_out.len(), 2);
+        assert!(heard.left_out[0].contains("looks around"), "{heard:?}");
     }
 
     #[test]

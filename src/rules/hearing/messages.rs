@@ -9,7 +9,7 @@ use super::gate::may_be_lasting;
 use super::own_words::own_words;
 use super::quote::stands_in;
 use crate::store::Scoped;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 use memctl_redact::Clean;
 
 /// Name of the notes; names of sessions have a slash.

@@ -14,15 +14,15 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::learn::failure::project_of;
-use crate::learn::likeness::{is_generic, key_words};
+use crate::lessons::failure::project_of;
+use crate::model::likeness::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
-use crate::rules::contradictions::replaced_by;
-use crate::rules::passed_on::UNUSED;
-use crate::rules::similar::{SimilarRule, cosines, nearest};
+use crate::rules::in_use::mark_observed;
+use crate::rules::place::contradictions::replaced_by;
+use crate::rules::place::passed_on::UNUSED;
+use crate::rules::place::similar::{SimilarRule, cosines, nearest};
+use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer};
-use crate::workspace::rules::mark_observed;
-use crate::workspace::{Error, Workspace, repair_warnings, stamp};
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
@@ -150,7 +150,8 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
     let earlier = earlier
         .map(|old| give_way(&mut writer, &rule, old, &heard.quote))
         .transpose()?;
-    let warnings = repair_warnings(writer.take_repairs()).collect();
+    let repairs = repair_warnings(writer.take_repairs());
+    let warnings = heard.left_out.iter().cloned().chain(repairs).collect();
     drop(writer);
     // The answer to the agent does not depend on it.
     drop(note_recorded(store, &message, &rule.reflexion_id));

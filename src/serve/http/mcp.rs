@@ -11,7 +11,7 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use tower_service::Service as _;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::serve::mcp::{Access, Purpose, service};
 use crate::serve::token::Caller;
 

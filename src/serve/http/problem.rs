@@ -13,11 +13,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use crate::arguments::Invalid;
-use crate::error::{Explain as _, Kind, UserError};
+use crate::model::error::{Explain as _, Kind, UserError};
+use crate::serve::arguments::Invalid;
 use crate::serve::token::Refused;
-use crate::workspace::Error;
-use crate::{skill, store};
+use crate::store::workspace::Error;
+use crate::store::{self, skill};
 
 /// Error of a request.
 #[derive(Debug, Clone)]
@@ -303,7 +303,7 @@ impl Problem {
             ),
             Of::Group(error) => Self::of_store(error),
             Of::Primary(error) => Self {
-                inner: Some(chain(&**error)),
+                inner: Some(chain(error)),
                 ..Self::busy("the database of the memory does not answer", 2)
             },
             // Every other error is a failure of the server.
@@ -350,5 +350,5 @@ fn of_skill(error: skill::Error) -> Problem {
 
 /// Returns the message and those of its sources.
 fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    crate::error::message(error)
+    crate::model::error::message(error)
 }

@@ -12,16 +12,15 @@ use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
 use crate::embedder::EmbedderCache;
-use crate::error::Kind;
 use crate::model::Viewer;
+use crate::model::error::Kind;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
+use crate::store::workspace::{Providers, Settings, Workspace};
 use crate::store::{
     Approvals, AuditContext, GroupCommit, Primary, Scoped, SeenEntries, is_disabled,
 };
-use crate::workspace::Providers;
-use crate::workspace::{Settings, Workspace};
 use memctl_files::Directory;
 
 use super::events::Events;
@@ -167,7 +166,7 @@ impl Server {
         &self,
         caller: &Caller,
         why: &str,
-    ) -> Result<Workspace, crate::workspace::Error> {
+    ) -> Result<Workspace, crate::store::workspace::Error> {
         let workspace = self.workspace(caller, why);
         remote::catch_up(&workspace.store)?;
         Ok(workspace)

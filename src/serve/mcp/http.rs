@@ -15,8 +15,8 @@ use rmcp::model::Extensions;
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 
-use crate::error::{Kind, UserError};
-use crate::workspace::Workspace;
+use crate::model::error::{Kind, UserError};
+use crate::store::workspace::Workspace;
 
 use super::{Purpose, Server};
 

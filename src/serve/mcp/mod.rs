@@ -28,8 +28,8 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use crate::error::UserError;
-use crate::workspace::Workspace;
+use crate::model::error::UserError;
+use crate::store::workspace::Workspace;
 
 use super::blocking;
 use super::operations::{Answer, Operation};

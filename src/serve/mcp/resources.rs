@@ -17,12 +17,11 @@ use rmcp::ErrorData;
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde::Serialize;
 
-use crate::engine;
-use crate::error::{Kind as ErrorKind, UserError};
 use crate::model::Kind;
-use crate::sessions;
-use crate::store;
-use crate::workspace::Workspace;
+use crate::model::error::{Kind as ErrorKind, UserError};
+use crate::notes::sessions;
+use crate::store::workspace::Workspace;
+use crate::{notes, store};
 
 use super::super::operations::{apart, is_data, sanitize};
 
@@ -133,14 +132,14 @@ pub(super) fn failed(error: &UserError) -> ErrorData {
 
 /// Memories, one line each: those that a person stands behind, then the others in a fence.
 fn memories(workspace: &Workspace, nonce: &str) -> Result<String, UserError> {
-    let found = engine::list_memories(workspace, None, &[], MEMORIES_LISTED)?;
-    let line = |of: &&engine::Listed| {
+    let found = notes::list_memories(workspace, None, &[], MEMORIES_LISTED)?;
+    let line = |of: &&notes::Listed| {
         let kind = of.memory_type.map_or("", |kind| kind.name());
         let summary = sanitize(&of.summary);
         format!("{} {kind} {}: {summary}\n", sanitize(&of.id), of.created)
     };
-    let is_data = |of: &engine::Listed| of.trust.is_none_or(|trust| is_data(Kind::Memory, trust));
-    let lines = |of: &[&engine::Listed]| of.iter().map(line).collect();
+    let is_data = |of: &notes::Listed| of.trust.is_none_or(|trust| is_data(Kind::Memory, trust));
+    let lines = |of: &[&notes::Listed]| of.iter().map(line).collect();
     let text = apart(&found.records, is_data, lines, nonce);
     let more = found.total.saturating_sub(found.records.len() as u64);
     Ok(match more {
@@ -151,7 +150,7 @@ fn memories(workspace: &Workspace, nonce: &str) -> Result<String, UserError> {
 
 /// Record as it is stored; in a fence if it is data.
 fn record(workspace: &Workspace, id: &str, nonce: &str) -> Result<String, UserError> {
-    let found = engine::show(workspace, id)?;
+    let found = notes::show(workspace, id)?;
     if found.trust.is_none_or(|trust| is_data(found.kind, trust)) {
         return fenced(&found.record, nonce);
     }

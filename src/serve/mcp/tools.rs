@@ -31,7 +31,7 @@ pub(super) fn of(operation: Operation) -> Tool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::prompt::tokens;
+    use crate::skills::prompt::tokens;
 
     /// All tool descriptions are in the context of every agent, used or not.
     #[test]

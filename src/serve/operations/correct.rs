@@ -8,13 +8,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{self, CorrectOptions, RelationReport};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{CANDIDATE, SkillPath, Trust};
-use crate::rules::{Conflict, SimilarRule};
-use crate::store;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::rules::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
+use crate::store::workspace::{Error, Workspace};
+use crate::{notes, store};
 use memctl_redact::{fence, screen};
 
 use super::{NOTICE, Report, token_budget, undo, user_error};
@@ -101,7 +99,7 @@ pub(crate) fn screened(correction: &str) -> Result<(), Error> {
 
 /// Newest execution of a skill; `None` if it has not run yet.
 fn newest(workspace: &Workspace, skill: &SkillPath) -> Result<Option<String>, UserError> {
-    let (executions, _) = engine::recent_executions(&workspace.store, Some(skill), 1)?;
+    let (executions, _) = notes::recent_executions(&workspace.store, Some(skill), 1)?;
     Ok(executions
         .into_iter()
         .next_back()
@@ -125,7 +123,7 @@ pub(super) async fn correct(
         supersede: false,
         by_agent: true,
     };
-    let report = engine::correct(workspace, options, &mut |_| {})
+    let report = rules::correct(workspace, options, &mut |_| {})
         .await
         .map_err(user_error)?;
     let sanitize = |text: String| token_budget::sanitize(&text);

@@ -3,10 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::error::UserError;
 use crate::model::Kind;
+use crate::model::error::UserError;
+use crate::rules::RuleFiles;
+use crate::store::workspace::Workspace;
 use crate::upkeep;
-use crate::workspace::{RuleFiles, Workspace};
 use memctl_redact::fence;
 
 use super::{Report, token_budget, undo, user_error};

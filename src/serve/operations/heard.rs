@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::rules::SimilarRule;
 use crate::rules::hearing::{EarlierRule, EarlierState, HeardArgs, HeardReport, record_heard};
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 use memctl_redact::fence;
 
 use super::{NOTICE, Report, token_budget, undo, user_error};

@@ -6,14 +6,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{HINTS, LONGEST_TEXT, text};
-use crate::error::UserError;
-use crate::hints::{HintOptions, HintService};
-use crate::learn::failure::project_named;
-use crate::lessons::hint::Hint;
-use crate::lessons::rendering::render_block;
+use crate::lessons::failure::project_named;
+use crate::lessons::telling::hint::Hint;
+use crate::lessons::telling::rendering::render_block;
+use crate::lessons::{HintOptions, HintService};
+use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
-use crate::workspace::Workspace;
+use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
+use crate::store::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
 use super::search::is_zero;

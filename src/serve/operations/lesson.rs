@@ -5,9 +5,9 @@
 
 use serde::Serialize;
 
-use crate::error::UserError;
 use crate::lessons::{Asking, LessonArgs, Neighbour, PROMPT};
-use crate::workspace::Workspace;
+use crate::model::error::UserError;
+use crate::store::workspace::Workspace;
 
 use super::{Report, token_budget, user_error};
 

@@ -28,12 +28,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::UserError;
 use crate::lessons::LessonArgs;
+use crate::model::error::UserError;
 use crate::rules::hearing::HeardArgs;
 use crate::store;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::store::workspace::{Error, Workspace};
 
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};

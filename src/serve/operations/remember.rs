@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, value::to_raw_value};
 
-use crate::engine::{self, AddOptions, Success};
-use crate::error::UserError;
-use crate::hints::HintOptions;
+use crate::lessons::{HintOptions, Success};
 use crate::model::MemoryType;
+use crate::model::error::UserError;
+use crate::notes::{self, AddOptions};
 use crate::store;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::{Report, hint::adviser, undo, user_error};
 
@@ -120,7 +120,7 @@ pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Reme
 }
 
 fn note(workspace: &Workspace, options: &AddOptions) -> Result<Remembered, UserError> {
-    let report = engine::add_observed(workspace, options).map_err(user_error)?;
+    let report = notes::add_observed(workspace, options).map_err(user_error)?;
     Ok(Remembered {
         approve: report.added.then(|| approval(&report.id)),
         undo: report.added.then(|| undo(workspace)).flatten(),

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::arguments::{LONGEST_QUERY, RESULTS, text};
-use crate::engine::{self, FindOptions, Found};
-use crate::error::UserError;
-use crate::learn::rewrite::{Rewrite, RewriteBy};
+use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust, mark};
+use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::{self, FindOptions, Found};
 use crate::search::{Filter, snippet, words};
-use crate::workspace::Workspace;
+use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
+use crate::store::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
@@ -108,7 +108,7 @@ pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Se
         RewriteBy::Off => (Rewrite::Not, None),
         RewriteBy::Offline => (Rewrite::Offline, None),
         RewriteBy::Model => {
-            let rewritten = engine::rewrite(workspace, &query, &mut |_| {}).await;
+            let rewritten = notes::rewrite(workspace, &query, &mut |_| {}).await;
             rewritten.map_err(user_error)?
         }
     };
@@ -121,7 +121,7 @@ pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Se
         rewrite,
         ..FindOptions::new(query, limit)
     };
-    let report = engine::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
+    let report = notes::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
     let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
     let mut warnings = report.warnings;
     warnings.extend(warning);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::prompt::tokens;
+use crate::skills::prompt::tokens;
 
 use super::Report;
 

@@ -36,7 +36,7 @@ pub use side::Files;
 use side::Side;
 pub use skills::is_of_corrections;
 
-use crate::workspace::{Error, redacting_writer};
+use crate::store::workspace::{Error, redacting_writer};
 
 /// Three versions of all files of a workspace.
 #[derive(Debug, Default)]

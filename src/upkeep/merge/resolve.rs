@@ -10,9 +10,8 @@ use crate::model::Kind;
 use crate::store::{Scoped, Selection, raw_field};
 
 use super::{CONFLICT, Conflict};
-use crate::workspace::Error;
-use crate::workspace::locate::locate;
-use crate::workspace::{Workspace, repair_warnings};
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Side whose value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

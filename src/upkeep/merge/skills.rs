@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::learn::case::{self, Case};
-use crate::learn::export;
-use crate::skill::guardrails;
+use crate::rules::regression::case::{self, Case};
+use crate::rules::regression::export;
+use crate::store::skill::guardrails;
 use crate::store::three_way;
 
 use super::side::Files;

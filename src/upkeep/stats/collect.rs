@@ -12,10 +12,9 @@ use super::days::{Days, percentile};
 use super::{
     Executions, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport, Used, mean, rounded,
 };
-use crate::lessons::evidence::doubts;
+use crate::lessons::telling::evidence::doubts;
 use crate::rules::acting;
-use crate::workspace::Error;
-use crate::workspace::{Workspace, dollars};
+use crate::store::workspace::{Error, Workspace, dollars};
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;

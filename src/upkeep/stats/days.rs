@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use super::time::{Period, day};
 use super::{Piece, quotient};
-use crate::workspace::dollars;
+use crate::store::workspace::dollars;
 
 /// Maximum number of periods in a report: ten years of months.
 const NEWEST: usize = 120;

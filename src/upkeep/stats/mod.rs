@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
 
-use crate::workspace::{Error, redacting_writer};
+use crate::store::workspace::{Error, redacting_writer};
 
 pub use collect::stats;
 pub use time::Period;

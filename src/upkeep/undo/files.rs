@@ -8,14 +8,14 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::model::SkillPath;
-use crate::skill::Skills;
+use crate::store::skill::Skills;
 use crate::store::{Splice, Writer};
 use crate::upkeep::exchange::agents_md;
 use crate::upkeep::exchange::agents_md::block::differ_in_block;
 use memctl_files::ProjectPath;
 
-use crate::workspace::error::chain;
-use crate::workspace::{Error, Workspace, redacting_writer};
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
 
 /// File that an undo may write.
 pub(crate) enum Target {

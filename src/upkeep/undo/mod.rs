@@ -19,9 +19,9 @@ use serde::Serialize;
 use crate::model::{Kind, USER_STORE, with_origin};
 use crate::store::{ChangeLine, Scoped};
 
-use crate::indexing::Index;
-use crate::lessons::table::prepare;
-use crate::workspace::{Error, Workspace, repair_warnings};
+use crate::lessons::telling::table::prepare;
+use crate::notes::indexing::Index;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 use obstacles::obstacles;
 use plan::{Change, RevertStep, changes_of, revert_steps};

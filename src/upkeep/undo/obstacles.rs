@@ -6,8 +6,8 @@ use super::files::file_before;
 use super::plan::{Change, RevertStep};
 use super::short;
 use crate::model::Kind;
+use crate::store::workspace::{Error, Workspace};
 use crate::store::{Reverted, Writer};
-use crate::workspace::{Error, Workspace};
 
 /// Returns the reasons why a change cannot be reverted.
 pub(super) fn obstacles(

@@ -8,9 +8,9 @@ use super::Undone;
 use super::files::revert_file;
 use super::plan::RevertStep;
 use crate::model::Kind;
+use crate::store::workspace::document::document;
+use crate::store::workspace::{Error, Workspace, stamp};
 use crate::store::{Returning, Reverted, Writer};
-use crate::workspace::document::document;
-use crate::workspace::{Error, Workspace, stamp};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
 /// one kind.

@@ -4,7 +4,7 @@ use crate::model::{
     Correction, Evidence, Execution, Kind, Origin, Procedure, Reflexion, Said, Trust,
 };
 use crate::store::Entry;
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 use super::walk::{Direction, Step, Walk, link};
 use super::{Link, Relation};

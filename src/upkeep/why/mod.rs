@@ -17,9 +17,8 @@ use serde::Serialize;
 
 use crate::model::{Evidence, Kind, Trust};
 
-use crate::workspace::Error;
-use crate::workspace::Workspace;
-use crate::workspace::locate::locate;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace};
 
 /// Outcome of [`why()`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]

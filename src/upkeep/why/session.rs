@@ -7,7 +7,7 @@ use crate::store::Entry;
 
 use super::Relation;
 use super::walk::{Direction, Step, Walk};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 impl Walk<'_> {
     /// Follows the links of a session that is a record.

@@ -10,8 +10,8 @@ use crate::model::{Evidence, Kind, Record, utc};
 use crate::store::{Scoped, Selection, TrustSnapshot};
 
 use super::{Link, Relation};
-use crate::workspace::Error;
-use crate::workspace::document::document;
+use crate::store::workspace::Error;
+use crate::store::workspace::document::document;
 
 /// Result of following the links of a record.
 pub(crate) struct Chain {

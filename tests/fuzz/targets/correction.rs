@@ -1,6 +1,6 @@
 //! Any text as a correction, as an input, and as what a model answers.
 
-use memctl::learn::reflect::{CorrectionContext, Reflection, accept, offline};
+use memctl::rules::reflect::{CorrectionContext, Reflection, accept, offline};
 use memctl::search::{snippet, words};
 use memctl_llm::json_object;
 use serde_json::value::RawValue;

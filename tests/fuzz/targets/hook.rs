@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use memctl::hints::{Here, HintService};
 use memctl::host::{Host, Place, install, respond, uninstall};
+use memctl::lessons::HintService;
 use memctl::model::Scope;
-use memctl::store::Scoped;
+use memctl::store::{Here, Scoped};
 use memctl_files::SharedFile;
 
 const PROCEDURES: &str = r#"{"entries": [{"procedure_id": "PROC-001", "pattern": {"error_key": "KeyError: <name>",

@@ -1,9 +1,9 @@
 //! Any text as a SKILL.md and as a GUARDRAILS.md.
 
-use memctl::skill::guardrails::{Guardrail, append};
+use memctl::store::skill::guardrails::{Guardrail, append};
 
 pub(crate) fn run(text: &str) {
-    drop(memctl::skill::read_front_matter(text));
+    drop(memctl::store::skill::read_front_matter(text));
     let guardrail = Guardrail {
         title: "",
         rule: text,

@@ -1,11 +1,10 @@
 //! Any bytes as a session file, and whatever comes out of it as something to learn from.
 
-use memctl::learn::error_key::{error_key, normalised};
-use memctl::learn::recover::analyse;
-use memctl::lessons::pattern::of_episode;
+use memctl::lessons::failure::error_key::{error_key, normalised};
+use memctl::lessons::recovery::pattern::of_episode;
+use memctl::lessons::recovery::recover::analyse;
 use memctl_redact::Clean;
-use memctl_sessions::Event;
-use memctl_sessions::{Format, read};
+use memctl_sessions::{Event, Format, read};
 
 pub(crate) fn run(bytes: &[u8]) {
     for format in Format::ALL.into_iter().map(Some).chain([None]) {

@@ -1,7 +1,7 @@
 //! Cases 12 and 14–22: corrections, and what they must never do.
 
-use memctl::learn::reflect::{self, CorrectionContext, Reflection};
 use memctl::model::SkillPath;
+use memctl::rules::reflect::{self, CorrectionContext, Reflection};
 use serde_json::{Value, json};
 
 use super::{add_skill, correct, everything, execution, snapshot, store};

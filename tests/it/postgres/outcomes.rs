@@ -87,8 +87,7 @@ fn hints_that_helped_at_one_copy_count_at_every_other() {
     for copy in [&one, &two] {
         assert_eq!(hints(copy), (2, 2));
     }
-    let row =
-        "select session || ' ' || array_to_string(hints, ',') || ' ' || helped
+    let row = "select session || ' ' || array_to_string(hints, ',') || ' ' || helped
         from memctl.hint_outcomes order by created_at limit 1";
     assert_eq!(store.ann.value(row), "claude-code/s1 PROC-001 true");
     assert_eq!(

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use memctl::error::Kind;
+use memctl::model::error::Kind;
 use serde_json::Value;
 
 use crate::workspace::{Ran, Workspace};

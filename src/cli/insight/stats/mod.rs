@@ -16,9 +16,9 @@ use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
-use crate::error::UserError;
+use crate::model::error::UserError;
+use crate::store::workspace::Error;
 use crate::upkeep::{self, Part, RuleAtCalls, StatsReport, Used};
-use crate::workspace::Error;
 use memctl_files::named;
 
 use words::{ms, number, part, usd};

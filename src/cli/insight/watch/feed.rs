@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 use clap::ValueEnum;
 
 use crate::model::{Execution, Kind, Procedure, Record, Reflexion, SkillPath};
+use crate::store::workspace::Workspace;
 use crate::store::{DataFile, Scoped, Selection};
-use crate::workspace::Workspace;
 
 use super::event::{Other, WatchEvent};
 

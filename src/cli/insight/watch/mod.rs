@@ -11,13 +11,12 @@ use std::io::IsTerminal as _;
 
 use clap::{Args, ValueEnum as _};
 
-use crate::arguments::TYPED;
 use crate::cli::context::Context;
 use crate::cli::follow::{Event, Follower};
-use crate::cli::live;
-use crate::cli::primary;
-use crate::error::{self, UserError};
+use crate::cli::{live, primary};
 use crate::model::SkillPath;
+use crate::model::error::{self, UserError};
+use crate::serve::arguments::TYPED;
 use memctl_files::json::compact;
 
 use event::WatchEvent;

@@ -3,10 +3,10 @@
 use crate::cli::context::Context;
 use crate::cli::memory;
 use crate::cli::output::Style;
-use crate::error::UserError;
-use crate::review;
+use crate::model::error::UserError;
 use crate::review::queue::{Queue, Waiting};
 use crate::upkeep::{self, merge, undo as journal};
+use crate::{review, rules};
 use memctl_files::Directory;
 
 use super::state::{Decision, State};
@@ -56,7 +56,7 @@ pub(super) fn decide(
             (format!("forgot {newer}"), Some(newer), done.warnings)
         }
         Decision::Merge { keep, other } => {
-            let done = review::merge(&workspace, &keep, &other)?;
+            let done = rules::merge(&workspace, &keep, &other)?;
             (
                 format!("merged {other} into {keep}"),
                 Some(other),
@@ -64,11 +64,11 @@ pub(super) fn decide(
             )
         }
         Decision::KeepBoth => {
-            review::keep_both(&workspace, &waiting.id, &newer)?;
+            rules::keep_both(&workspace, &waiting.id, &newer)?;
             (format!("kept {} and {newer}", waiting.id), None, Vec::new())
         }
         Decision::Pin => {
-            let done = review::pin(&workspace, &waiting.id, true)?;
+            let done = rules::pin(&workspace, &waiting.id, true)?;
             (format!("pinned {}", waiting.id), None, done.warnings)
         }
         Decision::Resolve(side) => {

@@ -29,10 +29,10 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::restore_at_termination;
 use crate::cli::live::{self, FullScreen};
 use crate::cli::output::Style;
-use crate::error::{Kind, UserError};
+use crate::model::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
 use crate::review::queue::{Queue, Rest};
-use crate::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace};
 
 use draw::Theme;
 use key::Key;

@@ -5,11 +5,12 @@
 use std::path::Path;
 
 use crate::cli::output::Style;
-use crate::engine;
-use crate::hints::{Here, HintService};
+use crate::lessons::HintService;
 use crate::model::SkillPath;
-use crate::prompt::tokens;
-use crate::workspace::{Error, Workspace};
+use crate::skills;
+use crate::skills::prompt::tokens;
+use crate::store::Here;
+use crate::store::workspace::{Error, Workspace};
 
 use super::text::{Piece, shown};
 
@@ -24,7 +25,7 @@ pub(super) fn seen(workspace: &Workspace, skill: Option<&str>) -> Result<Vec<Pie
     let Some(skill) = skill.and_then(|skill| skill.parse::<SkillPath>().ok()) else {
         return Ok(lines);
     };
-    let assembly = engine::prompt(&workspace, &skill, None)?.assembly;
+    let assembly = skills::prompt(&workspace, &skill, None)?.assembly;
     lines.push((Style::Plain, String::new()));
     let what = format!("Learned part of the prompt of {skill}");
     lines.extend(section(&what, &assembly.learned));

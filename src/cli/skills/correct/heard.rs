@@ -2,7 +2,7 @@
 
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
 
 const FIELDS: &str = r#"memctl correct --heard '{"rule": "…", "quote": "…"}'; memctl correct --help lists all fields"#;

@@ -12,13 +12,12 @@ use crate::cli::context::Context;
 use crate::cli::interrupt::wait;
 use crate::cli::output::Done;
 use crate::cli::progress::follow;
-use crate::engine::{self, CorrectOptions, CorrectReport};
-use crate::error::UserError;
-use crate::learn::assertion;
+use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::review;
-use crate::rules;
-use crate::workspace::Workspace;
+use crate::rules::regression::assertion;
+use crate::rules::{self, CorrectOptions, CorrectReport};
+use crate::store::workspace::Workspace;
 
 use questions::{execution_of, holds_for_every_run, pick, relate, use_draft, write};
 
@@ -135,12 +134,12 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         }
     };
     if args.dry_run {
-        let preview = wait(engine::preview_correction(&workspace, options))?;
+        let preview = wait(rules::preview_correction(&workspace, options))?;
         return Ok(Box::new(preview?));
     }
     let learn = |options: CorrectOptions| -> Result<CorrectReport, UserError> {
         let spinner = context.printer.spinner("learning");
-        let report = wait(engine::correct(&workspace, options, &mut follow(&spinner)))?;
+        let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)))?;
         drop(spinner);
         Ok(report?)
     };

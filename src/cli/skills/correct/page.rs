@@ -1,8 +1,8 @@
 //! Report of `correct` as text.
 
 use crate::cli::output::{Page, Report, Style};
-use crate::engine::{CorrectPreview, CorrectReport};
 use crate::model::RuleRelation;
+use crate::rules::{CorrectPreview, CorrectReport};
 
 impl CorrectReport {
     /// Shows the existing rules that the new one contradicts, repeats or narrows.

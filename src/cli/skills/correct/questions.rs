@@ -7,12 +7,11 @@ use dialoguer::{Confirm, FuzzySelect, Input, Select};
 use crate::cli::context::Context;
 use crate::cli::output::{clean, end, when};
 use crate::cli::question::{ask, editor};
-use crate::engine::{self, CorrectReport};
-use crate::error::UserError;
+use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
-use crate::review;
-use crate::rules;
-use crate::workspace::{CorrectionDraft, Workspace};
+use crate::rules::{CorrectReport, CorrectionDraft};
+use crate::store::workspace::Workspace;
+use crate::{notes, rules};
 use memctl_files::json::compact;
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
@@ -50,7 +49,7 @@ pub(super) fn relate(
     report.similar.clear();
     let Some(at) = answer.checked_sub(1) else {
         for (other, _) in &others {
-            review::keep_both(workspace, id, other)?;
+            rules::keep_both(workspace, id, other)?;
         }
         report.conflicts.retain(|other| other.superseded);
         return Ok(());
@@ -58,7 +57,7 @@ pub(super) fn relate(
     let (other, rule) = others.swap_remove(at / 2);
     report.conflicts.retain(|conflict| conflict.id != other);
     if at.is_multiple_of(2) {
-        let merged = review::merge(workspace, &other, id)?;
+        let merged = rules::merge(workspace, &other, id)?;
         report.warnings.extend(merged.warnings);
         report.reflexion_id = Some(merged.kept.clone());
         report.rule = Some(merged.rule);
@@ -98,7 +97,7 @@ pub(super) fn pick(
         let id = workspace.store.resolve(Kind::Execution, &given, skill)?;
         return Ok(workspace.store.get(&id)?);
     }
-    let (mut executions, _) = engine::recent_executions(&workspace.store, skill, 30)?;
+    let (mut executions, _) = notes::recent_executions(&workspace.store, skill, 30)?;
     executions.reverse();
     if executions.is_empty() {
         return Err(UserError::usage(

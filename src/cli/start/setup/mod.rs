@@ -22,8 +22,8 @@ use crate::cli::agent_host::of_coding_agents;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Report};
 use crate::cli::question::ask;
-use crate::error::UserError;
 use crate::host::ServerHost;
+use crate::model::error::UserError;
 
 use found::{found, named};
 use report::{SetupReport, State};

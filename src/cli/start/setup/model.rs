@@ -2,12 +2,12 @@
 
 use dialoguer::Confirm;
 
+use crate::cli::config;
 use crate::cli::context::Context;
 use crate::cli::question::ask;
-use crate::config;
-use crate::error::UserError;
-use crate::workspace::agent_programs::installed_agents;
-use crate::workspace::redacting_writer::write_output;
+use crate::model::error::UserError;
+use crate::skills::agent_programs::installed_agents;
+use crate::store::workspace::redacting_writer::write_output;
 use memctl_files::named;
 
 use super::report::{ModelOffer, SetupReport};

@@ -13,8 +13,8 @@ use crate::cli::learning::learn::show_past;
 use crate::cli::output::plural;
 use crate::cli::price::price;
 use crate::cli::question::ask;
-use crate::error::UserError;
-use crate::lessons::past_sessions::{self, PastOptions, PastReport};
+use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
+use crate::model::error::UserError;
 use memctl_llm::Progress;
 
 use super::report::SetupReport;

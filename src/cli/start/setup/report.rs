@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::cli::learning::learn::show_past;
 use crate::cli::output::{Page, Report, Style, plural};
-use crate::learning::LearnReport;
-use crate::lessons::past_sessions::PastReport;
+use crate::lessons::LearnReport;
+use crate::lessons::past::past_sessions::PastReport;
 
 use super::found::FoundHost;
 

@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
-use crate::engine::{self, AddOptions};
 use crate::model::{Memory, MemoryType, Record as _, Trust};
+use crate::notes::{self, AddOptions};
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
 use crate::serve::token::Caller;
 use crate::store;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::super::input::Body;
 use super::super::problem::Problem;
@@ -160,9 +160,9 @@ pub(crate) async fn write(
         // A memory that another copy has deleted must not be learned again.
         workspace.store.catch_up()?;
         let report = if is_agent {
-            engine::add_observed(workspace, &options)?
+            notes::add_observed(workspace, &options)?
         } else {
-            engine::add_memory(workspace, &options)?
+            notes::add_memory(workspace, &options)?
         };
         let memory: Memory = workspace.store.get(&report.id)?;
         let embedding = has_vector.then(|| vector(workspace, &memory.content));
@@ -184,7 +184,7 @@ pub(crate) async fn write(
 
 /// Returns the vector of a stored text, in the form of the source document's column.
 pub(super) fn vector(workspace: &Workspace, content: &str) -> Result<Vec<f32>, Problem> {
-    let embedded = engine::embed(workspace, &[content])?;
+    let embedded = notes::embed(workspace, &[content])?;
     let mut vector = embedded.vectors.into_iter().next().unwrap_or_default();
     vector.resize(DIMENSIONS.max(vector.len()), 0.0);
     Ok(vector)

@@ -14,10 +14,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
-use crate::engine;
 use crate::model::{Procedure, Record as _, Trust};
 use crate::serve::token::Caller;
-use crate::store;
+use crate::{lessons, store};
 
 use super::super::input::{Items, Parameters};
 use super::super::problem::Problem;
@@ -97,7 +96,7 @@ pub(crate) async fn insert(
     let work = server.write(&caller, "serve context_eng_memories", move |workspace| {
         let mut kept = Vec::new();
         for document in &documents {
-            let report = engine::add_procedure(workspace, document)?;
+            let report = lessons::add_procedure(workspace, document)?;
             let procedure: Procedure = workspace.store.get(&report.id)?;
             let vector = has_vector.then(|| vector(workspace, &procedure.content()));
             kept.push(StoredRow::of(procedure, vector.transpose()?));

@@ -7,11 +7,11 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::engine::{self, FindOptions, Found};
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
+use crate::notes::{self, FindOptions, Found};
 use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::super::problem::Problem;
 
@@ -66,7 +66,7 @@ impl Hybrid {
             floor: Some(f32::MIN_POSITIVE),
             ..FindOptions::new(self.query_text, self.match_count)
         };
-        let found = engine::find_near(
+        let found = notes::find_near(
             workspace,
             &options,
             self.query_embedding.as_deref(),
@@ -143,7 +143,7 @@ impl Near {
             explain: true,
             ..FindOptions::new(self.query, self.match_count)
         };
-        let found = engine::find_near(
+        let found = notes::find_near(
             workspace,
             &options,
             self.query_embedding.as_deref(),

@@ -14,7 +14,7 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::arguments::{Bounds, LONGEST_QUERY, text};
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
 use crate::store;
 

@@ -9,14 +9,15 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::arguments::{HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text};
-use crate::engine::Success;
-use crate::hints::HintOptions;
-use crate::learn::failure::project_named;
+use crate::lessons::failure::project_named;
+use crate::lessons::{HintOptions, Success};
+use crate::serve::arguments::{
+    HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
+};
 use crate::serve::operations::adviser;
 use crate::serve::token::Caller;
 use crate::store;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::super::input::Body;
 use super::super::problem::Problem;

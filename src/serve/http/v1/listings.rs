@@ -9,11 +9,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::LISTED;
-use crate::engine;
 use crate::model::{MemoryType, SessionState};
+use crate::notes;
+use crate::notes::sessions;
+use crate::serve::arguments::LISTED;
 use crate::serve::token::Caller;
-use crate::sessions;
 
 use super::super::input::{Names, Parameters};
 use super::super::problem::Problem;
@@ -39,7 +39,7 @@ pub(crate) async fn memories(
 ) -> Result<Response, Problem> {
     let limit = LISTED.check("limit", page.limit)?;
     let work = server.work(&caller, "serve memories", move |workspace| {
-        Ok(engine::list_memories(
+        Ok(notes::list_memories(
             workspace,
             page.memory_type,
             &[],

@@ -8,13 +8,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json, value::to_raw_value};
 
-use crate::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
-use crate::engine::{self, CorrectOptions, ExecutionOptions, LoggedExecution};
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
+use crate::rules::{self, CorrectOptions};
+use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
 use crate::serve::token::Caller;
+use crate::skills::{self, ExecutionOptions, LoggedExecution};
 use crate::store;
-use crate::workspace::Workspace;
+use crate::store::workspace::Workspace;
 
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
@@ -50,7 +51,7 @@ pub(crate) async fn executions(
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
     let work = server.work(&caller, "serve executions", move |workspace| {
-        Ok(engine::records::<Execution>(
+        Ok(skills::records::<Execution>(
             workspace,
             skill.as_ref(),
             limit,
@@ -68,7 +69,7 @@ pub(crate) async fn corrections(
 ) -> Result<Response, Problem> {
     let (skill, limit) = page.read()?;
     let work = server.work(&caller, "serve corrections", move |workspace| {
-        Ok(engine::records::<Correction>(
+        Ok(skills::records::<Correction>(
             workspace,
             skill.as_ref(),
             limit,
@@ -151,7 +152,7 @@ pub(crate) async fn log_execution(
     };
     let has_rules = !options.reflexions_injected.is_empty();
     let why = "serve executions";
-    let work = move |workspace: &Workspace| Ok(engine::log_execution(workspace, options)?);
+    let work = move |workspace: &Workspace| Ok(skills::log_execution(workspace, options)?);
     let logged: LoggedExecution = if has_rules {
         server.write(&caller, why, work).await?
     } else {
@@ -217,7 +218,7 @@ pub(crate) async fn correct(
         by_agent: caller.is_agent(),
     };
     let work = server.work_with_model(&caller, "serve corrections", async move |workspace| {
-        Ok(engine::correct(workspace, options, &mut |_| {}).await?)
+        Ok(rules::correct(workspace, options, &mut |_| {}).await?)
     });
     reply(&work.await?)
 }

@@ -7,11 +7,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
-use crate::engine::{self, FindOptions};
 use crate::model::{Kind, MemoryType};
+use crate::notes::{self, FindOptions};
 use crate::search::{Filter, Fusion, Rrf};
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::token::Caller;
+use crate::skills;
 
 use super::super::input::{Body, Names, Parameters};
 use super::super::problem::Problem;
@@ -92,7 +93,7 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
         ..FindOptions::new(query, RESULTS.check("limit", body.limit)?)
     };
     let work = server.work(caller, "serve search", move |workspace| {
-        Ok(engine::find(workspace, &options, &mut |_, _| {})?)
+        Ok(notes::find(workspace, &options, &mut |_, _| {})?)
     });
     reply(&work.await?)
 }
@@ -105,7 +106,7 @@ pub(crate) async fn prompt(
 ) -> Result<Response, Problem> {
     let skill = skill(&format!("{domain}/{name}"))?;
     let work = server.work(&caller, "serve prompt", move |workspace| {
-        Ok(engine::prompt(workspace, &skill, None)?)
+        Ok(skills::prompt(workspace, &skill, None)?)
     });
     reply(&work.await?)
 }
@@ -149,7 +150,7 @@ pub(crate) async fn embeddings(
     let filled = DIMENSIONS.check("dimensions", body.dimensions)?;
     let work = server.work(&caller, "serve embeddings", move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        Ok(engine::embed(workspace, &texts)?)
+        Ok(notes::embed(workspace, &texts)?)
     });
     let embedded = work.await?;
     let mut data = Vec::new();

@@ -20,11 +20,10 @@ mod targets;
 
 use std::path::Path;
 
-use crate::hints::Here;
 use crate::model::{CHAT, Record as _, Reflexion};
-use crate::store::Selection;
-use crate::workspace::error::chain;
-use crate::workspace::{BlockError, Error, Workspace, redacting_writer};
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{BlockError, Error, Workspace, redacting_writer};
+use crate::store::{Here, Selection};
 use memctl_files::ProjectPath;
 
 use block::{Block, Misplaced, with_lines};
@@ -78,7 +77,7 @@ fn rules(
     let mut rules = found.records;
     let waits = |rule: &&Reflexion| rule.is_candidate() && rule.source == CHAT;
     report.candidates = rules.iter().filter(waits).count();
-    crate::workspace::rules::mark_observed(&workspace.store, &mut rules);
+    crate::rules::in_use::mark_observed(&workspace.store, &mut rules);
     rules.retain(|rule| rule.is_in_use() && !rule.observed);
     let here = Here {
         directory: Some(root),

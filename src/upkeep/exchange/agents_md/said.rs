@@ -4,10 +4,10 @@
 //! because similar words may say the opposite.
 
 use crate::embedder::built_in;
-use crate::learn::likeness::{key_words, similarity};
-use crate::learn::plain_words::plain_words;
+use crate::model::likeness::{key_words, similarity};
+use crate::model::plain_words::plain_words;
+use crate::store::workspace::Error;
 use crate::upkeep::exchange::notes;
-use crate::workspace::Error;
 
 /// Maximum number of statements that are compared with a rule by their meaning.
 const COMPARED: usize = 4;

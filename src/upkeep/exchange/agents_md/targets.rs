@@ -6,8 +6,8 @@ use std::path::{Component, Path, PathBuf};
 
 use super::block;
 use super::report::{AgentsMdOptions, AgentsMdReport};
+use crate::store::workspace::{BlockError, Error, Workspace};
 use crate::upkeep::exchange::notes;
-use crate::workspace::{BlockError, Error, Workspace};
 use memctl_files::{ProjectPath, named};
 
 /// Files that are kept in step if they exist.

@@ -19,8 +19,8 @@ use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::upkeep::exchange::skill_md;
 use memctl_files::named;
 
-use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Error, Workspace, redacting_writer};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use crate::model::Kind;
+use crate::store::workspace::{Error, Workspace};
 use crate::store::{self, AuditAction, Scoped, logs, redact};
 use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
-use crate::workspace::{Error, Workspace};
 
 use super::{ExportFormat, ExportOptions, ExportReport, entries};
 

@@ -15,8 +15,8 @@ use crate::upkeep::exchange::{Foreign, Found, Skipped};
 
 use super::ids::Taken;
 use super::{ImportOptions, ImportReport};
-use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 pub(crate) fn import(
     workspace: &Workspace,

@@ -11,7 +11,7 @@ use crate::upkeep::exchange::{Found, Skipped, mem0, notes};
 use memctl_files::{decoded, named};
 
 use super::{ImportSource, unreadable};
-use crate::workspace::Error;
+use crate::store::workspace::Error;
 
 /// Maximum size of a file to read: 4 GiB.
 const LARGEST: u64 = 4 << 30;

@@ -22,9 +22,9 @@ use super::detect::ParsedExport;
 use super::existing::{FROM, Here, Known, Origin, created, digest};
 use super::regression_test_names::tests;
 use super::{ImportOptions, ImportReport, Renamed, claimed};
-use crate::workspace::document::{document, remembered};
-use crate::workspace::redacting_writer::redaction_warning;
-use crate::workspace::{Error, Workspace, repair_warnings};
+use crate::store::workspace::document::{document, remembered};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Record to import.
 struct Incoming {

@@ -7,8 +7,7 @@ use crate::store::{ForgottenRecords, foreign_entries, text_field};
 use memctl_files::json::compact;
 
 use super::ids::Taken;
-use crate::workspace::Error;
-use crate::workspace::Workspace;
+use crate::store::workspace::{Error, Workspace};
 
 /// Field with the origin of a renamed record.
 pub(crate) const FROM: &str = "imported_from";

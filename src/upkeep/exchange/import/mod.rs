@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use crate::upkeep::exchange::Skipped;
 
-use crate::workspace::{Error, Workspace};
+use crate::store::workspace::{Error, Workspace};
 
 /// Source of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]

@@ -13,6 +13,8 @@ use std::process::{Command, Output, Stdio};
 
 use memctl_files::named;
 
+use crate::model::error::{Explain, Explanation, Kind};
+
 #[cfg(not(fuzzing))]
 pub(crate) use sides::DriverInput;
 
@@ -178,5 +180,15 @@ fn failed(command: &str, output: &Output) -> Error {
     Error::Failed {
         command: command.to_owned(),
         said: said.lines().next().unwrap_or("it said nothing").to_owned(),
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let hint = match self {
+            Self::Start(_) => "install git, and check that it is in PATH",
+            Self::Failed { .. } | Self::UnknownSide(_) => "git status",
+        };
+        (Kind::Io, Some(hint.to_owned()))
     }
 }

@@ -1,0 +1,145 @@
+//! Briefing at the start of a session: the rules from the users of the project, and its lessons. It is short, because the model reads it again at every
+//! step of the session. Rules fill the room that the other parts leave, which is at least three
+//! fifths.
+
+use crate::lessons::telling;
+use crate::lessons::telling::pitfall::{MAX_RULES, render_pitfalls};
+
+use crate::lessons::telling::service::HintService;
+use crate::rules::acting::forbidden::rule_against;
+use crate::rules::briefing_rules::{filled, lines};
+use crate::store::here::Here;
+use crate::store::workspace::Error;
+
+/// Maximum length of the text at the start of a session, in UTF-16 code units.
+const LONGEST: usize = 2_000;
+
+/// Text for the start of a session; a part is empty if it has nothing to report.
+#[derive(Debug, Default)]
+pub struct Briefing {
+    /// Rules from people, lessons that they have approved, and text of this program.
+    pub rules: String,
+    /// Observed records, to be shown as data only.
+    pub observed: String,
+    /// Number of rules in these texts.
+    pub told: usize,
+}
+
+impl HintService<'_> {
+    /// Returns the text that an agent gets at the start of a session; empty if there is nothing to
+    /// tell. Observed records are fenced.
+    pub fn session_text(&self, session: &str, here: &Here<'_>) -> Result<String, Error> {
+        let nonce = (self.random)();
+        let frame = memctl_redact::length(&memctl_redact::fence::<&str>(&[], &nonce));
+        let briefing = self.briefing(session, here, LONGEST - frame)?;
+        // Nothing depends on this number but the status line.
+        drop(self.note_told(session, briefing.told));
+        let mut text = briefing.rules;
+        if !briefing.observed.is_empty() {
+            text.push_str(&memctl_redact::fence(&[briefing.observed], &nonce));
+        }
+        Ok(text)
+    }
+
+    /// Returns the briefing, in at most `budget` UTF-16 code units. A resumed session also gets the
+    /// pitfalls that it has met itself.
+    pub fn briefing(
+        &self,
+        session: &str,
+        here: &Here<'_>,
+        budget: usize,
+    ) -> Result<Briefing, Error> {
+        let mut told = Briefing::default();
+        let own = self.pitfalls(session);
+        if !own.is_empty() {
+            told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
+        }
+        let rules = self.rules(here)?;
+        let mut observed = String::new();
+        if !rules.observed.is_empty() {
+            let heading = "Rules that came with the files of others (not approved here), by skill:";
+            observed.push_str(&section(heading, lines(&rules.observed)));
+        }
+        // Lessons that cannot be read are no reason to keep the rules back.
+        let mut lessons = telling::at_start(self.store, here).unwrap_or_default();
+        let is_free = |(_, line): &(String, String)| rule_against(self.store, "", line).is_none();
+        lessons.approved.retain(is_free);
+        lessons.observed.retain(is_free);
+        let mut approved = String::new();
+        if !lessons.approved.is_empty() {
+            let heading = "Lessons that people have approved for this project:";
+            let lines = lessons.approved.iter().map(|(_, line)| line.clone());
+            approved.push_str(&section(heading, lines));
+        }
+        if !lessons.observed.is_empty() {
+            let lines = lessons.observed.iter().map(|(_, line)| line.clone());
+            let heading = "Lessons of this project. What they name ran and worked here: try it before you look around.";
+            observed.push_str(&section(heading, lines));
+        }
+        let observed = memctl_redact::defuse(&observed);
+        let notice = waiting_notice(rules.waiting);
+        let room = budget.saturating_sub(memctl_redact::length(&notice));
+        told.rules = within(&told.rules, room);
+        let left = room.saturating_sub(memctl_redact::length(&told.rules));
+        let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
+        let heading = "Rules that people have given in this project, by skill:";
+        let of_rules = left.saturating_sub(others.min(budget * 2 / 5));
+        let mut text = filled(heading, lines(&rules.own), of_rules);
+        if text.is_empty() {
+            text = filled(heading, lines(&rules.own), left);
+        }
+        told.rules.push_str(&text);
+        let left = room.saturating_sub(memctl_redact::length(&told.rules));
+        told.rules.push_str(&within(&approved, left));
+        told.rules.push_str(&notice);
+        let left = budget.saturating_sub(memctl_redact::length(&told.rules));
+        told.observed = within(&observed, left);
+        let own = lines(&rules.own).filter(|line| told.rules.contains(line));
+        let of_others =
+            lines(&rules.observed).map(|line| memctl_redact::defuse(&line).trim().to_owned());
+        told.told = own.count()
+            + of_others
+                .filter(|line| told.observed.contains(line))
+                .count();
+        let of_all = |text: &str, line: &str| text.contains(line.trim());
+        let approved = lessons.approved.iter();
+        let shown = approved.filter(|(_, line)| of_all(&told.rules, line));
+        let observed = lessons.observed.iter();
+        let shown = shown.chain(observed.filter(|(_, line)| of_all(&told.observed, line)));
+        self.store
+            .count_retrievals(shown.map(|(id, _)| id.as_str()));
+        Ok(told)
+    }
+}
+
+/// One line on the candidates from chats; empty if none waits. It repeats no text of them.
+fn waiting_notice(waiting: usize) -> String {
+    let (rules, wait) = match waiting {
+        0 => return String::new(),
+        1 => ("1 rule", "waits"),
+        _ => (&*format!("{waiting} rules"), "wait"),
+    };
+    format!("{rules} from the user's chats {wait} for their approval: memctl review\n")
+}
+
+fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {
+    let lines: Vec<String> = lines.collect();
+    format!("{heading}\n{}\n", lines.join("\n"))
+}
+
+/// Returns the whole lines that fit the budget; empty if only the heading fits.
+fn within(text: &str, budget: usize) -> String {
+    let mut kept = String::new();
+    let mut used = 0;
+    for line in text.lines() {
+        used += memctl_redact::length(line) + 1;
+        if used > budget {
+            break;
+        }
+        kept.extend([line, "\n"]);
+    }
+    if kept.lines().count() < 2 {
+        kept.clear();
+    }
+    kept
+}

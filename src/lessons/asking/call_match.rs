@@ -1,0 +1,416 @@
+//! Does a command that somebody wrote occur among the calls of a session?
+//!
+//! Both sides are peeled: chains, pipes, assignments, wrappers, `cd` and quotes. The call must
+//! have the words of the written command in this order; the last one may be the beginning of a word.
+//! A template part (`<file>`, `…`, `*`, `FILE`) means anything. Within the prose of a lesson, only
+//! programs, subcommands, options and variables must have been seen: what varies is generalised there.
+//!
+//! Deliberately absent: what a command does, and whether it is safe.
+
+use crate::lessons::recovery::shell::{Simple, basename, commands};
+use crate::lessons::recovery::shell_command::{AROUND, has_subcommands, wrapped};
+
+use super::session_calls::SessionCall;
+
+/// Maximum length of a name between `<` and `>`, in bytes.
+const LONGEST_NAME: usize = 48;
+
+/// A call with its simple commands.
+#[derive(Debug)]
+pub(crate) struct PeeledCall<'a> {
+    /// Tool of the agent host.
+    tool: &'a str,
+    /// Whole command line; empty for another tool.
+    line: &'a str,
+    /// Words of each simple command.
+    simples: Vec<Vec<String>>,
+    /// The call failed.
+    failed: bool,
+}
+
+/// Occurrence of a written command in a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Occurrence {
+    /// In no call.
+    Nowhere,
+    /// In failing calls only.
+    Failed,
+    /// In a call that worked.
+    Worked,
+}
+
+impl PeeledCall<'_> {
+    const fn occurrence(&self) -> Occurrence {
+        if self.failed {
+            Occurrence::Failed
+        } else {
+            Occurrence::Worked
+        }
+    }
+}
+
+/// Peels the calls of a session.
+pub(crate) fn peeled(calls: &[SessionCall]) -> Vec<PeeledCall<'_>> {
+    let peeled = calls.iter().map(|call| {
+        let line = call.command().unwrap_or_default();
+        PeeledCall {
+            tool: &call.tool,
+            line,
+            simples: commands(line).into_iter().flat_map(forms).collect(),
+            failed: call.failed,
+        }
+    });
+    peeled.collect()
+}
+
+/// Words of a simple command, and those of what a runner of modules or programs runs.
+fn forms(simple: Simple) -> Vec<Vec<String>> {
+    let mut forms: Vec<Vec<String>> = wrapped(&simple.words).into_iter().collect();
+    forms.push(simple.words);
+    forms
+}
+
+/// Returns the best occurrence of a written beginning of a command, or of a tool. Of a chain, each part
+/// must occur.
+pub(crate) fn occurrence(written: &str, calls: &[PeeledCall<'_>]) -> Occurrence {
+    let written = written.trim();
+    let of_tool = calls.iter().filter(|call| is_tool(written, call.tool));
+    if let Some(found) = of_tool.map(PeeledCall::occurrence).max() {
+        return found;
+    }
+    let parts: Vec<Vec<Vec<String>>> = commands(&without_angles(written))
+        .into_iter()
+        .map(forms)
+        .collect();
+    let goes_around = |forms: &&Vec<Vec<String>>| forms.iter().all(|words| is_around(words));
+    let is_only_around = parts.iter().all(|forms| goes_around(&forms));
+    let parts = parts
+        .iter()
+        .filter(|forms| is_only_around || !goes_around(forms));
+    let best = |forms: &Vec<Vec<String>>| {
+        let found = forms.iter().map(|words| of_simple(words, calls));
+        found.max().unwrap_or(Occurrence::Nowhere)
+    };
+    let found = parts.map(best).min().unwrap_or(Occurrence::Nowhere);
+    if found > Occurrence::Nowhere && !assignments_occur(written, calls) {
+        return Occurrence::Nowhere;
+    }
+    found
+}
+
+/// Returns the occurrence of a command in the prose of a lesson.
+///
+/// # Errors
+///
+/// Returns the part that no call of its program has: a subcommand, an option, a variable.
+pub(crate) fn in_prose(written: &str, calls: &[PeeledCall<'_>]) -> Result<Occurrence, String> {
+    let mut best = Occurrence::Nowhere;
+    for simple in commands(&without_angles(written)) {
+        let Some(program) = simple.words.first().map(|word| basename(word)) else {
+            continue;
+        };
+        let of_program: Vec<(&PeeledCall<'_>, &Vec<String>)> = calls
+            .iter()
+            .flat_map(|call| call.simples.iter().map(move |words| (call, words)))
+            .filter(|(_, words)| words.first().is_some_and(|word| basename(word) == program))
+            .collect();
+        if of_program.is_empty() {
+            continue;
+        }
+        let has = |part: &str| {
+            let part = name_of_option(part);
+            let mut words = of_program
+                .iter()
+                .flat_map(|(_, words)| words.iter().skip(1));
+            let is_open = |word: &str| !part.starts_with('-') && is_like(part, word);
+            words.any(|word| name_of_option(word) == part || is_open(word))
+        };
+        let is_option = |word: &&String| {
+            word.starts_with('-') && word.contains(char::is_alphabetic) && !is_template(word)
+        };
+        let subcommand = simple.words.get(1).filter(|word| {
+            has_subcommands(program) && word.starts_with(|c: char| c.is_ascii_lowercase())
+        });
+        let mut parts = subcommand
+            .into_iter()
+            .chain(simple.words[1..].iter().filter(is_option));
+        if let Some(part) = parts.find(|part| !has(part)) {
+            return Err(part.clone());
+        }
+        let found = of_program.iter().map(|(call, _)| call.occurrence()).max();
+        best = best.max(found.unwrap_or(Occurrence::Nowhere));
+    }
+    if best > Occurrence::Nowhere && !assignments_occur(written, calls) {
+        return Err("the variable".to_owned());
+    }
+    Ok(best)
+}
+
+/// Name of an option without its value.
+fn name_of_option(word: &str) -> &str {
+    if word.starts_with('-') {
+        word.split_once('=').map_or(word, |(name, _)| name)
+    } else {
+        word
+    }
+}
+
+/// Returns `true` if a written word names the tool of a call, also without the name of its server.
+fn is_tool(written: &str, tool: &str) -> bool {
+    let short = tool.rsplit("__").next().unwrap_or(tool);
+    !written.is_empty() && (written == tool || written == short)
+}
+
+/// Replaces each `<name>` by `…`: a shell would read it as redirections.
+fn without_angles(line: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find('<') {
+        let inner = &rest[at + 1..];
+        let end = inner.find('>').filter(|end| {
+            let name = &inner[..*end];
+            !name.is_empty()
+                && name.len() <= LONGEST_NAME
+                && !name.contains(['<', '|', ';', '&', '(', '\n'])
+                && !name.starts_with([' ', '/', '.'])
+        });
+        plain.push_str(&rest[..at]);
+        if let Some(end) = end {
+            plain.push('…');
+            rest = &inner[end + 1..];
+        } else {
+            plain.push('<');
+            rest = inner;
+        }
+    }
+    plain + rest
+}
+
+fn is_around(words: &[String]) -> bool {
+    let program = words.first().map_or("", |word| basename(word));
+    AROUND.contains(&program)
+}
+
+fn of_simple(written: &[String], calls: &[PeeledCall<'_>]) -> Occurrence {
+    let found = calls
+        .iter()
+        .filter(|call| call.simples.iter().any(|words| begins(written, words)))
+        .map(PeeledCall::occurrence);
+    found.max().unwrap_or(Occurrence::Nowhere)
+}
+
+/// Returns `true` if the words of a call contain the written ones in their order, and both have the
+/// same program.
+fn begins(written: &[String], words: &[String]) -> bool {
+    let (Some((program, written)), Some((run, words))) =
+        (written.split_first(), words.split_first())
+    else {
+        return false;
+    };
+    if !is_like(basename(program), basename(run)) {
+        return false;
+    }
+    let written: Vec<&String> = written.iter().filter(|word| !is_template(word)).collect();
+    let last = written.len().saturating_sub(1);
+    let mut rest = words.iter();
+    written.iter().enumerate().all(|(at, word)| {
+        let is_begun = |actual: &String| at == last && actual.starts_with(word.as_str());
+        rest.any(|actual| is_like(word, actual) || is_begun(actual))
+    })
+}
+
+/// Returns `true` for a word that stands for anything: `<file>`, `…`, `[args]`, `FILE`.
+fn is_template(word: &str) -> bool {
+    let word = word.trim_matches(['"', '\'', ',', ';']);
+    let is_bracketed = |open, close| word.starts_with(open) && word.ends_with(close);
+    let is_capital = !word.starts_with('-')
+        && word.chars().any(|c| c.is_ascii_uppercase())
+        && word
+            .chars()
+            .all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-' | '.'));
+    word.is_empty()
+        || word.chars().all(|c| matches!(c, '.' | '…' | '*'))
+        || is_bracketed('<', '>')
+        || is_bracketed('[', ']')
+        || is_bracketed('{', '}')
+        || is_capital
+}
+
+/// Returns `true` if a word is the other one, with any text for `<…>`, `…`, `...`, `{…}` and `*`.
+fn is_like(word: &str, actual: &str) -> bool {
+    if word == actual {
+        return true;
+    }
+    let Some(pieces) = pieces(word) else {
+        return false;
+    };
+    let mut rest = actual;
+    for (at, piece) in pieces.iter().enumerate() {
+        let found = if at == 0 {
+            rest.strip_prefix(piece.as_str())
+        } else if at + 1 == pieces.len() {
+            return rest.ends_with(piece.as_str());
+        } else {
+            rest.find(piece.as_str())
+                .map(|place| &rest[place + piece.len()..])
+        };
+        match found {
+            Some(after) => rest = after,
+            None => return false,
+        }
+    }
+    rest.is_empty()
+}
+
+/// Fixed pieces around the template parts of a word; `None` if it has none.
+fn pieces(word: &str) -> Option<Vec<String>> {
+    let mut pieces = vec![String::new()];
+    let mut rest = word;
+    let mut last: Option<char> = None;
+    while let Some(c) = rest.chars().next() {
+        let length = match c {
+            '<' => rest.find('>').map(|end| end + 1),
+            '{' => rest.find('}').map(|end| end + 1),
+            '…' | '*' => Some(c.len_utf8()),
+            '.' if rest.starts_with("...") => Some(3),
+            'A'..='Z' if !word.starts_with('-') && !last.is_some_and(char::is_alphanumeric) => {
+                capital(rest)
+            }
+            _ => None,
+        };
+        last = Some(c);
+        if let Some(length) = length {
+            pieces.push(String::new());
+            rest = &rest[length..];
+        } else {
+            if let Some(piece) = pieces.last_mut() {
+                piece.push(c);
+            }
+            rest = &rest[c.len_utf8()..];
+        }
+    }
+    (pieces.len() > 1).then_some(pieces)
+}
+
+/// Length of a word in capitals at the beginning of a text, which stands for anything: `OWNER`, `N`.
+fn capital(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+    let end = end.unwrap_or(text.len());
+    let is_whole = !text[end..].starts_with(char::is_alphanumeric);
+    is_whole.then_some(end)
+}
+
+/// Returns `true` if a call has each assignment of the written command.
+fn assignments_occur(written: &str, calls: &[PeeledCall<'_>]) -> bool {
+    let written = without_angles(written);
+    let words = written.split_whitespace();
+    let mut assignments = words.filter(|word| {
+        word.split_once('=').is_some_and(|(name, _)| {
+            name.starts_with(|c: char| c.is_ascii_uppercase())
+                && name
+                    .chars()
+                    .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+        })
+    });
+    assignments.all(|word| {
+        let mut of_calls = calls.iter().flat_map(|call| call.line.split_whitespace());
+        let Some((name, value)) = word.split_once('=') else {
+            return false;
+        };
+        of_calls.any(|actual| {
+            let actual = actual.trim_matches(['"', '\'']).split_once('=');
+            actual
+                .is_some_and(|(set, to)| set == name && (is_template(value) || is_like(value, to)))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(command: &str, failed: bool) -> SessionCall {
+        SessionCall::new(Some("Bash"), command, "", failed)
+    }
+
+    #[test]
+    fn a_written_command_is_found_as_it_ran() {
+        let calls = [
+            call(
+                "cd app && PYTHONPATH=src bin/py -m pytest -p shop.testing tests/test_cart.py -q",
+                false,
+            ),
+            call("python3 -m pytest tests", true),
+            call("make db-up && SHOP_TENANT=main ./shopctl migrate", false),
+            call("git commit -m \"SHOP-12: add a column\"", false),
+            call(
+                "BUILD_EPOCH=0 timeout 60 tools/build web 2>&1 | tail -3",
+                false,
+            ),
+        ];
+        let peeled = peeled(&calls);
+        let check = |written: &str, expected| {
+            assert_eq!(occurrence(written, &peeled), expected, "{written}");
+        };
+        check(
+            "PYTHONPATH=src bin/py -m pytest -p shop.testing tests/<file>",
+            Occurrence::Worked,
+        );
+        check("bin/py -m pytest", Occurrence::Worked);
+        check("pytest", Occurrence::Failed);
+        check("python3 -m pytest", Occurrence::Failed);
+        check("PYTHONPATH=lib bin/py -m pytest", Occurrence::Nowhere);
+        check("bin/py -m pytest --fast", Occurrence::Nowhere);
+        check(
+            "make db-up && SHOP_TENANT=main ./shopctl migrate",
+            Occurrence::Worked,
+        );
+        check("SHOP_TENANT=<tenant> ./shopctl migrate", Occurrence::Worked);
+        check("./shopctl rows", Occurrence::Nowhere);
+        check(
+            "git commit -m \"SHOP-<number>: <text>\"",
+            Occurrence::Worked,
+        );
+        check("BUILD_EPOCH=0 tools/build BUNDLE", Occurrence::Worked);
+        check("cd app", Occurrence::Worked);
+        check("cd elsewhere", Occurrence::Nowhere);
+        check("git comm", Occurrence::Worked);
+        check("make db", Occurrence::Worked);
+        check("Bash", Occurrence::Worked);
+        check("", Occurrence::Nowhere);
+        // A script is what its interpreter runs.
+        let calls = [call("OBS_EPOCH=J2000 sh checks/run messier", false)];
+        for written in [
+            "checks/run",
+            "sh checks/run",
+            "OBS_EPOCH=J2000 checks/run <name>",
+        ] {
+            let found = occurrence(written, &super::peeled(&calls));
+            assert_eq!(found, Occurrence::Worked, "{written}");
+        }
+    }
+
+    #[test]
+    fn prose_may_generalise_and_not_invent() {
+        let calls = [
+            call("gh api repos/a/b/pulls/12 -f body=\"x\"", false),
+            call("git log --oneline --max-count=3", false),
+            call("rg -n 'x' src", true),
+        ];
+        let peeled = peeled(&calls);
+        let check = |written: &str, expected: Result<Occurrence, &str>| {
+            let found = in_prose(written, &peeled);
+            assert_eq!(found, expected.map_err(str::to_owned), "{written}");
+        };
+        check(
+            "gh api repos/OWNER/REPO/pulls/N -f body=\"$body\"",
+            Ok(Occurrence::Worked),
+        );
+        check("gh api -X PATCH repos/O/R", Err("-X"));
+        check("gh pr view", Err("pr"));
+        check("git log --max-count=9", Ok(Occurrence::Worked));
+        check("rg -n -- <pattern>", Ok(Occurrence::Failed));
+        check("migrations/*.sql", Ok(Occurrence::Nowhere));
+        check("GH_TOKEN=<token> gh api repos/x", Err("the variable"));
+    }
+}

@@ -1,0 +1,287 @@
+//! Findings of a session, by its calls alone: what is worth asking its agent about.
+//!
+//! - A *recovery*: a command failed, and another form of it worked. The same command that works after
+//!   an edit is a repair of the project, not knowledge for others.
+//! - A *detour*: an agent looked at several things, or failed, before a command first worked, and the
+//!   command holds an option or a variable that one of them had shown. One call can look at many things.
+//!
+//! It decides only whether to ask, and names the calls. What they mean is the agent's to say.
+
+use std::collections::HashSet;
+
+use crate::lessons::recovery::recover::analyse;
+use crate::lessons::recovery::shell::commands;
+use crate::lessons::recovery::shell_command::{AROUND, Run};
+
+use super::session_calls::{SessionCall, SessionCalls, setting};
+
+/// Number of things looked at and of failures that make a detour.
+const DETOUR: usize = 3;
+/// Number of calls that are looked back at.
+const BACK: usize = 12;
+/// Number of calls in which another form follows its failure.
+const SOON: usize = 8;
+/// Minimum length of a telling word.
+const TELLING: usize = 4;
+
+/// A call that worked, and the failure or the search before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FoundOut {
+    /// Index of the failing call; `None` for a detour without one.
+    pub(crate) failed: Option<usize>,
+    /// Index of the call that worked.
+    pub(crate) worked: usize,
+    /// Number of calls that it took.
+    pub(crate) effort: usize,
+}
+
+/// Finds what a session found out, in the order of its calls.
+pub(crate) fn found_out(session: &SessionCalls) -> Vec<FoundOut> {
+    let mut all = recoveries(session);
+    let others = other_forms(&session.calls);
+    for found in others.into_iter().chain(detours(&session.calls)) {
+        let is_same = |known: &FoundOut| {
+            known.worked == found.worked || known.failed.is_some() && known.failed == found.failed
+        };
+        if !all.iter().any(is_same) {
+            all.push(found);
+        }
+    }
+    all.sort_by_key(|found| found.worked);
+    all
+}
+
+fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
+    let calls = &session.calls;
+    let analysis = analyse(&session.steps(), &[]);
+    let found = analysis.episodes.into_iter().filter_map(|episode| {
+        let failed = calls.get(episode.fail_step)?.command()?;
+        let call = calls.get(episode.success_step)?;
+        let worked = call.command()?;
+        (plain(failed) != plain(worked) && Work::of(worked).is_some()).then(|| FoundOut {
+            failed: Some(episode.fail_step),
+            worked: episode.success_step,
+            effort: 1 + episode.also_fail_steps.len(),
+        })
+    });
+    found.collect()
+}
+
+/// Failures after which the same program soon worked with something new: an option, a path, a variable.
+/// An edit in between makes it a repair.
+fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
+    let mut all = Vec::new();
+    for (at, failed) in calls.iter().enumerate().filter(|(_, call)| call.failed) {
+        let Some((command, work)) = failed.command().and_then(|c| Some((c, Work::of(c)?))) else {
+            continue;
+        };
+        let after = calls.iter().enumerate().skip(at + 1).take(SOON);
+        let unedited = after.take_while(|(_, call)| call.command().is_some() || looks(call));
+        let worked = unedited.filter(|(_, call)| !call.failed).find(|(_, call)| {
+            let other = call.command().and_then(Work::of);
+            other.is_some_and(|other| {
+                let is_new = |word: &String| !command.contains(word.as_str());
+                is_alike(&work.name, &other.name) && other.telling.iter().any(is_new)
+            })
+        });
+        if let Some((worked, _)) = worked {
+            all.push(FoundOut {
+                failed: Some(at),
+                worked,
+                effort: worked - at,
+            });
+        }
+    }
+    all
+}
+
+/// Returns `true` if one name of programs is the other, or its beginning.
+fn is_alike(a: &str, b: &str) -> bool {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    long.strip_prefix(short)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+}
+
+fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
+    let mut all = Vec::new();
+    let mut worked: HashSet<String> = HashSet::new();
+    // Calls of looking around and failing since something first worked: index, and what was looked at.
+    let mut before: Vec<(usize, usize)> = Vec::new();
+    for (at, call) in calls.iter().enumerate() {
+        let work = call.command().and_then(Work::of);
+        let Some(work) = work.filter(|_| !call.failed) else {
+            let things = things_looked_at(call);
+            if call.failed || things > 0 {
+                before.push((at, things.max(1)));
+            }
+            continue;
+        };
+        if !worked.insert(work.name) {
+            continue;
+        }
+        let recent = &before[before.len().saturating_sub(BACK)..];
+        let effort = recent.iter().map(|(_, things)| things).sum();
+        let is_shown = |seen: &(usize, usize)| shows(&calls[seen.0], &work.unguessed);
+        if effort >= DETOUR && recent.iter().any(is_shown) {
+            let seen = recent.iter().map(|(seen, _)| *seen);
+            all.push(FoundOut {
+                failed: seen.into_iter().find(|seen| calls[*seen].failed),
+                worked: at,
+                effort,
+            });
+            before.clear();
+        }
+    }
+    all
+}
+
+/// A command that does something: neither looking around nor moving about.
+struct Work {
+    /// Programs with their subcommands.
+    name: String,
+    /// Words that nobody guesses: options, paths, variables.
+    telling: Vec<String>,
+    /// The options and variables of them. A path is in each listing.
+    unguessed: Vec<String>,
+}
+
+impl Work {
+    fn of(command: &str) -> Option<Self> {
+        let simples = commands(command);
+        let runs = simples.iter().map(Run::of).filter(|run| {
+            !run.looks && !run.name.is_empty() && !AROUND.contains(&run.name.as_str())
+        });
+        let names: Vec<String> = runs.map(|run| run.name).collect();
+        let is_help = |word: &str| matches!(word, "--help" | "-h" | "help" | "--version" | "-V");
+        if names.is_empty() || command.split_whitespace().any(is_help) {
+            return None;
+        }
+        let is_telling = |word: &&str| {
+            word.len() >= TELLING
+                && word.contains(['-', '/', '=', '_', ':', '.'])
+                && word.contains(char::is_alphabetic)
+        };
+        let words = command.split_whitespace();
+        let words = words.map(|word| word.trim_matches(['"', '\'', '`', '(', ')', ';', ',']));
+        let telling: Vec<String> = words.filter(is_telling).map(str::to_owned).collect();
+        Some(Self {
+            name: names.join(" && "),
+            unguessed: telling
+                .iter()
+                .filter_map(|word| setting(word))
+                .map(str::to_owned)
+                .collect(),
+            telling,
+        })
+    }
+}
+
+/// Returns `true` for a call that only reads: a look at files, a help page.
+fn looks(call: &SessionCall) -> bool {
+    things_looked_at(call) > 0
+}
+
+/// Number of files, searches and help pages that a call reads; 0 for a call that does something.
+fn things_looked_at(call: &SessionCall) -> usize {
+    if let Some(command) = call.command() {
+        if Work::of(command).is_some() {
+            return 0;
+        }
+        let simples = commands(command);
+        let things = simples
+            .iter()
+            .map(|simple| Run::of(simple).operands.len().max(1));
+        return things.sum::<usize>().max(1);
+    }
+    let tool = call.tool.to_lowercase();
+    let reads = [
+        "read", "grep", "glob", "search", "ls", "list", "fetch", "view",
+    ];
+    usize::from(reads.iter().any(|name| tool.contains(name)))
+}
+
+/// Returns `true` if the output of a call shows one of these words.
+fn shows(call: &SessionCall, words: &[String]) -> bool {
+    let is_shown = |word: &String| word.len() >= TELLING && call.output.contains(word.as_str());
+    words.iter().any(is_shown)
+}
+
+fn plain(command: &str) -> String {
+    command.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(calls: &[(&str, &str, bool)]) -> SessionCalls {
+        let calls = calls.iter().map(|(command, output, failed)| {
+            SessionCall::new(Some("Bash"), command, output, *failed)
+        });
+        SessionCalls {
+            calls: calls.collect(),
+            ..SessionCalls::default()
+        }
+    }
+
+    #[test]
+    fn a_recovery_is_found_out_and_a_repair_is_not() {
+        let check = |worked: &str, expected: usize| {
+            let calls = [
+                (
+                    "tools/build web",
+                    "error: output would not be reproducible",
+                    true,
+                ),
+                (worked, "ok", false),
+            ];
+            let found = found_out(&session(&calls));
+            assert_eq!(found.len(), expected, "{worked}: {found:?}");
+        };
+        check("tools/build --epoch 0 web", 1);
+        // An edit in between repaired the project.
+        check("tools/build web", 0);
+        check("ls", 0);
+    }
+
+    #[test]
+    fn several_looks_before_a_telling_command_are_a_detour() {
+        let look = [
+            ("ls", "Makefile README.md bin src tests", false),
+            (
+                "cat README.md",
+                "Tests run with `PYTHONPATH=src bin/py -m pytest`.",
+                false,
+            ),
+            ("cat Makefile", "db-up:\n\t./gateway", false),
+        ];
+        let run = (
+            "PYTHONPATH=src bin/py -m pytest tests/test_cart.py",
+            "3 passed",
+            false,
+        );
+        let found = found_out(&session(&[&look[..], &[run]].concat()));
+        assert_eq!(
+            found,
+            [FoundOut {
+                failed: None,
+                worked: 3,
+                effort: 3
+            }]
+        );
+        // Nobody had to find this: nothing of it was shown.
+        let plain = ("cargo test", "ok", false);
+        assert_eq!(found_out(&session(&[&look[..], &[plain]].concat())), []);
+        // One look is no detour, and the second time is none either.
+        assert_eq!(found_out(&session(&[look[1], run])), []);
+        // One call can look at all of it.
+        let at_once = ("ls; cat README.md Makefile", look[1].1, false);
+        assert_eq!(found_out(&session(&[at_once, run])).len(), 1);
+        // A path is in each listing.
+        let path = ("tools/pack src/shop", "ok", false);
+        let listing = ("ls src bin tests", "src/shop", false);
+        assert_eq!(found_out(&session(&[listing, path])), []);
+        let again = [&look[..], &[run], &look[..], &[run]].concat();
+        assert_eq!(found_out(&session(&again)).len(), 1);
+    }
+}

@@ -1,0 +1,308 @@
+//! When an agent is asked about its session, and what becomes of its answer.
+//!
+//! At most once a session, never where nothing was found out, never in a loop: the log of the session
+//! has a mark, regardless of what the agent host reports. Nothing to say is a good answer. Lessons in the last
+//! message are stored like those of the tool; what is refused is said once, so that the agent can correct
+//! it.
+
+pub(crate) mod call_match;
+pub(crate) mod checks;
+pub(crate) mod found_out;
+pub(crate) mod lesson_args;
+pub(crate) mod question;
+pub(crate) mod session_calls;
+
+use std::path::Path;
+
+use crate::model::{LessonScope, Procedure};
+use crate::store::workspace::{Error, Records};
+use crate::store::{Scoped, Selection};
+use memctl_redact::Person;
+
+use super::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, is_in_use, store_lesson};
+use call_match::{Occurrence, occurrence, peeled};
+use checks::{Refusal, check, check_words};
+use found_out::{FoundOut, found_out};
+use lesson_args::{LessonArgs, in_message};
+use question::{AnswerBy, question};
+use session_calls::SessionCalls;
+
+/// Fewest calls of a session that is asked about.
+const FEWEST: usize = 2;
+/// Number of calls in which a recovery follows its failure, where it is asked about at once.
+const RECENT: usize = 8;
+
+/// Outcome of the question in a session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A call has failed, and the agent was not asked since.
+    pub has_failed: bool,
+    /// The agent was asked.
+    pub asked: bool,
+    /// The agent was told what was refused.
+    pub mended: bool,
+    /// Number of lessons that the session brought.
+    pub lessons: usize,
+}
+
+impl Marks {
+    /// Reads the marks of a session.
+    pub fn of(store: &Scoped, session: &str) -> Self {
+        let mut marks = Self::default();
+        let bytes = store.session_log(session).marks();
+        for line in String::from_utf8_lossy(&bytes).lines() {
+            match line.split(' ').next() {
+                Some("failed") => marks.has_failed = true,
+                Some("asked") => marks.asked = true,
+                Some("mended") => marks.mended = true,
+                Some("lesson") => marks.lessons += 1,
+                _ => {}
+            }
+        }
+        marks
+    }
+}
+
+/// The question to the agent of a running session.
+#[derive(Debug)]
+pub struct Asking<'a> {
+    /// The records.
+    pub records: Records<'a>,
+    /// Words of the question.
+    pub words: &'a str,
+    /// The person at this machine.
+    pub person: &'a Person,
+    /// Directory of the project.
+    pub root: Option<&'a Path>,
+}
+
+impl Asking<'_> {
+    /// Returns what to say to an agent that is about to stop: the question, or what was refused of its
+    /// answer; `None` lets it stop. `message` is its last message.
+    pub fn at_stop(
+        &self,
+        session: &str,
+        message: &str,
+        by: AnswerBy,
+    ) -> Result<Option<String>, Error> {
+        let store = self.records.store;
+        let marks = Marks::of(store, session);
+        if marks.asked {
+            return self.take(session, message, marks);
+        }
+        let calls = SessionCalls::of_session(store, session);
+        let Some(found) = self.news(&calls)? else {
+            return Ok(None);
+        };
+        store.session_log(session).mark("asked")?;
+        Ok(Some(question(self.words, &calls, &found, by)))
+    }
+
+    /// Returns the line for a call that has just worked, on an agent host without an event at the stop;
+    /// `None` if it recovered nothing new.
+    pub fn at_recovery(&self, session: &str) -> Result<Option<String>, Error> {
+        let store = self.records.store;
+        if Marks::of(store, session).asked {
+            return Ok(None);
+        }
+        let calls = SessionCalls::of_session(store, session);
+        // Only a failure just before is worth the search.
+        let last = calls.calls.len().saturating_sub(1);
+        let recent = calls.calls.iter().rev().take(RECENT);
+        if !recent.into_iter().any(|call| call.failed) {
+            return Ok(None);
+        }
+        let Some(found) = self.news(&calls)? else {
+            return Ok(None);
+        };
+        if !found
+            .iter()
+            .any(|one| one.worked == last && one.failed.is_some())
+        {
+            return Ok(None);
+        }
+        store.session_log(session).mark("asked")?;
+        Ok(Some(format!(
+            "If the next agent in this project should know what made this call work, and if you have the tool \
+             `lesson` of memctl: record it there once, in one imperative line with the exact command \
+             (`session` is \"{session}\"). Otherwise go on."
+        )))
+    }
+
+    /// Returns what the session found out and no lesson says; `None` if there is nothing.
+    fn news(&self, calls: &SessionCalls) -> Result<Option<Vec<FoundOut>>, Error> {
+        if calls.calls.len() < FEWEST {
+            return Ok(None);
+        }
+        let found = found_out(calls);
+        if found.is_empty() {
+            return Ok(None);
+        }
+        let known = self
+            .records
+            .store
+            .list::<Procedure>(&Selection::default())?
+            .records;
+        let here = |known: &&Procedure| {
+            let everywhere = known
+                .applies
+                .as_ref()
+                .is_some_and(|a| a.scope == LessonScope::Everywhere);
+            everywhere
+                || known
+                    .origins
+                    .iter()
+                    .any(|o| o.workspace == calls.head.project)
+        };
+        let known: Vec<&Procedure> = known
+            .iter()
+            .filter(|one| is_in_use(one))
+            .filter(here)
+            .collect();
+        let news: Vec<FoundOut> = found
+            .into_iter()
+            .filter(|one| !known.iter().any(|lesson| says(lesson, calls, one)))
+            .collect();
+        Ok((!news.is_empty()).then_some(news))
+    }
+
+    /// Stores the lessons in a message. Returns what was refused, the first time.
+    fn take(&self, session: &str, message: &str, marks: Marks) -> Result<Option<String>, Error> {
+        let mut refused = Vec::new();
+        let given = in_message(message);
+        if given.is_empty() {
+            return Ok(None);
+        }
+        for lesson in given {
+            let refusal = match lesson {
+                Ok(args) => match self.add(session, &args)? {
+                    Ok(_) => continue,
+                    Err(refusal) => refusal.to_string(),
+                },
+                Err(reason) => format!("a line is no lesson: {reason}"),
+            };
+            refused.push(format!("- {refusal}"));
+        }
+        if refused.is_empty() || marks.mended {
+            return Ok(None);
+        }
+        self.records.store.session_log(session).mark("mended")?;
+        Ok(Some(format!(
+            "Not recorded:\n{}\nSend the mended lines once more (LESSON {{…}}), or leave them out and stop.",
+            refused.join("\n")
+        )))
+    }
+
+    /// Returns the session that a lesson is of: the named one, the caller's own, or the newest.
+    pub fn session(&self, named: Option<&str>, own: Option<&str>) -> Option<String> {
+        let store = self.records.store;
+        let is_known = |session: &&str| !store.session_log(session).calls().is_empty();
+        let newest = || SessionCalls::newest(store).map(|found| found.head.session);
+        let named = named.map(str::trim).filter(|name| !name.is_empty());
+        let own = own.filter(is_known).map(str::to_owned);
+        named.map(str::to_owned).or(own).or_else(newest)
+    }
+
+    /// Stores a lesson of a person, which needs no session.
+    pub fn add_of_person(
+        &self,
+        project: &str,
+        args: &LessonArgs,
+    ) -> Result<Result<StoredLesson, Refusal>, Error> {
+        let checked = match check_words(args, self.person) {
+            Ok(checked) => checked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let origin = LessonOrigin {
+            by: "person".to_owned(),
+            session: String::new(),
+            project: project.to_owned(),
+            root: self.root,
+        };
+        store_lesson(
+            &self.records,
+            &checked,
+            &args.files,
+            &relations(args),
+            &origin,
+        )
+    }
+
+    /// Checks and stores a lesson of a running session.
+    pub fn add(
+        &self,
+        session: &str,
+        args: &LessonArgs,
+    ) -> Result<Result<StoredLesson, Refusal>, Error> {
+        let store = self.records.store;
+        let calls = SessionCalls::of_session(store, session);
+        if calls.calls.is_empty() {
+            return Ok(Err(Refusal {
+                field: "session",
+                reason: format!("no calls of `{session}` are known here"),
+                passes: "use the session that the question named; the hooks must be installed"
+                    .to_owned(),
+            }));
+        }
+        let host = session.split('/').next().unwrap_or_default();
+        let origin = LessonOrigin {
+            by: format!("agent:{host}"),
+            session: session
+                .split_once('/')
+                .map_or(session, |(_, id)| id)
+                .to_owned(),
+            project: calls.head.project.clone(),
+            root: self.root,
+        };
+        let checked = match check(args, &calls, self.person) {
+            Ok(checked) => checked,
+            Err(refusal) => return Ok(Err(refusal)),
+        };
+        let stored = store_lesson(
+            &self.records,
+            &checked,
+            &args.files,
+            &relations(args),
+            &origin,
+        )?;
+        if let Ok(stored) = &stored {
+            // A mark that cannot be written is missing in the status line alone.
+            drop(
+                store
+                    .session_log(session)
+                    .mark(&format!("lesson {}", stored.id)),
+            );
+        }
+        Ok(stored)
+    }
+}
+
+fn relations(args: &LessonArgs) -> Relations {
+    Relations {
+        same: args.same.clone(),
+        replaces: args.replaces.clone(),
+    }
+}
+
+/// Returns `true` if a lesson says what was found out: its error is that of the failure, or the call
+/// that worked is one of its commands.
+fn says(lesson: &Procedure, session: &SessionCalls, found: &FoundOut) -> bool {
+    let Some(applies) = &lesson.applies else {
+        return false;
+    };
+    let of_error = found
+        .failed
+        .and_then(|at| session.calls.get(at))
+        .is_some_and(|call| {
+            let output = call.output.to_lowercase();
+            let mut phrases = applies.errors.iter().chain(&applies.expected);
+            phrases.any(|phrase| output.contains(&phrase.to_lowercase()))
+        });
+    let worked = session.calls.get(found.worked).map(std::slice::from_ref);
+    let peeled = peeled(worked.unwrap_or_default());
+    let of_command = applies
+        .commands
+        .iter()
+        .any(|command| occurrence(command, &peeled) > Occurrence::Nowhere);
+    of_error || of_command
+}

@@ -1,0 +1,269 @@
+//! Calls of a session: what an agent ran, and what came of it.
+//!
+//! A hook appends each call to the log of its session, redacted and shortened; a session file is read
+//! into the same form. Lessons are checked against these calls. So an output keeps its beginning, its
+//! end, and between them the lines that may say an error, or that show options and variables.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::lessons::failure::error_line::error_lines;
+use crate::store::{self, Scoped, SessionLog};
+use memctl_redact::beginning;
+use memctl_sessions::Step;
+
+/// Maximum length of a stored command, in characters.
+const LONGEST_COMMAND: usize = 800;
+/// Maximum length of the stored input of another tool, in characters.
+const LONGEST_INPUT: usize = 240;
+/// Bytes kept of the beginning and of the end of an output.
+const ENDS_OF_FAILURE: (usize, usize) = (700, 900);
+const ENDS_OF_SUCCESS: (usize, usize) = (500, 300);
+/// Maximum number and length of the error lines that are kept beside the ends.
+const ERROR_LINES: usize = 4;
+const LONGEST_LINE: usize = 240;
+/// Maximum number of options and variables that are kept of the middle of an output, and their length.
+const SETTINGS: usize = 30;
+const LONGEST_SETTING: usize = 40;
+
+/// One call.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SessionCall {
+    /// Tool of the agent host.
+    #[serde(rename = "t")]
+    pub(crate) tool: String,
+    /// Command, or the input of another tool as JSON.
+    #[serde(rename = "c")]
+    pub(crate) call: String,
+    /// The call failed.
+    #[serde(rename = "f", skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) failed: bool,
+    /// Parts of the output.
+    #[serde(rename = "o", skip_serializing_if = "String::is_empty")]
+    pub(crate) output: String,
+}
+
+/// First line of a log: the session that it belongs to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct SessionHead {
+    /// Session, with the name of its agent host before it.
+    pub(crate) session: String,
+    /// Name of the directory that it began in.
+    pub(crate) project: String,
+}
+
+/// Calls of a session, oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SessionCalls {
+    pub(crate) head: SessionHead,
+    pub(crate) calls: Vec<SessionCall>,
+}
+
+impl SessionCall {
+    /// Shortens a call. All texts are redacted already.
+    pub(crate) fn new(tool: Option<&str>, call: &str, output: &str, failed: bool) -> Self {
+        let is_json = call.starts_with('{');
+        let most = if is_json {
+            LONGEST_INPUT
+        } else {
+            LONGEST_COMMAND
+        };
+        let output = memctl_redact::strip_fenced(output);
+        Self {
+            tool: tool.unwrap_or_default().to_owned(),
+            call: beginning(call, most).into_owned(),
+            failed,
+            output: telling(&output, failed),
+        }
+    }
+
+    /// Returns the shell command; `None` if another tool was called.
+    pub(crate) fn command(&self) -> Option<&str> {
+        (!self.call.starts_with('{') && !self.call.trim().is_empty()).then_some(&self.call)
+    }
+
+    /// Returns the call in the form of a session file.
+    pub(crate) fn step(&self, index: usize) -> Step {
+        let input = match serde_json::from_str(&self.call) {
+            Ok(Value::Object(fields)) => Value::Object(fields),
+            _ => json!({ "command": self.call }),
+        };
+        Step {
+            index,
+            tool: self.tool.clone(),
+            input,
+            output: self.output.clone(),
+            is_error: Some(self.failed),
+            answered: true,
+            ..Step::default()
+        }
+    }
+}
+
+/// Ends of an output, and the lines between them that may say an error.
+fn telling(output: &str, failed: bool) -> String {
+    let (head, tail) = if failed {
+        ENDS_OF_FAILURE
+    } else {
+        ENDS_OF_SUCCESS
+    };
+    let output = output.trim();
+    if output.len() <= head + tail {
+        return output.to_owned();
+    }
+    let first = &output[..output.floor_char_boundary(head)];
+    let last = &output[output.ceil_char_boundary(output.len() - tail)..];
+    let mut kept = first.to_owned();
+    if failed {
+        let lines = error_lines(output).into_iter().take(ERROR_LINES);
+        for line in lines.filter(|line| !first.contains(line) && !last.contains(line)) {
+            kept.push('\n');
+            kept.push_str(&beginning(&line, LONGEST_LINE));
+        }
+    } else {
+        let middle = &output[first.len()..output.len() - last.len()];
+        let mut names: Vec<&str> = settings(middle).collect();
+        names.sort_unstable();
+        names.dedup();
+        kept.push_str("\n… ");
+        kept.push_str(&names[..names.len().min(SETTINGS)].join(" "));
+    }
+    kept.push_str("\n…\n");
+    kept.push_str(last);
+    kept
+}
+
+/// Options and names of variables in a text.
+fn settings(text: &str) -> impl Iterator<Item = &str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "-_=".contains(c);
+    let names = text.split(move |c: char| !is_part(c)).filter_map(setting);
+    names.filter(|name| name.len() <= LONGEST_SETTING)
+}
+
+/// Returns the name if a word is an option (`--profile=std`) or a variable (`EPOCH=0`, `BUILD_EPOCH`).
+pub(crate) fn setting(word: &str) -> Option<&str> {
+    let (name, is_set) = match word.split_once('=') {
+        Some((name, _)) => (name, true),
+        None => (word, false),
+    };
+    let is_option = name
+        .strip_prefix("--")
+        .is_some_and(|rest| rest.len() > 1 && rest.starts_with(|c: char| c.is_ascii_lowercase()));
+    let is_upper = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    let is_variable = name.len() > 3
+        && name.starts_with(|c: char| c.is_ascii_uppercase())
+        && name.bytes().all(is_upper)
+        && (is_set || name.contains('_'));
+    (is_option || is_variable).then_some(name)
+}
+
+impl SessionCalls {
+    /// Reads the calls of a session; without calls if there is no log.
+    pub(crate) fn of_session(store: &Scoped, session: &str) -> Self {
+        Self::read(&store.session_log(session))
+    }
+
+    /// Reads the calls of the session that changed last.
+    pub(crate) fn newest(store: &Scoped) -> Option<Self> {
+        let newest = store.newest_session_log()?;
+        Some(Self::read(&newest)).filter(|found| !found.head.session.is_empty())
+    }
+
+    /// Reads a log. A damaged line is no call.
+    fn read(log: &SessionLog) -> Self {
+        let mut all = Self::default();
+        for line in log.calls().split(|byte| *byte == b'\n') {
+            if line.starts_with(b"{\"session\"") {
+                if let Ok(head) = serde_json::from_slice(line) {
+                    all.head = head;
+                }
+            } else if let Ok(call) = serde_json::from_slice::<SessionCall>(line) {
+                all.calls.push(call);
+            }
+        }
+        all
+    }
+
+    /// Returns the calls in the form of a session file.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        let calls = self.calls.iter().enumerate();
+        calls.map(|(at, call)| call.step(at)).collect()
+    }
+}
+
+/// Appends a call to the log of its session. All texts are redacted already.
+pub fn keep_call(
+    store: &Scoped,
+    (session, project): (&str, &str),
+    (tool, call, output): (Option<&str>, &str, &str),
+    failed: bool,
+) -> Result<(), store::Error> {
+    let head = SessionHead {
+        session: session.to_owned(),
+        project: project.to_owned(),
+    };
+    append(store, &head, &SessionCall::new(tool, call, output, failed))?;
+    let log = store.session_log(session);
+    if failed && log.marks().is_empty() {
+        log.mark("failed")?;
+    }
+    Ok(())
+}
+
+fn append(store: &Scoped, head: &SessionHead, call: &SessionCall) -> Result<(), store::Error> {
+    let log = store.session_log(&head.session);
+    log.append_call(&serde_json::to_string(head)?, &serde_json::to_string(call)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+
+    #[test]
+    fn calls_come_back_in_their_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let head = SessionHead {
+            session: "claude-code/s".to_owned(),
+            project: "shop".to_owned(),
+        };
+        let failed = SessionCall::new(Some("Bash"), "make", "make: *** no rule", true);
+        let read = SessionCall::new(Some("Read"), r#"{"file_path": "Makefile"}"#, "all:", false);
+        for call in [&failed, &read] {
+            append(&store, &head, call).unwrap();
+        }
+        let found = SessionCalls::of_session(&store, "claude-code/s");
+        assert_eq!(found.head, head);
+        assert_eq!(found.calls, [failed, read]);
+        assert_eq!(found.calls[0].command(), Some("make"));
+        assert_eq!(found.calls[1].command(), None);
+        assert_eq!(SessionCalls::newest(&store), Some(found));
+    }
+
+    #[test]
+    fn a_long_output_keeps_its_ends_and_its_errors() {
+        let noise = "compiling a module\n".repeat(150);
+        let output = format!("first\n{noise}error: no such profile `std`\n{noise}last");
+        let call = SessionCall::new(Some("Bash"), "build", &output, true);
+        assert!(call.output.starts_with("first"));
+        assert!(call.output.ends_with("last"));
+        assert!(
+            call.output.contains("error: no such profile `std`"),
+            "{}",
+            call.output
+        );
+        assert!(call.output.len() < 3_000);
+        let worked = SessionCall::new(Some("Bash"), "build", &output, false);
+        assert!(worked.output.len() < 900);
+        let docs = format!("{noise}Set BUILD_EPOCH and use --profile=std, or EPOCH=0. {noise}");
+        let read = SessionCall::new(Some("Bash"), "cat docs/*", &docs, false);
+        assert!(
+            read.output.contains("… --profile BUILD_EPOCH EPOCH\n…"),
+            "{}",
+            read.output
+        );
+    }
+}

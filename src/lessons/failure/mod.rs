@@ -1,0 +1,106 @@
+//! A failing call to find hints for: its error lines and keys, its command and its project.
+
+pub mod error_key;
+pub mod error_line;
+pub(crate) mod line_rank;
+pub(crate) mod people;
+pub(crate) mod plain_output;
+
+use std::path::Path;
+
+use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::failure::people::without_people;
+
+/// Name of a project: that of its directory.
+pub(crate) fn project_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Name of a project that a client gives by its name or its path, of any system; `None` if it
+/// names no directory.
+pub(crate) fn project_named(given: &str) -> Option<String> {
+    let last = given
+        .trim()
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next()?;
+    let is_name = !matches!(last, "" | "." | "..");
+    is_name.then(|| last.to_owned())
+}
+
+/// Failure to look up.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Failure<'a> {
+    /// Lines that may say the error, most specific first. The first one gives the key.
+    pub(crate) lines: Vec<ErrorLine>,
+    /// Whole output: redacted, without hints of this program.
+    pub(crate) output: String,
+    /// Tool of the agent host, if known.
+    pub(crate) tool: Option<&'a str>,
+    /// Failing command or code, if known.
+    pub(crate) code: Option<&'a str>,
+    /// Name of the directory that the call was made in, if known.
+    pub(crate) project: Option<&'a str>,
+}
+
+/// Line of an error.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ErrorLine {
+    /// Error key of the line.
+    pub(crate) key: String,
+    /// The line with its names and numbers.
+    pub(crate) text: String,
+}
+
+impl<'a> Failure<'a> {
+    /// Reads the output of a failing call, whose secrets are redacted already. Hints of this program
+    /// in it are ignored. `None` if the output has no error.
+    pub(crate) fn of_redacted(
+        error: &str,
+        tool: Option<&'a str>,
+        code: Option<&'a str>,
+        project: Option<&'a str>,
+    ) -> Option<Self> {
+        let error = memctl_redact::strip_fenced(error);
+        let lines: Vec<ErrorLine> = error_lines(&error)
+            .into_iter()
+            .map(|text| without_people(&text))
+            .map(|text| ErrorLine {
+                key: normalised(&text),
+                text,
+            })
+            .filter(|line| !line.key.is_empty())
+            .collect();
+        (!lines.is_empty()).then_some(Self {
+            lines,
+            output: error.into_owned(),
+            tool,
+            code: code.filter(|code| !code.trim().is_empty()),
+            project,
+        })
+    }
+
+    /// Error key: that of the most specific line.
+    pub(crate) fn key(&self) -> &str {
+        self.lines.first().map_or("", |line| &line.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_is_named_by_its_name_or_its_path() {
+        let check = |given: &str, expected: Option<&str>| {
+            assert_eq!(project_named(given).as_deref(), expected, "{given}");
+        };
+        check("shop", Some("shop"));
+        check(" /home/a/shop/ ", Some("shop"));
+        check("C:\\work\\shop\\", Some("shop"));
+        check("/", None);
+        check("", None);
+        check("/home/a/..", None);
+    }
+}

@@ -1,0 +1,256 @@
+//! Digest of a past session: what a model is told of it, within a budget.
+//!
+//! It has every call with the telling lines of its result: more of a failing one and of a document.
+//! Where that is too long, results of calls that worked shrink first, then those of looking around go,
+//! then the calls of looking around. What is left out is said. All texts are redacted.
+
+use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::recovery::shell::commands;
+use crate::lessons::recovery::shell_command::{AROUND, Run};
+use memctl_redact::beginning;
+
+use crate::lessons::asking::session_calls::SessionCall;
+
+/// Maximum length of a digest, in characters.
+pub(crate) const BUDGET: usize = 48_000;
+/// Maximum length of a result, in characters: of a call that worked, of a document, of a failing call.
+const RESULT: usize = 220;
+const DOCUMENT: usize = 900;
+const FAILURE: usize = 700;
+/// Maximum length of a command, of another input, and of a message.
+const COMMAND: usize = 400;
+const INPUT: usize = 180;
+const MESSAGE: usize = 400;
+const REMARK: usize = 240;
+
+/// Item of a session, in its order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// Message of the person.
+    Person(String),
+    /// Message of the agent.
+    Agent(String),
+    /// A call with its whole result.
+    Call(SessionCall),
+}
+
+/// Parts of the digest that are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cut {
+    Nothing,
+    Results,
+    Looks,
+    CallsOfLooking,
+}
+
+/// Returns the digest of a session.
+pub(crate) fn digest(items: &[Item]) -> String {
+    let cuts = [Cut::Nothing, Cut::Results, Cut::Looks, Cut::CallsOfLooking];
+    let mut lines = Vec::new();
+    for cut in cuts {
+        lines = written(items, cut);
+        if length(&lines) <= BUDGET {
+            return lines.join("\n");
+        }
+    }
+    // The beginning and the end of a session say most.
+    let (mut head, mut tail) = (Vec::new(), Vec::new());
+    let mut used = 0;
+    let half = |at: usize| at < BUDGET / 2;
+    let mut all = lines.iter();
+    while half(used) {
+        let Some(line) = all.next() else { break };
+        used += line.chars().count() + 1;
+        head.push(line.as_str());
+    }
+    let mut used = 0;
+    let mut rest = all.rev();
+    while half(used) {
+        let Some(line) = rest.next() else { break };
+        used += line.chars().count() + 1;
+        tail.push(line.as_str());
+    }
+    let left_out = rest.count();
+    tail.reverse();
+    let mark = format!("[… {left_out} calls left out …]");
+    head.push(&mark);
+    head.extend(tail);
+    head.join("\n")
+}
+
+fn length(lines: &[String]) -> usize {
+    lines.iter().map(|line| line.chars().count() + 1).sum()
+}
+
+fn written(items: &[Item], cut: Cut) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut number = 0;
+    let mut looked = 0;
+    for item in items {
+        let line = match item {
+            Item::Person(text) => format!("PERSON: {}", one_line(text, MESSAGE)),
+            Item::Agent(_) if cut >= Cut::Results => continue,
+            Item::Agent(text) => format!("AGENT: {}", one_line(text, REMARK)),
+            Item::Call(call) => {
+                number += 1;
+                if cut == Cut::CallsOfLooking && !call.failed && looks(call) {
+                    looked += 1;
+                    continue;
+                }
+                of_call(number, call, cut)
+            }
+        };
+        if looked > 0 {
+            lines.push(format!("[{looked} calls of looking around]"));
+            looked = 0;
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+fn of_call(number: usize, call: &SessionCall, cut: Cut) -> String {
+    let most = if call.command().is_some() {
+        COMMAND
+    } else {
+        INPUT
+    };
+    let said = if call.failed { "FAILED" } else { "ok" };
+    let text = one_line(&call.call, most);
+    let mut line = format!("{number} {said} {}: {text}", call.tool);
+    let room = match cut {
+        _ if call.failed => FAILURE,
+        Cut::Nothing if is_document(call) => DOCUMENT,
+        Cut::Nothing => RESULT,
+        Cut::Results if is_document(call) => RESULT * 2,
+        Cut::Results => RESULT / 3,
+        _ if looks(call) => 0,
+        _ => RESULT / 3,
+    };
+    let result = excerpt(&call.output, room, call.failed);
+    if !result.is_empty() {
+        line.push_str("\n   ");
+        line.push_str(&result.replace('\n', "\n   "));
+    }
+    line
+}
+
+/// Telling part of a result: all of it, or its beginning and end; of a failure its error lines too.
+fn excerpt(output: &str, room: usize, failed: bool) -> String {
+    let lines: Vec<&str> = output
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.trim().is_empty())
+        .collect();
+    let text = lines.join("\n");
+    let length = text.chars().count();
+    if room == 0 {
+        return String::new();
+    }
+    if length <= room {
+        return text;
+    }
+    let mut kept = String::new();
+    let mut left = room;
+    if failed {
+        for line in error_lines(output).into_iter().take(3) {
+            let line = beginning(&line, room / 3).into_owned();
+            left = left.saturating_sub(line.chars().count() + 1);
+            kept.push_str(&line);
+            kept.push('\n');
+        }
+    }
+    let head: String = text.chars().take(left * 2 / 3).collect();
+    let tail: String = text.chars().skip(length - left / 3).collect();
+    kept + head.trim_end() + " … " + tail.trim_start()
+}
+
+/// Returns `true` for a call that reads a document of the project.
+fn is_document(call: &SessionCall) -> bool {
+    !call.failed && looks(call) && call.call.contains(".md")
+}
+
+/// Returns `true` for a call that only reads.
+fn looks(call: &SessionCall) -> bool {
+    let Some(command) = call.command() else {
+        let tool = call.tool.to_lowercase();
+        return !["edit", "write", "patch", "apply"]
+            .iter()
+            .any(|name| tool.contains(name));
+    };
+    let simples = commands(command);
+    let runs = simples.iter().map(Run::of);
+    runs.filter(|run| !AROUND.contains(&run.name.as_str()))
+        .all(|run| run.looks)
+}
+
+fn one_line(text: &str, most: usize) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    beginning(&text, most).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(command: &str, output: &str, failed: bool) -> Item {
+        Item::Call(SessionCall {
+            tool: "Bash".to_owned(),
+            call: command.to_owned(),
+            failed,
+            output: output.to_owned(),
+        })
+    }
+
+    #[test]
+    fn a_digest_has_every_call_and_more_of_a_failure() {
+        let noise = "line of noise\n".repeat(100);
+        let items = [
+            Item::Person("build  the\nweb bundle".to_owned()),
+            call(
+                "tools/build web",
+                &format!("{noise}error: no epoch is set\n{noise}"),
+                true,
+            ),
+            call("BUILD_EPOCH=0 tools/build web", &noise, false),
+        ];
+        let text = digest(&items);
+        assert!(text.starts_with("PERSON: build the web bundle\n1 FAILED Bash: tools/build web\n"));
+        assert!(text.contains("error: no epoch is set"), "{text}");
+        assert!(text.contains("2 ok Bash: BUILD_EPOCH=0 tools/build web\n"));
+        assert!(text.chars().count() < 1_300, "{}", text.chars().count());
+    }
+
+    #[test]
+    fn a_long_session_stays_within_the_budget_and_says_what_is_missing() {
+        let mut items = vec![call("make first", "done", false)];
+        for at in 0..2_000 {
+            items.push(call(
+                &format!("cat src/file{at}.rs"),
+                &"x ".repeat(300),
+                false,
+            ));
+        }
+        items.push(call("make last", "error: the end", true));
+        let text = digest(&items);
+        assert!(text.chars().count() <= BUDGET + 200);
+        for part in [
+            "make first",
+            "make last",
+            "error: the end",
+            "calls of looking around]",
+        ] {
+            assert!(text.contains(part), "{part}");
+        }
+        let many: Vec<Item> = (0..3_000)
+            .map(|at| call(&format!("make target{at}"), "ok then", false))
+            .collect();
+        let text = digest(&many);
+        assert!(text.chars().count() <= BUDGET + 200);
+        assert!(
+            text.contains("calls left out …]") && text.contains("target2999"),
+            "{}",
+            text.len()
+        );
+    }
+}

@@ -1,0 +1,144 @@
+//! Records the session of an agent host when it ends.
+//!
+//! During the session the hooks only write a scratch file, so that no agent waits for a record. At
+//! the end, `session_data` holds the host's name of the session, which the execution log uses too.
+//! It also holds the calls, failures, hints, learned ids and pitfalls. A session that is resumed
+//! and ends again stays one record.
+
+use chrono::DateTime;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::lessons::telling::pitfall::Pitfall;
+use crate::lessons::telling::session_state::SessionNotes;
+use crate::lessons::telling::shown::Outcome;
+use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
+use crate::store::{Error as StoreError, Selection};
+
+use crate::notes::sessions::change;
+use crate::store::workspace::execution_log_lines::{Scribe, data, raw};
+use crate::store::workspace::{Error, Records, stamp};
+
+/// Summary of a host session that ended.
+#[derive(Debug)]
+pub(crate) struct HostSession<'a> {
+    /// Name in the execution log: the host and its session id, as in `codex/3f2a…`.
+    pub(crate) name: &'a str,
+    /// Number of tool calls.
+    pub(crate) steps: usize,
+    /// Number of tool calls that failed.
+    pub(crate) failures: usize,
+    /// Time of the first tool call, in microseconds since 1970.
+    pub(crate) began: Option<i64>,
+    /// Time of the last tool call, in microseconds since 1970.
+    pub(crate) ended: Option<i64>,
+    /// Ids of records that were learned from it, or seen again in it.
+    pub(crate) learned: Vec<String>,
+}
+
+/// Part of the session data that grows when a session is resumed.
+#[derive(Debug, Default, Deserialize)]
+struct Before {
+    #[serde(default)]
+    learned: Vec<String>,
+    #[serde(default)]
+    pitfalls: Vec<Pitfall>,
+}
+
+/// Records a session of a host that has ended. One in which nothing was done leaves no record.
+pub(crate) fn record_host_session(
+    records: &Records<'_>,
+    host: HostSession<'_>,
+) -> Result<(), Error> {
+    let notes = SessionNotes::read(&records.store.read_notes(host.name));
+    if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
+        return Ok(());
+    }
+    let name = memctl_redact::redact(host.name).text.into_owned();
+    let at = |micros: Option<i64>| {
+        let at = micros.and_then(DateTime::from_timestamp_micros);
+        stamp(at.unwrap_or(records.now))
+    };
+    let mut writer = records.writer()?;
+    let known = named(writer.store(), &name)?;
+    let Before {
+        mut learned,
+        mut pitfalls,
+    } = known
+        .as_ref()
+        .and_then(|session| serde_json::from_str(session.session_data.get()).ok())
+        .unwrap_or_default();
+    learned.extend(host.learned);
+    learned.sort_unstable();
+    learned.dedup();
+    for pitfall in notes.pitfalls {
+        if !pitfalls.contains(&pitfall) {
+            pitfalls.push(pitfall);
+        }
+    }
+    let helped = notes
+        .shown
+        .iter()
+        .filter(|s| s.outcome == Some(Outcome::Helped));
+    let found = raw(&json!({
+        "host": name.split('/').next(),
+        "native_id": name,
+        "steps": host.steps,
+        "failures": host.failures,
+        "hints_shown": notes.shown.len(),
+        "hints_helped": helped.count(),
+        "learned": learned,
+        "pitfalls": pitfalls,
+    }))?;
+    let now = records.timestamp();
+    let id = if let Some(session) = known {
+        let changes = [
+            (
+                "session_data",
+                change::merged(&session.session_data, found)?,
+            ),
+            ("completed_at", raw(&at(host.ended))?),
+            ("updated_at", raw(&now)?),
+        ];
+        writer.update(Kind::Session, &session.session_id, &changes)?;
+        session.session_id
+    } else {
+        let session = Session {
+            session_id: String::new(),
+            user_id: None,
+            status: SessionState::Completed,
+            current_step: None,
+            progress_percentage: Some(100.0),
+            total_steps: None,
+            completed_steps: Vec::new(),
+            error_message: None,
+            session_data: found,
+            started_at: at(host.began),
+            completed_at: Some(at(host.ended)),
+            created_at: now.clone(),
+            updated_at: now,
+        };
+        writer.append(session, records.now)?.session_id
+    };
+    let scribe = Scribe::new(records.now, records.random, Some(&name));
+    writer.note_execution_logs(vec![ExecutionLog {
+        output_data: data(&json!({ "session": id })),
+        ..scribe.line("session_end", ActionType::MemoryWrite)
+    }])?;
+    Ok(())
+}
+
+/// Returns the record of the session with this host name.
+fn named(store: &crate::store::Scoped, name: &str) -> Result<Option<Session>, StoreError> {
+    let mut found = None;
+    store.each_entry(Kind::Session, &Selection::default(), &mut |entry| {
+        // Most entries do not contain the name and need no parsing.
+        if memchr::memmem::find(&entry.text, name.as_bytes()).is_some()
+            && let Ok(session) = entry.parse::<Session>()
+            && session.native_id().as_deref() == Some(name)
+        {
+            found = Some(session);
+        }
+    })?;
+    Ok(found)
+}

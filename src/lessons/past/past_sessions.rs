@@ -1,0 +1,541 @@
+//! Lessons from past sessions, worded by a model: one question a session.
+//!
+//! The sessions, their number and an estimate of the price are known before the first call. Each answer is
+//! checked against the calls of its session, as that of an agent is, and stored before the next call. A
+//! session that was asked about is not asked about again while its file stays the same.
+
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::lessons::recovery::recover::analyse;
+use crate::model::{ActionType, ExecutionLog};
+use crate::store::Source;
+use crate::store::workspace::execution_log_lines::{Scribe, data};
+use crate::store::workspace::providers::Chosen;
+use crate::store::workspace::{Error, Workspace, dollars};
+use memctl_files::named;
+use memctl_llm::{Llm, OnProgress, Request, Schema};
+use memctl_redact::Clean;
+use memctl_sessions::{Event, Format, Remark, Speaker, Step};
+
+use super::digest::{Item, digest};
+use super::files::{SessionFile, files, is_below};
+use crate::lessons::asking::checks::{Refusal, check, is_telling};
+use crate::lessons::asking::found_out::found_out;
+use crate::lessons::asking::lesson_args::LessonArgs;
+use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
+use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, store_lesson};
+
+/// Default instructions; users can replace them.
+pub const PROMPT: &str = include_str!("prompts/past_session.md");
+/// Maximum number of lessons of a session.
+const MOST: usize = 8;
+/// Maximum length of an answer, and its usual length, in tokens.
+const LONGEST_ANSWER: u32 = 2_000;
+const USUAL_ANSWER: u64 = 500;
+/// Bytes of a question per token, for the price estimate.
+const BYTES_PER_TOKEN: u64 = 4;
+/// Mark of a processed file, before its path.
+const MARK: &str = "lessons:";
+/// Size of each read from a file, in bytes.
+const BUFFER: usize = 1 << 18;
+
+/// Sessions to ask about, and limits.
+#[derive(Debug, Clone, Default)]
+pub struct PastOptions {
+    /// Session files, and folders to walk.
+    pub paths: Vec<PathBuf>,
+    /// Format of all files; `None` detects it.
+    pub format: Option<Format>,
+    /// Only sessions with a call in this directory or below; `None` takes all.
+    pub project: Option<String>,
+    /// Maximum number of model calls.
+    pub max_calls: usize,
+    /// Maximum estimated cost in US dollars; `None` sets no limit.
+    pub max_cost: Option<f64>,
+    /// Session of the calls, for the execution log.
+    pub session: Option<String>,
+}
+
+/// A past session.
+#[derive(Debug)]
+struct PastSession {
+    path: String,
+    source: Source,
+    calls: SessionCalls,
+    request: Request,
+}
+
+/// Planned questions.
+#[derive(Debug)]
+pub struct PastPlan {
+    /// Model, as `provider/model`.
+    pub model: String,
+    /// Number of sessions beyond the limits.
+    pub left_out: usize,
+    /// Number of sessions that were asked about before.
+    pub asked_before: usize,
+    /// Number of sessions that found nothing out.
+    pub nothing: usize,
+    /// Estimated cost in US dollars; `None` if the price is unknown.
+    pub cost_usd: Option<f64>,
+    sessions: Vec<PastSession>,
+    llm: Box<Llm>,
+    session: Option<String>,
+}
+
+/// Text of a question.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct PastQuestion {
+    /// Path of the session file.
+    pub path: String,
+    /// Instructions.
+    pub system: String,
+    /// Digest of the session.
+    pub user: String,
+}
+
+/// Lessons of past sessions.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct PastReport {
+    /// Model, as `provider/model`.
+    pub model: String,
+    /// Sessions that were asked about.
+    pub sessions: Vec<SessionLessons>,
+    /// Number of sessions beyond the limits.
+    pub left_out: usize,
+    /// Number of sessions that were asked about before.
+    pub asked_before: usize,
+    /// Number of sessions that found nothing out.
+    pub nothing: usize,
+    /// Number of calls without a usable answer.
+    pub failed_calls: usize,
+    /// Cost of the calls in US dollars, or its estimate in a dry run; `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// Questions that would be sent; only in a dry run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<PastQuestion>,
+}
+
+/// Lessons of one session.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SessionLessons {
+    /// Path of the session file.
+    pub path: String,
+    /// Stored lessons.
+    pub lessons: Vec<StoredLesson>,
+    /// Lessons that the session does not bear out.
+    pub refused: Vec<RefusedLesson>,
+    /// Reason why there is no answer; `None` if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// Lesson that was not stored.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct RefusedLesson {
+    /// The lesson.
+    pub lesson: String,
+    /// Field that is refused.
+    pub field: &'static str,
+    /// Reason.
+    pub reason: String,
+}
+
+impl PastPlan {
+    /// Returns the number of calls.
+    pub fn calls(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Returns the report of a run that asks nothing, with the questions.
+    pub fn unasked(&self) -> PastReport {
+        let question = |session: &PastSession| PastQuestion {
+            path: session.path.clone(),
+            system: session.request.system.clone(),
+            user: session.request.user.clone(),
+        };
+        PastReport {
+            questions: self.sessions.iter().map(question).collect(),
+            cost_usd: self.cost_usd,
+            ..self.report()
+        }
+    }
+
+    fn report(&self) -> PastReport {
+        PastReport {
+            model: self.model.clone(),
+            left_out: self.left_out,
+            asked_before: self.asked_before,
+            nothing: self.nothing,
+            cost_usd: Some(0.0),
+            ..PastReport::default()
+        }
+    }
+}
+
+/// Plans the questions, newest sessions first. `None` without a model.
+///
+/// # Errors
+///
+/// [`Error::UnknownPrice`] if a cost limit is set and the model has no known price.
+pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option<PastPlan>, Error> {
+    let Chosen::Model(llm) = workspace.providers.choose(None).await? else {
+        return Ok(None);
+    };
+    let system = workspace
+        .settings
+        .past_session_prompt
+        .as_deref()
+        .unwrap_or(PROMPT);
+    let mut plan = PastPlan {
+        model: llm.model().to_owned(),
+        left_out: 0,
+        asked_before: 0,
+        nothing: 0,
+        cost_usd: Some(0.0),
+        sessions: Vec::new(),
+        llm,
+        session: options.session.clone(),
+    };
+    let sources = workspace.store.sources();
+    let mut files = files(&options.paths)?;
+    files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
+    let mut bytes = 0;
+    for file in &files {
+        let path = file.path.display().to_string();
+        if sources.knows(&format!("{MARK}{path}"), file.size, file.mtime) {
+            plan.asked_before += 1;
+            continue;
+        }
+        let Some(read) = read(file, options) else {
+            continue;
+        };
+        if read.is_dull() {
+            plan.nothing += 1;
+            continue;
+        }
+        let request = question(system, &read);
+        let length = (request.system.len() + request.user.len()) as u64;
+        let calls = plan.sessions.len() as u64 + 1;
+        let cost = plan
+            .llm
+            .estimate((bytes + length) / BYTES_PER_TOKEN, USUAL_ANSWER * calls);
+        let is_dear = match (options.max_cost, cost) {
+            (Some(_), None) => return Err(Error::UnknownPrice { model: plan.model }),
+            (Some(limit), Some(cost)) => cost > limit,
+            (None, _) => false,
+        };
+        if is_dear || plan.sessions.len() >= options.max_calls {
+            plan.left_out += 1;
+            continue;
+        }
+        bytes += length;
+        plan.cost_usd = cost.map(dollars);
+        plan.sessions.push(PastSession {
+            path,
+            source: Source {
+                size: file.size,
+                mtime: file.mtime,
+                steps: read.calls.calls.len() as u64,
+            },
+            calls: read.calls,
+            request,
+        });
+    }
+    Ok(Some(plan))
+}
+
+/// Asks the planned questions. `goes_on` is asked after each session with all lessons so far; `false`
+/// leaves the rest for another run.
+pub async fn ask(
+    workspace: &Workspace,
+    plan: PastPlan,
+    goes_on: &mut dyn FnMut(usize, &PastReport) -> Result<bool, Error>,
+    progress: OnProgress<'_>,
+) -> Result<PastReport, Error> {
+    let mut report = plan.report();
+    let scribe = Scribe::new(workspace.now, workspace.random, plan.session.as_deref());
+    for (place, session) in plan.sessions.iter().enumerate() {
+        let asked = plan.llm.ask(&session.request, progress).await;
+        let (cost, text, model) = match asked {
+            Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
+            Err(error) => {
+                let paid = error.paid().map_or(Some(0.0), |paid| paid.cost_usd);
+                (paid, Err(error.to_string()), plan.model.clone())
+            }
+        };
+        report.cost_usd = report
+            .cost_usd
+            .zip(cost)
+            .map(|(sum, cost)| dollars(sum + cost));
+        let mut writer = workspace.writer()?;
+        writer.note_execution_logs(vec![ExecutionLog {
+            tool_name: Some(model.clone()),
+            output_data: data(&json!({ "session": session.calls.head.session, "cost_usd": cost })),
+            ..scribe.line("learn", ActionType::Decision)
+        }])?;
+        drop(writer);
+        let answer = text.and_then(|text| lessons_in(&text));
+        let mut of_session = SessionLessons {
+            path: session.path.clone(),
+            lessons: Vec::new(),
+            refused: Vec::new(),
+            problem: None,
+        };
+        match answer {
+            Ok(lessons) => {
+                take(workspace, session, &model, lessons, &mut of_session)?;
+                let mut sources = workspace.store.sources();
+                sources.insert(format!("{MARK}{}", session.path), session.source);
+                sources.save();
+            }
+            Err(problem) => {
+                report.failed_calls += 1;
+                of_session.problem = Some(problem);
+            }
+        }
+        report.sessions.push(of_session);
+        if !goes_on(place + 1, &report)? {
+            report.left_out += plan.sessions.len() - place - 1;
+            break;
+        }
+    }
+    Ok(report)
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    lessons: Vec<serde_json::Value>,
+}
+
+/// Lessons of an answer; one that cannot be read is left out with its reason.
+fn lessons_in(text: &str) -> Result<Vec<Result<LessonArgs, String>>, String> {
+    let answer: Answer =
+        serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
+    let read =
+        |value| serde_json::from_value(value).map_err(|error: serde_json::Error| error.to_string());
+    Ok(answer.lessons.into_iter().take(MOST).map(read).collect())
+}
+
+/// Checks and stores the lessons of a session.
+fn take(
+    workspace: &Workspace,
+    session: &PastSession,
+    model: &str,
+    lessons: Vec<Result<LessonArgs, String>>,
+    report: &mut SessionLessons,
+) -> Result<(), Error> {
+    let origin = LessonOrigin {
+        by: format!("model:{model}"),
+        session: session.calls.head.session.clone(),
+        project: session.calls.head.project.clone(),
+        root: None,
+    };
+    for args in lessons {
+        let args = match args {
+            Ok(args) => mended(args),
+            Err(reason) => {
+                report.refused.push(RefusedLesson {
+                    lesson: String::new(),
+                    field: "lesson",
+                    reason,
+                });
+                continue;
+            }
+        };
+        let stored = match check(&args, &session.calls, &workspace.settings.person) {
+            Ok(checked) => store_lesson(
+                &workspace.records(),
+                &checked,
+                &[],
+                &Relations::default(),
+                &origin,
+            )?,
+            Err(refusal) => Err(refusal),
+        };
+        match stored {
+            Ok(stored) => report.lessons.push(stored),
+            Err(Refusal { field, reason, .. }) => report.refused.push(RefusedLesson {
+                lesson: memctl_redact::redact(&args.lesson).text.into_owned(),
+                field,
+                reason,
+            }),
+        }
+    }
+    Ok(())
+}
+
+/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
+/// short, or that names a home directory, is left out.
+fn mended(mut args: LessonArgs) -> LessonArgs {
+    args.lesson = without_home(&args.lesson);
+    for texts in [&mut args.commands, &mut args.not] {
+        for text in texts.iter_mut() {
+            *text = without_home(text);
+        }
+    }
+    args.errors
+        .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
+    args
+}
+
+/// Returns a text with `~` for each home directory.
+fn without_home(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for root in ["/home/", "/Users/"] {
+        while let Some(at) = plain.find(root) {
+            let rest = &plain[at + root.len()..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+            let end = at + root.len() + end.unwrap_or(rest.len());
+            plain.replace_range(at..end, "~");
+        }
+    }
+    plain
+}
+
+/// Content of a session file.
+#[derive(Debug, Default)]
+struct ReadSession {
+    format: Option<Format>,
+    calls: SessionCalls,
+    items: Vec<Item>,
+}
+
+impl ReadSession {
+    /// Returns `true` if nothing failed and nothing was found out.
+    fn is_dull(&self) -> bool {
+        let calls = &self.calls.calls;
+        calls.len() < 2
+            || (!calls.iter().any(|call| call.failed) && found_out(&self.calls).is_empty())
+    }
+}
+
+/// Reads a session; `None` if the file is none, or is of another project.
+fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
+    let mut input = BufReader::with_capacity(BUFFER, named::open(&file.path).ok()?);
+    let (mut steps, mut remarks) = (Vec::new(), Vec::new());
+    let mut id = None;
+    let format = memctl_sessions::read(options.format, &mut input, &mut |event| match event {
+        Event::Step(step) => steps.push(*step),
+        Event::Remark(remark) => remarks.push(remark),
+        Event::Session(named) => id = Some(named),
+        Event::Broken(_) => {}
+    });
+    let format = format.ok().flatten()?;
+    let cwd = |step: &Step| step.cwd.clone();
+    if let Some(project) = &options.project {
+        let is_here = |step: &Step| {
+            step.cwd
+                .as_deref()
+                .is_some_and(|cwd| is_below(cwd, project))
+        };
+        if !steps.iter().any(is_here) {
+            return None;
+        }
+    }
+    let directory = steps.iter().find_map(cwd).unwrap_or_default();
+    let name = |path: &str| {
+        let last = path
+            .trim_end_matches(['/', '\\'])
+            .rsplit(['/', '\\'])
+            .next();
+        last.unwrap_or_default().to_owned()
+    };
+    let of_file = || {
+        Path::new(&file.path)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    };
+    let head = SessionHead {
+        session: clean(&id.or_else(of_file).unwrap_or_default()),
+        project: clean(&name(&directory)),
+    };
+    let items = items(&steps, &remarks);
+    let calls = items.iter().filter_map(|item| match item {
+        Item::Call(call) => Some(call.clone()),
+        _ => None,
+    });
+    let calls = SessionCalls {
+        calls: calls.collect(),
+        head,
+    };
+    Some(ReadSession {
+        format: Some(format),
+        calls,
+        items,
+    })
+}
+
+/// Calls and messages in their order, redacted.
+fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
+    let failures = analyse(steps, remarks).failures;
+    let mut items = Vec::new();
+    let mut remarks = remarks.iter().peekable();
+    for (place, step) in steps.iter().enumerate() {
+        while let Some(remark) = remarks.next_if(|remark| remark.before <= place) {
+            items.extend(message(remark));
+        }
+        items.push(Item::Call(SessionCall {
+            tool: step.tool.clone(),
+            call: clean(&step.call_text()),
+            failed: failures.binary_search(&step.index).is_ok(),
+            output: clean(&step.output),
+        }));
+    }
+    items.extend(remarks.filter_map(message));
+    items
+}
+
+fn message(remark: &Remark) -> Option<Item> {
+    let text = clean(&remark.text);
+    match remark.by {
+        Speaker::User => Some(Item::Person(text)),
+        Speaker::Agent => Some(Item::Agent(text)),
+        Speaker::Other => None,
+    }
+}
+
+/// Redacts a text and strips what this program showed the agent.
+fn clean(text: &str) -> String {
+    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned()).into_string()
+}
+
+fn question(system: &str, session: &ReadSession) -> Request {
+    let of = session.format.map_or("", Format::name);
+    let digest = digest(&session.items).replace("</", "<\\/");
+    let project = &session.calls.head.project;
+    Request {
+        system: system.to_owned(),
+        user: format!("<session project=\"{project}\" host=\"{of}\">\n{digest}\n</session>"),
+        schema: Some(Schema {
+            name: "lessons".to_owned(),
+            json: schema(),
+        }),
+        max_tokens: LONGEST_ANSWER,
+    }
+}
+
+fn schema() -> serde_json::Value {
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    json!({
+        "type": "object",
+        "properties": { "lessons": { "type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "lesson": { "type": "string" },
+                "commands": texts,
+                "errors": texts,
+                "not": texts,
+                "scope": { "type": "string", "enum": ["project", "everywhere"] },
+            },
+            "required": ["lesson", "commands", "errors", "not", "scope"],
+            "additionalProperties": false,
+        } } },
+        "required": ["lessons"],
+        "additionalProperties": false,
+    })
+}

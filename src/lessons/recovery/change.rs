@@ -1,0 +1,460 @@
+//! Small difference of two calls: what a pattern says, and whether a call has it.
+//!
+//! One option, value, wrapper, assignment, quote, or a few words of one text differ; the operands
+//! are the same. Everything that is not certain is no small change.
+
+use std::collections::HashSet;
+
+use crate::lessons::recovery::shell::basename;
+use crate::model::Pattern;
+use crate::model::likeness::telling_words;
+
+use super::call::{Call, Command, Line};
+use super::pattern::plain;
+
+/// Maximum number of words that a small change adds, and drops.
+const SMALL: usize = 4;
+/// Options that choose a part of the goal.
+const SELECTORS: &[&str] = &[
+    "-k", "-run", "--run", "-t", "--filter", "--grep", "-g", "--testNamePattern",
+    "--test-name-pattern", "--test", "--lib", "--bin", "--bins", "--tests", "--doc", "--package",
+    "--only", "--include", "--exclude", "--ignore", "--skip", "--list", "--dry-run", "--help",
+    "--version", "-V", "--deselect", "--if-present",
+];
+/// Words that no prefix begins with.
+const NO_PREFIX: &[&str] = &[
+    "sudo", "doas", "su", "ssh", "echo", "printf", "xargs", "bash", "sh", "zsh", "eval", "watch",
+    "strace", "script", "git", "rm", "kill",
+];
+
+/// Small difference of two calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    kind: ChangeKind,
+    /// Words that only the failing call has.
+    pub(crate) dropped: Vec<String>,
+    /// Words that only the working call has.
+    pub(crate) added: Vec<String>,
+    /// Failing command or text.
+    failing: Changed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ChangeKind {
+    Option,
+    Environment,
+    Prefix,
+    Quoting,
+    Text,
+}
+
+/// Part of the failing call that changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Changed {
+    Command(Command),
+    Argument(String, String),
+}
+
+impl Change {
+    /// Returns the small change between the calls of a pattern.
+    pub(crate) fn of(pattern: &Pattern) -> Option<Self> {
+        let tool = Some(pattern.tool.as_str()).filter(|tool| is_tool(tool, &pattern.failing_code));
+        let failed = Call::of(&pattern.failing_code, tool)?;
+        let worked = Call::of(&pattern.working_code, tool)?;
+        change(&failed, &worked, &plain(&pattern.error_line))
+    }
+
+    /// Returns `true` if a failing call is the one of the pattern, but for names that its error does
+    /// not have. `line` is the deciding line of both failures.
+    pub(crate) fn fits(&self, now: &Call, line: &str) -> bool {
+        let names_may_differ = telling_words(line) >= 2;
+        let same = |a: &str, b: &str| a == b || (names_may_differ && self.are_names(a, b, line));
+        match (&self.failing, now) {
+            (Changed::Command(command), Call::Shell(shell)) => shell.commands.iter().any(|other| {
+                let mut words = command.words.iter().zip(&other.words).enumerate();
+                command.words.len() == other.words.len()
+                    && command.environment == other.environment
+                    && same(&command.body, &other.body)
+                    && words.all(|(at, (a, b))| if at == 0 { a == b } else { same(a, b) })
+            }),
+            (Changed::Argument(path, text), Call::Tool(_, arguments)) => {
+                let mut texts = arguments.iter();
+                texts.any(|(other, now)| (other.is_empty() || other == path) && same(text, now))
+            }
+            (Changed::Argument(_, text), Call::Shell(Line { commands, .. })) => {
+                // A client that names no tool gives the text alone.
+                let words = commands.iter().flat_map(|command| &command.words);
+                let now: Vec<&str> = words.map(String::as_str).collect();
+                commands.len() == 1 && same(&plain(text), &now.join(" "))
+            }
+            (Changed::Command(_), Call::Tool(..)) => false,
+        }
+    }
+
+    /// Returns `true` if two texts differ in nothing but names that neither the error nor the change
+    /// has.
+    fn are_names(&self, a: &str, b: &str, line: &str) -> bool {
+        let (old, new) = (tokens(a), tokens(b));
+        let is_name = |text: &str| {
+            text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+                && !line.contains(text)
+                && !self.dropped.iter().any(|word| word == text)
+        };
+        !a.starts_with('-')
+            && old.len() == new.len()
+            && old.iter().zip(&new).all(|(a, b)| {
+                let is_keyword = |text: &str| text.chars().all(|c| c.is_ascii_uppercase());
+                a == b || (is_name(a) && is_name(b) && !is_keyword(a) && !is_keyword(b))
+            })
+    }
+
+    /// Returns `true` if two patterns of one failure say the same.
+    pub(crate) fn agrees(&self, other: &Self) -> bool {
+        if self.failing == other.failing {
+            return (&self.added, &self.dropped) == (&other.added, &other.dropped);
+        }
+        self.kind == other.kind
+            && self.added.len() == other.added.len()
+            && self.dropped.len() == other.dropped.len()
+    }
+
+    /// Returns `true` if a call has what the change adds, and not what it drops.
+    pub(crate) fn is_in(&self, code: &str) -> bool {
+        let text: HashSet<String> = tokens(code).into_iter().collect();
+        let words: HashSet<&str> = code.split_whitespace().collect();
+        let has = |word: &String| {
+            words.contains(word.as_str()) || tokens(word).iter().all(|token| text.contains(token))
+        };
+        self.added.iter().all(has)
+            && !self.dropped.iter().any(has)
+            && !(self.added.is_empty() && self.dropped.is_empty())
+    }
+}
+
+/// Returns `true` if the tool of a pattern is a tool, and not the program of its shell line.
+fn is_tool(tool: &str, code: &str) -> bool {
+    code.starts_with(tool) && code[tool.len()..].trim_start().starts_with('{')
+}
+
+/// Small change from one call to another; `None` if it is more, or only plumbing.
+pub(crate) fn change(failed: &Call, worked: &Call, line: &str) -> Option<Change> {
+    match (failed, worked) {
+        (Call::Shell(old), Call::Shell(new)) => lines(old, new, line),
+        (Call::Tool(name, old), Call::Tool(other, new)) if name == other => {
+            arguments(old, new, line)
+        }
+        _ => None,
+    }
+}
+
+/// Change between two shell lines: in one command, with the others equal, or the first ones left out.
+fn lines(old: &Line, new: &Line, line: &str) -> Option<Change> {
+    let left_out = old.commands.len().checked_sub(new.commands.len())?;
+    if old.directories != new.directories {
+        return None;
+    }
+    let commands = old.commands[left_out..].iter().zip(&new.commands);
+    let mut differing = commands.filter(|(a, b)| a != b);
+    let (failed, worked) = differing.next()?;
+    let is_only = differing.next().is_none();
+    let found = between(failed, worked, line).filter(|_| is_only)?;
+    // The commands before it had worked, and need not run again.
+    let is_around = matches!(found.kind, ChangeKind::Environment | ChangeKind::Prefix);
+    (left_out == 0 || is_around).then_some(found)
+}
+
+/// Change between two commands.
+fn between(old: &Command, new: &Command, line: &str) -> Option<Change> {
+    let make = |kind, dropped, added| {
+        Some(Change {
+            kind,
+            dropped,
+            added,
+            failing: Changed::Command(old.clone()),
+        })
+    };
+    let environment = old.environment != new.environment;
+    if old.words == new.words {
+        if old.body != new.body {
+            let (dropped, added) = text_change(&old.body, &new.body, line)?;
+            return (!environment).then(|| make(ChangeKind::Text, dropped, added))?;
+        }
+        if environment {
+            let added = without(&new.environment, &old.environment);
+            let dropped = without(&old.environment, &new.environment);
+            let is_small = added.len() + dropped.len() <= SMALL;
+            return is_small.then(|| make(ChangeKind::Environment, dropped, added))?;
+        }
+        if old.quoting != new.quoting {
+            return make(ChangeKind::Quoting, Vec::new(), Vec::new());
+        }
+        return None;
+    }
+    if environment || old.body != new.body {
+        return None;
+    }
+    if let Some((dropped, added)) = prefix(&old.words, &new.words) {
+        return make(ChangeKind::Prefix, dropped, added);
+    }
+    if old.program() != new.program() {
+        return None;
+    }
+    // One quoted text, such as a statement for a database.
+    let differing: Vec<_> = old
+        .words
+        .iter()
+        .zip(&new.words)
+        .filter(|(a, b)| a != b)
+        .collect();
+    if let ([(a, b)], true) = (differing.as_slice(), old.words.len() == new.words.len())
+        && a.contains(char::is_whitespace)
+    {
+        let (dropped, added) = text_change(a, b, line)?;
+        return make(ChangeKind::Text, dropped, added);
+    }
+    let (dropped, added) = options(&old.words, &new.words)?;
+    make(ChangeKind::Option, dropped, added)
+}
+
+/// Wrapper words that only one of two commands begins with.
+fn prefix(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> {
+    let is_wrapper = |words: &[String]| {
+        let first = words.first().map_or("", |word| basename(word));
+        words.len() <= SMALL && !first.is_empty() && !NO_PREFIX.contains(&first)
+    };
+    if let Some(before) = old.strip_suffix(new).filter(|words| is_wrapper(words)) {
+        return Some((before.to_vec(), Vec::new()));
+    }
+    if let Some(before) = new.strip_suffix(old).filter(|words| is_wrapper(words)) {
+        return Some((Vec::new(), before.to_vec()));
+    }
+    // One program in another directory, or in another version: `.venv/bin/x`, `x3`.
+    let ((a, rest), (b, others)) = old.split_first().zip(new.split_first())?;
+    let versioned = |name: &str| {
+        name.trim_end_matches(|c: char| c.is_ascii_digit())
+            .to_owned()
+    };
+    let is_same = versioned(basename(a)) == versioned(basename(b));
+    (a != b && rest == others && is_same && !basename(a).is_empty())
+        .then(|| (vec![a.clone()], vec![b.clone()]))
+}
+
+/// Options and their values that differ, with the same operands in the same order.
+fn options(old: &[String], new: &[String]) -> Option<(Vec<String>, Vec<String>)> {
+    let (dropped, added) = (without(old, new), without(new, old));
+    let all = dropped.iter().chain(&added);
+    if dropped.len().max(added.len()) > SMALL || dropped.is_empty() && added.is_empty() {
+        return None;
+    }
+    let is_selector = |word: &String| SELECTORS.contains(&word.split('=').next().unwrap_or(word));
+    if all.clone().any(is_selector) {
+        return None;
+    }
+    // A value follows an option that changed, or the same option with another value.
+    let is_of_option = |word: &String, own: &[String], other: &[String], changed: &[String]| {
+        if word.starts_with('-') && word.len() > 1 {
+            return true;
+        }
+        let before = own
+            .iter()
+            .position(|w| w == word)
+            .and_then(|at| own.get(at.checked_sub(1)?));
+        before.is_some_and(|option| {
+            let is_long = option.starts_with("--") && option.len() > 2 && !option.contains('=');
+            let is_short = option.starts_with('-') && option.len() == 2 && option != "--";
+            let is_value = (is_long || is_short) && !is_selector(option);
+            let is_path = word.contains(['/', '.']);
+            is_value && (changed.contains(option) || (!is_path && other.contains(option)))
+        })
+    };
+    let is_fine = dropped
+        .iter()
+        .all(|word| is_of_option(word, old, new, &dropped))
+        && added
+            .iter()
+            .all(|word| is_of_option(word, new, old, &added));
+    let rest = |words: &[String], changed: &[String]| without(words, changed);
+    (is_fine && rest(old, &dropped) == rest(new, &added)).then_some((dropped, added))
+}
+
+/// Words of a list that another lacks, counted.
+fn without(words: &[String], others: &[String]) -> Vec<String> {
+    let mut left = others.to_vec();
+    let is_missing = |word: &&String| match left.iter().position(|other| other == *word) {
+        Some(at) => {
+            left.swap_remove(at);
+            false
+        }
+        None => true,
+    };
+    words.iter().filter(is_missing).cloned().collect()
+}
+
+/// Change between the arguments of two calls of a tool: one text, or one added or other value.
+fn arguments(old: &[(String, String)], new: &[(String, String)], line: &str) -> Option<Change> {
+    let make = |(path, text): &(String, String), kind, dropped, added| {
+        Some(Change {
+            kind,
+            dropped,
+            added,
+            failing: Changed::Argument(path.clone(), text.clone()),
+        })
+    };
+    if old.len() + 1 == new.len() && new.iter().filter(|one| !old.contains(one)).count() == 1 {
+        let added = new.iter().find(|one| !old.contains(one))?;
+        let longest = old.iter().max_by_key(|(_, text)| text.len())?;
+        return make(
+            longest,
+            ChangeKind::Option,
+            Vec::new(),
+            vec![added.1.clone()],
+        );
+    }
+    let differing: Vec<_> = old.iter().zip(new).filter(|(a, b)| a != b).collect();
+    let [(a, b)] = differing.as_slice() else {
+        return None;
+    };
+    if old.len() != new.len() || a.0 != b.0 {
+        return None;
+    }
+    let (dropped, added) = text_change(&a.1, &b.1, line)?;
+    make(a, ChangeKind::Text, dropped, added)
+}
+
+/// Words that one text adds to another or drops from it, in one place; `None` if it is more, or if
+/// a word takes the place of one that the error does not name.
+fn text_change(old: &str, new: &str, line: &str) -> Option<(Vec<String>, Vec<String>)> {
+    let (a, b) = (tokens(old), tokens(new));
+    let start = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
+    let end = a[start..].iter().rev().zip(b[start..].iter().rev());
+    let end = end.take_while(|(a, b)| a == b).count();
+    let (dropped, added) = (
+        a[start..a.len() - end].to_vec(),
+        b[start..b.len() - end].to_vec(),
+    );
+    let named = tokens(line);
+    let is_small = dropped.len().max(added.len()) <= SMALL && start + end >= 3;
+    let is_causal =
+        dropped.is_empty() || added.is_empty() || dropped.iter().all(|word| named.contains(word));
+    let says_something = added
+        .iter()
+        .chain(&dropped)
+        .any(|word| word.contains(char::is_alphanumeric));
+    (is_small && is_causal && says_something).then_some((dropped, added))
+}
+
+/// Words and punctuation marks of a text.
+fn tokens(text: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut in_word = false;
+    for c in text.chars() {
+        let continues = c.is_alphanumeric() || c == '_';
+        if continues && in_word {
+            if let Some(last) = found.last_mut() {
+                last.push(c);
+            }
+        } else if !c.is_whitespace() {
+            found.push(c.to_string());
+        }
+        in_word = continues;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(failed: &str, worked: &str, line: &str) -> Option<Change> {
+        let read = |code: &str| Call::of(code, Some("Bash")).unwrap();
+        change(&read(failed), &read(worked), line)
+    }
+
+    #[test]
+    fn a_small_change_of_the_same_call_is_a_pattern() {
+        let check = |failed: &str, worked: &str, is_small: bool| {
+            let found = of(failed, worked, "error: it failed").is_some();
+            assert_eq!(found, is_small, "{failed} -> {worked}");
+        };
+        for (failed, worked) in [
+            ("cargo run --fast", "cargo run -- --fast"),
+            ("rtk bun run test", "bun run test"),
+            ("pytest tests/a.py", "uv run pytest tests/a.py"),
+            ("goreleaser build", "POSTHOG_API_KEY=x goreleaser build"),
+            ("psql -d app", "psql -d app -h localhost"),
+            ("npm start --port=1", "npm start --port=2"),
+            ("pip install .[dev]", "pip install '.[dev]'"),
+            ("python x.py", "python3 x.py"),
+            ("pytest", "source .venv/bin/activate && pytest"),
+            (
+                "cd a && docker exec -it db sh",
+                "cd a && docker exec -i db sh",
+            ),
+            ("make build && rtk bun test", "bun test"),
+        ] {
+            check(failed, worked, true);
+        }
+        for (failed, worked) in [
+            ("go build", "go build 2>&1"),
+            ("go test ./a", "go test -run X ./a"),
+            ("go test ./a ./b", "go test ./a"),
+            ("npm run lint", "npm run lint:fix"),
+            ("import a.js", "import --help"),
+            ("cd src && make", "make"),
+            ("make", "cd src && make"),
+            ("cargo test", "cargo build"),
+            ("x", "sudo x"),
+            ("npm test", "npm install && npm test"),
+            ("git staus", "git status"),
+            ("cat a.txt", "cat b.txt"),
+            ("pytest -x tests/a", "pytest -x tests/b"),
+            ("make", "make | head -20"),
+            ("make build && make test", "make -j1 test"),
+        ] {
+            check(failed, worked, false);
+        }
+    }
+
+    #[test]
+    fn names_that_the_error_lacks_do_not_matter() {
+        let line = "ERROR: syntax error at or near \";\"";
+        let failed = "psql -c 'ALTER TABLE users ADD COLUMN last_name;'";
+        let found = of(
+            failed,
+            "psql -c 'ALTER TABLE users ADD COLUMN last_name TEXT;'",
+            line,
+        );
+        let found = found.unwrap();
+        let fits =
+            |code: &str, line: &str| found.fits(&Call::of(code, Some("Bash")).unwrap(), line);
+        assert!(fits(failed, line));
+        assert!(fits("psql -c 'ALTER TABLE profiles ADD COLUMN age;'", line));
+        assert!(!fits(
+            "psql -c 'ALTER TABLE profiles DROP COLUMN age;'",
+            line
+        ));
+        assert!(!fits("psql -c 'SELECT 1;'", line));
+        // A name of the error decides.
+        assert!(!fits(
+            "psql -c 'ALTER TABLE profiles ADD COLUMN age;'",
+            "ERROR: no column age here"
+        ));
+        // A line that says nothing does not make two calls one failure.
+        assert!(!fits(
+            "psql -c 'ALTER TABLE profiles ADD COLUMN age;'",
+            "command failed"
+        ));
+    }
+
+    #[test]
+    fn a_call_that_has_the_change_follows_it() {
+        let change = of(
+            "docker exec -it db psql",
+            "docker exec -i db psql",
+            "no tty",
+        )
+        .unwrap();
+        assert!(change.is_in("docker exec -i api sh"));
+        assert!(!change.is_in("docker exec -it api sh"));
+    }
+}

@@ -1,0 +1,433 @@
+//! Outcome of a step.
+//!
+//! The host's flag and the exit code take precedence over text. Without them, or if a pipe hides
+//! the relevant code, the text decides. It is matched by the formats of failure messages, not by
+//! words: a search may well find the word `error`.
+
+use memctl_sessions::Step;
+
+use super::goal::{Goal, Kind};
+use super::shell::{basename, commands};
+use super::shell_command::Run;
+use crate::lessons::failure::plain_output::plain;
+
+/// Outcome of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Succeeded, as far as visible.
+    Done,
+    /// Failed.
+    Failed,
+    /// No information: cancelled, refused by the user, interrupted, or never answered.
+    Void,
+    /// A failure that is an answer: a search without a hit, a probe that says no.
+    Answered,
+}
+
+/// Classifies a step.
+pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
+    if !step.answered || step.running || is_void(step) {
+        return Outcome::Void;
+    }
+    // The host refused the call, regardless of its flag.
+    if step.output.trim_start().starts_with("<tool_use_error>") {
+        return Outcome::Failed;
+    }
+    // The agent reads the code itself: neither a failure nor a success is certain.
+    if step.is_error != Some(true) && echoes_a_failure(step) {
+        return Outcome::Void;
+    }
+    // If the host sets a flag, the command itself printed this text.
+    let code = match step.is_error {
+        None => step.exit_code.or_else(|| code_at_the_end(&step.output)),
+        Some(_) => step.exit_code,
+    };
+    let flagged = match (step.is_error, code) {
+        (Some(true), _) => Some(true),
+        (_, Some(code)) => Some(code != 0),
+        (flag, None) => flag,
+    };
+    match flagged {
+        Some(true) if is_answer(step, goal, code) => Outcome::Answered,
+        Some(true) => Outcome::Failed,
+        Some(false) => {
+            // Only a command can hide its failure behind another's success.
+            let hidden = goal.hides_its_code() && reads_as_failed(&step.output);
+            if hidden || only_a_shell_error(step, goal) {
+                Outcome::Failed
+            } else {
+                Outcome::Done
+            }
+        }
+        None if says_failed(step, goal) => Outcome::Failed,
+        None => Outcome::Done,
+    }
+}
+
+/// Phrases of hosts for a call that was not executed.
+const VOID: &[&str] = &[
+    "sibling tool call errored",
+    "cancelled: parallel tool call",
+    "canceled: parallel tool call",
+    "the user doesn't want to proceed",
+    "the user doesn't want to take this action",
+    "the user wants to clarify",
+    "[request interrupted by user",
+    "request was aborted",
+    "operation cancelled by user",
+    "tool call was cancelled",
+    "user rejected",
+    "user cancelled",
+    "user canceled",
+    "user declined",
+    "user denied",
+    "user refused",
+    "user aborted",
+    "user skipped",
+    "user chose to skip",
+    "user chose not to",
+    "rejected by user",
+    "rejected by the user",
+    "denied by user",
+    "denied by the user",
+    "declined by user",
+    "declined by the user",
+    "cancelled by user",
+    "cancelled by the user",
+    "canceled by user",
+    "canceled by the user",
+    "aborted by user",
+    "aborted by the user",
+    "interrupted by user",
+    "refused by the user",
+    "execution was interrupted by the user",
+    "permission to use",
+    "has been denied",
+    "requires approval",
+    "requested permissions",
+    "interrupted by the user",
+    "<tool_use_error>cancelled",
+    "a rule of the user refuses this call",
+    "the user wants to be asked about this call",
+];
+
+fn is_void(step: &Step) -> bool {
+    let start: String = step.output.chars().take(300).collect();
+    let start = start.trim_start().to_ascii_lowercase();
+    // Later in the text, the words can be content; of a success, all but the first.
+    let within = if step.is_error == Some(false) { 8 } else { 120 };
+    VOID.iter()
+        .any(|words| start.find(words).is_some_and(|at| at < within))
+}
+
+/// Programs whose exit code 1 means "no", not a failure.
+const PROBES: &[&str] = &[
+    "grep", "egrep", "fgrep", "rg", "ag", "ack", "pgrep", "which", "type", "hash", "test", "[",
+    "[[", "diff", "cmp", "false", "git config", "git diff", "git check-ignore", "git grep",
+    "git merge-base", "command", "pidof", "lsof", "killall", "pkill", "git show-ref",
+    "git rev-parse", "git symbolic-ref", "expr", "jq",
+];
+
+/// Returns true if a non-zero code is the answer to a question.
+fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
+    let Kind::Shell(runs) = &goal.kind else {
+        return false;
+    };
+    if !matches!(code, Some(1) | None) || step.output.trim().is_empty() && code.is_none() {
+        return false;
+    }
+    let said = step.output.lines().filter(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with("Exit code") && line != "---"
+    });
+    let said: Vec<&str> = said.collect();
+    let probes = runs
+        .iter()
+        .chain(&goal.filters)
+        .any(|run| PROBES.contains(&run.name.as_str()));
+    probes
+        && (said.is_empty()
+            || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
+}
+
+/// Returns true if a command prints its exit code last, as in `make; echo "exit: $?"`, and it is not 0.
+fn echoes_a_failure(step: &Step) -> bool {
+    let prints_code = step.command().is_some_and(|line| {
+        let last = commands(&line).pop();
+        last.is_some_and(|last| {
+            let is_echo = last.words.first().is_some_and(|word| word == "echo");
+            is_echo && last.words.iter().any(|word| word.contains("$?"))
+        })
+    });
+    let last = step
+        .output
+        .lines()
+        .rev()
+        .find(|line| !line.trim().is_empty());
+    let digits = last.map_or("", |line| {
+        let line = line.trim_end();
+        let start = line.rfind(|c: char| !c.is_ascii_digit());
+        start.map_or(line, |at| line.get(at + 1..).unwrap_or_default())
+    });
+    prints_code && digits.parse::<u32>().is_ok_and(|code| code != 0)
+}
+
+/// Exit code that some hosts append to an output.
+fn code_at_the_end(output: &str) -> Option<i32> {
+    let mut from = output.len().saturating_sub(200);
+    while !output.is_char_boundary(from) {
+        from += 1;
+    }
+    let tail = output[from..].to_ascii_lowercase();
+    let marks = [
+        "exit code: ", "exit code ", "exited with code ", "exit status ", "exit_code=",
+        "exit_code: ", "returncode: ", "return code: ",
+    ];
+    let (at, mark) = marks
+        .iter()
+        .filter_map(|mark| Some((tail.rfind(mark)?, mark)))
+        .max()?;
+    let rest = &tail[at + mark.len()..];
+    let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    // Only punctuation may follow; otherwise it is part of a sentence or a log.
+    let after = rest[digits.len()..].trim_matches([']', '.', ')', '>', ' ', '\n', '}', '"']);
+    if !after.is_empty() {
+        return None;
+    }
+    digits.parse().ok()
+}
+
+/// Returns true if an output has the form of a failure. Used for commands with a hidden or unknown
+/// exit code.
+pub(crate) fn reads_as_failed(output: &str) -> bool {
+    let output = plain(output);
+    let lines: Vec<&str> = output
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.is_empty())
+        .collect();
+    let from = lines.len().saturating_sub(60);
+    let near_the_end = &lines[from..];
+    let begins = [
+        "Traceback (most recent call last)",
+        "error[E",
+        "error: could not compile",
+        "npm ERR!",
+        "npm error ",
+        "FAILED ",
+        "--- FAIL",
+        "FAIL\t",
+        "FAIL ",
+        "test result: FAILED",
+        "make: ***",
+        "fatal: ",
+        "BUILD FAILED",
+        "Segmentation fault",
+        "FAILURE: ",
+        "panic: ",
+        "SyntaxError:",
+        "E   ",
+        "ERROR: ",
+        "ninja: build stopped",
+    ];
+    near_the_end.iter().any(|line| {
+        // This pip message does not prevent the installation.
+        if line.starts_with("ERROR: pip's dependency resolver") {
+            return false;
+        }
+        begins.iter().any(|begin| line.starts_with(begin))
+            || is_shell_error(line)
+            || line.contains(" panicked at ")
+            || (line.contains(": error TS") || line.contains("): error TS"))
+            || counts_failures(line)
+    })
+}
+
+/// `=== 2 failed, 3 passed in 1s ===`, `Tests: 1 failed`, `3 failing`, `Found 2 errors`.
+fn counts_failures(line: &str) -> bool {
+    let words: Vec<&str> = line
+        .split(|c: char| c.is_whitespace() || matches!(c, ',' | '=' | ':' | '(' | ')'))
+        .filter(|word| !word.is_empty())
+        .collect();
+    line.len() < 120
+        && words.windows(2).any(|pair| {
+            let count = pair[0].parse::<u64>().is_ok_and(|count| count > 0);
+            count
+                && matches!(
+                    pair[1],
+                    "failed" | "failing" | "failures" | "errors" | "error"
+                )
+        })
+}
+
+/// Error messages of shells and small programs.
+pub(crate) fn is_shell_error(line: &str) -> bool {
+    let line = line.trim();
+    let lower = line.to_ascii_lowercase();
+    let first = lower.split(':').next().unwrap_or_default();
+    // `cat: a: No such file or directory`; a sentence with these words has no such prefix.
+    let said_by_program = first.len() < 40 && !first.contains(' ') && lower.contains(": ");
+    let complaints = [
+        "no such file or directory",
+        "permission denied",
+        "command not found",
+        "not a directory",
+        "is a directory",
+        "syntax error",
+        "parse error",
+        "no matches found",
+        "unbound variable",
+        "cannot open",
+        "cannot access",
+        "cannot stat",
+        "cannot find",
+        "invalid option",
+        "unrecognized option",
+        "unknown option",
+        "illegal option",
+        "event not found",
+        "bad substitution",
+        "unexpected eof",
+        "ambiguous redirect",
+        "unknown file attribute",
+        "can't open file",
+        "cannot execute",
+        "cannot create",
+        "not a git repository",
+    ];
+    let shell = [
+        "bash", "zsh", "sh", "/bin/bash", "/bin/sh", "(eval)", "dash",
+    ];
+    (said_by_program && complaints.iter().any(|c| lower.contains(c)))
+        || (shell.contains(&first) && lower.contains(": ") && line.len() < 300)
+        || lower.contains("/*: cannot open")
+}
+
+/// Returns true if a command printed nothing but one error message, regardless of its exit code.
+fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
+    let Kind::Shell(runs) = &goal.kind else {
+        return false;
+    };
+    let mut lines = step.output.lines().map(str::trim).filter(|l| !l.is_empty());
+    let (first, second) = (lines.next(), lines.next());
+    second.is_none() && first.is_some_and(|line| complains(line, runs))
+}
+
+/// Returns true if a line is an error message of a shell or of one of these programs.
+fn complains(line: &str, runs: &[Run]) -> bool {
+    let by = line.trim().split(':').next().unwrap_or_default();
+    let shell = ["bash", "zsh", "sh", "dash", "(eval)"].contains(&basename(by));
+    let program = runs
+        .iter()
+        .any(|run| run.name.split(' ').next() == Some(basename(by)));
+    (shell || program) && is_shell_error(line)
+}
+
+/// Returns true if an output reports a failure, in the absence of flag and code.
+fn says_failed(step: &Step, goal: &Goal) -> bool {
+    let output = plain(&step.output);
+    let text = output.trim();
+    if text.is_empty() {
+        return false;
+    }
+    if let Kind::Shell(runs) = &goal.kind {
+        if refuses_an_edit(text) {
+            return true;
+        }
+        if runs.last().is_some_and(Run::prints_content) {
+            return text.lines().all(|line| complains(line, runs));
+        }
+        let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+        let short = lines <= 4 && text.len() < 600 && short_refusal(text);
+        // The output of a search can contain anything.
+        return short || !runs.last().is_some_and(|run| run.looks) && reads_as_failed(text);
+    }
+    refused_in_json(text) || refuses_an_edit(text) || (text.len() < 2_000 && short_refusal(text))
+}
+
+/// Error messages of agents' edit tools.
+fn refuses_an_edit(text: &str) -> bool {
+    let start: String = text.chars().take(400).collect();
+    let start = start.to_ascii_lowercase();
+    [
+        "your proposed edit has introduced",
+        "your edit was not applied",
+        "your changes have not been applied",
+        "no replacement was performed",
+        "no replacements made",
+        "verification failed",
+        "failed to find expected lines",
+        "found 0 matches of the string",
+        "string to replace not found",
+        "invalid context",
+        "did not appear verbatim",
+        "no changes were made",
+        "text not found in",
+    ]
+    .iter()
+    .any(|words| start.contains(words))
+}
+
+/// `Error: …`, `Wrong flag!`, `usage: …`: a short text that begins with a refusal.
+fn short_refusal(text: &str) -> bool {
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or_default();
+    let lower = first.trim().to_ascii_lowercase();
+    let begins = [
+        "error", "exception", "traceback", "failed", "failure", "invalid ", "wrong ", "incorrect ",
+        "unknown ", "cannot ", "can't ", "could not ", "couldn't ", "unable to ", "usage:",
+        "fatal:", "not found", "no such ", "permission denied", "access denied", "forbidden",
+        "unauthorized", "bad request", "timeout", "timed out", "timeout:", "timeout error",
+        "command timed out", "execution timed out", "rejected", "not allowed", "unsupported ",
+        "missing ", "too many requests", "rate limit", "syntax error", "validation error",
+        "tool error", "the tool call failed", "http 4", "http 5", "http error",
+    ];
+    // `errors: 0`, `error_count: 0` and `failed: 0` report success.
+    let counts_none =
+        lower.ends_with(": 0") || lower.starts_with("error_") || lower.starts_with("errors");
+    let named = lower.split([':', ' ']).next().unwrap_or_default();
+    let exception = (named.ends_with("error") || named.ends_with("exception"))
+        && lower[named.len()..].starts_with(':');
+    !counts_none
+        && (begins.iter().any(|begin| lower.starts_with(begin))
+            || exception
+            || is_shell_error(first)
+            || (lower.starts_with("file ") && lower.contains(" not found"))
+            || (lower.contains(" does not exist") && lower.len() < 200))
+}
+
+/// `{"error": "…"}`, `{"success": false}`, `{"status": "error"}`.
+fn refused_in_json(text: &str) -> bool {
+    if !text.starts_with('{') {
+        return false;
+    }
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else {
+        return false;
+    };
+    let said = |name: &str| value.get(name).filter(|v| !v.is_null());
+    let error = said("error")
+        .or_else(|| said("errors"))
+        .is_some_and(|error| match error {
+            serde_json::Value::Bool(error) => *error,
+            serde_json::Value::String(error) => !error.is_empty(),
+            serde_json::Value::Array(errors) => !errors.is_empty(),
+            serde_json::Value::Object(error) => !error.is_empty(),
+            _ => false,
+        });
+    let no = ["success", "ok"]
+        .iter()
+        .any(|name| said(name).and_then(serde_json::Value::as_bool) == Some(false));
+    let status = said("status")
+        .and_then(serde_json::Value::as_str)
+        .unwrap_or_default();
+    let code = ["status_code", "statusCode", "code", "status"]
+        .iter()
+        .find_map(|name| said(name)?.as_u64())
+        .is_some_and(|code| (400..600).contains(&code));
+    error
+        || no
+        || code
+        || ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str())
+}

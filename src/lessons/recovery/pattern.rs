@@ -1,0 +1,194 @@
+//! The pattern of a recovery: when it is evidence, and when the same failure may be told it without
+//! anybody having worded it.
+//!
+//! The working call must be the failing one with one small change (`change`), with nothing changed in
+//! between. Everything that is not certain is no pattern: a wrong one costs more than a missing one.
+//!
+//! Deliberately absent: words about the change, and any score.
+
+use crate::lessons::failure::people::without_people;
+use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::recover::Episode;
+use crate::lessons::recovery::shell::commands;
+use crate::model::Pattern;
+use memctl_redact::Clean;
+use memctl_sessions::Step;
+
+use super::call::{self, Call};
+use super::change::change;
+use super::hazard;
+
+/// Maximum length of an output in a pattern, in bytes.
+const MAX_OUTPUT: usize = 600;
+/// Number of steps before and after a recovery in which the same calls must have the same outcome.
+const NEAR: usize = 30;
+/// Words that ask for nothing but information.
+const INFORMATION: &[&str] = &[
+    "--help", "-h", "help", "--version", "-V", "version", "list", "ls",
+];
+/// Programs and subcommands that only tell something.
+const OBSERVATIONS: &[&str] = &[
+    "whoami", "id", "uname", "hostname", "date", "uptime", "ps", "ls", "list", "get", "describe",
+    "show", "status", "log", "logs", "inspect", "images", "info", "version", "help", "search",
+    "view", "tree", "remote", "freeze", "outdated", "why", "branch", "top", "stats", "pwd",
+    "nproc",
+];
+
+/// Reason why a recovery is no pattern.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoPattern {
+    /// The failing call printed no error.
+    NoError,
+    /// An equal call worked later.
+    Retry,
+    /// The later call reports the same error.
+    StillFails,
+    /// It takes a safeguard away or destroys something.
+    Dangerous,
+    /// More than a small change of the call, or an edit in between.
+    OneOff,
+}
+
+impl NoPattern {
+    /// Returns the name, as in the JSON of `learn`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NoError => "no_error",
+            Self::Retry => "retry",
+            Self::StillFails => "still_fails",
+            Self::Dangerous => "dangerous",
+            Self::OneOff => "one_off",
+        }
+    }
+}
+
+/// Returns the pattern of an episode. `steps` are those around it; every stored text goes through
+/// `keep` first.
+///
+/// # Errors
+///
+/// The reason why the recovery is no pattern.
+pub fn of_episode(
+    episode: &Episode,
+    steps: &[Step],
+    keep: &dyn Fn(&str) -> Clean<'static>,
+) -> Result<Pattern, NoPattern> {
+    let step = |index: usize| {
+        let at = steps.binary_search_by_key(&index, |step| step.index);
+        at.ok().map(|at| &steps[at]).ok_or(NoPattern::NoError)
+    };
+    let (failed, worked) = (step(episode.fail_step)?, step(episode.success_step)?);
+    if episode.error_key.is_empty() {
+        return Err(NoPattern::NoError);
+    }
+    let line = plain(&keep(&episode.error_line).into_string());
+    if plain(&worked.output).contains(&line) {
+        return Err(NoPattern::StillFails);
+    }
+    let is_goal = |step: &Step| match Goal::of(step).kind {
+        _ if of_files(&step.tool) => false,
+        Kind::Edit(..) | Kind::Read(_) => false,
+        Kind::Tool(_) => !Goal::of(step).is_search(),
+        Kind::Shell(_) => true,
+    };
+    if !is_goal(failed) || !is_goal(worked) {
+        return Err(NoPattern::OneOff);
+    }
+    let [failing, working] = [failed, worked].map(|step| {
+        let text = without_people(&call::code(step));
+        keep(&text).into_string()
+    });
+    let before = Call::of(&failing, Some(&failed.tool)).ok_or(NoPattern::OneOff)?;
+    let after = Call::of(&working, Some(&worked.tool)).ok_or(NoPattern::OneOff)?;
+    let moved = failed.cwd.is_some() && worked.cwd.is_some() && failed.cwd != worked.cwd;
+    let change = change(&before, &after, &line);
+    if before == after && change.is_none() {
+        return Err(NoPattern::Retry);
+    }
+    // An equal call with another outcome: the state decided, and not the words of the call.
+    let is_flaky = |step: &Step| {
+        let outcome = step.is_error.map(|failed| !failed);
+        let outcome = outcome.or(step.exit_code.map(|code| code == 0));
+        let expected = match Call::of_step(step) {
+            Some(call) if call == before => false,
+            Some(call) if call == after => true,
+            _ => return false,
+        };
+        outcome.is_some_and(|succeeded| succeeded != expected)
+    };
+    let near = episode.fail_step.saturating_sub(NEAR)..=episode.success_step.saturating_add(NEAR);
+    let mut near = steps.iter().filter(|step| near.contains(&step.index));
+    if before != after && near.any(is_flaky) {
+        return Err(NoPattern::Retry);
+    }
+    let mut changes = episode.changes.iter().filter_map(|at| step(*at).ok());
+    let is_changed = changes.any(|step| !only_observes(step));
+    let change = change.filter(|_| !is_changed && !moved);
+    let change = change.ok_or(NoPattern::OneOff)?;
+    if hazard::is_hazard(&change.added, &change.dropped) {
+        return Err(NoPattern::Dangerous);
+    }
+    if change
+        .added
+        .iter()
+        .any(|word| INFORMATION.contains(&word.as_str()))
+        || is_help(&worked.output)
+    {
+        return Err(NoPattern::OneOff);
+    }
+    // Output of a search is content of one place.
+    let printed = if Goal::of(worked).is_search() {
+        ""
+    } else {
+        worked.output.trim()
+    };
+    Ok(Pattern {
+        error_key: keep(&episode.error_key).into_string(),
+        error_line: keep(&without_people(&episode.error_line)).into_string(),
+        failing_code: failing,
+        working_code: working,
+        success_output: keep(printed).cut(MAX_OUTPUT),
+        tool: keep(&episode.goal).into_string(),
+    })
+}
+
+/// Returns `true` for tools that read, search or change files.
+fn of_files(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    let names = [
+        "read", "edit", "write", "view", "glob", "grep", "patch", "replace", "search", "find",
+        "list",
+    ];
+    !call::is_shell(&tool) && names.iter().any(|name| tool.contains(name))
+}
+
+/// Returns `true` for a call that changes nothing: every command of it asks for information.
+fn only_observes(step: &Step) -> bool {
+    let Kind::Shell(runs) = Goal::of(step).kind else {
+        return false;
+    };
+    let is_observation = |name: &str| {
+        let last = name.rsplit(' ').next().unwrap_or(name);
+        OBSERVATIONS.contains(&last)
+    };
+    let asks = |word: &String| INFORMATION[..2].contains(&word.as_str()) || word == "--version";
+    let words = step
+        .command()
+        .map(|command| commands(&command))
+        .unwrap_or_default();
+    runs.iter()
+        .all(|run| run.looks || is_observation(&run.name))
+        || !words.is_empty() && words.iter().all(|simple| simple.words.iter().any(asks))
+}
+
+/// Returns `true` for a page of help.
+fn is_help(output: &str) -> bool {
+    let lower: String = output.trim_start().chars().take(400).collect();
+    let lower = lower.to_ascii_lowercase();
+    lower.starts_with("usage") || lower.contains("\nusage:") || lower.contains("\noptions:")
+}
+
+/// Line in the form that lines are compared in.
+pub(crate) fn plain(line: &str) -> String {
+    line.split_whitespace().collect::<Vec<_>>().join(" ")
+}

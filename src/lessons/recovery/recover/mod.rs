@@ -1,0 +1,224 @@
+//! Finds episodes in the steps of a session: a failed step, the later step that reached its goal,
+//! and the retries and changes between them.
+//!
+//! Precision comes first. Most errors in a session are expected, given up or external, and learning
+//! from those is worse than not learning. A success must have the same goal, with more certainty
+//! the farther away it is. Errors that the agent or the user calls expected are ignored.
+
+use memctl_sessions::{Remark, Step};
+
+use super::goal::Goal;
+use super::goal_match::{Match, same_goal};
+use super::outcome::{Outcome, outcome};
+use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::error_line::error_line;
+pub(crate) use expected_failure::says_missing;
+use expected_failure::{Known, is_expected, makes};
+
+/// Failure with its recovery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Episode {
+    /// Index of the first failed step.
+    pub fail_step: usize,
+    /// Index of the successful step.
+    pub success_step: usize,
+    /// Indices of the steps between them that failed at the same goal.
+    pub also_fail_steps: Vec<usize>,
+    /// Indices of the steps between them that changed something.
+    pub changes: Vec<usize>,
+    /// Error line of the first failure.
+    pub error_line: String,
+    /// Error key; empty if there is no error line.
+    pub error_key: String,
+    /// Name of the goal: `cargo test`, `Edit`.
+    pub goal: String,
+}
+
+/// Failures and episodes of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Analysis {
+    /// Indices of failed steps, without cancelled and refused ones and answers of "no".
+    pub failures: Vec<usize>,
+    /// Failures with a recovery.
+    pub episodes: Vec<Episode>,
+}
+
+/// Maximum distance of a similar success, in steps.
+const SIMILAR_WITHIN: usize = 60;
+/// Maximum distance of a success for a search.
+const SEARCH_WITHIN: usize = 12;
+/// Maximum distance of a success that is part of the failed step.
+const PART_WITHIN: usize = 30;
+/// Maximum distance of a success that only its nearness makes plausible.
+const NEAR_WITHIN: usize = 6;
+
+/// Maximum number of distinct attempts that a later step is compared with: the first and the last
+/// ones. A stuck agent makes hundreds.
+const ATTEMPTS: usize = 16;
+
+/// Finds the failures and episodes of one session. Steps and remarks must be in order.
+pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
+    let known: Vec<Known<'_>> = steps
+        .iter()
+        .map(|step| {
+            let goal = Goal::of(step);
+            let outcome = outcome(step, &goal);
+            Known {
+                step,
+                goal,
+                outcome,
+            }
+        })
+        .collect();
+    let mut analysis = Analysis::default();
+    let mut used = vec![false; known.len()];
+    for at in 0..known.len() {
+        if known[at].outcome != Outcome::Failed {
+            continue;
+        }
+        analysis.failures.push(known[at].step.index);
+        if used[at] || !known[at].step.has_input() || is_expected(&known[at], remarks) {
+            continue;
+        }
+        if let Some(found) = overcome(&known, at) {
+            used[at] = true;
+            for also in &found.also {
+                used[*also] = true;
+            }
+            analysis.episodes.push(episode(&known, at, &found));
+        }
+    }
+    analysis
+}
+
+/// Position of a success and of the failures before it.
+struct Found {
+    success: usize,
+    also: Vec<usize>,
+}
+
+/// Finds the step that reached the goal of the one at `at`.
+fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
+    let failed = &known[at];
+    let search = failed.goal.is_search();
+    let missing = search && says_missing(&failed.step.output);
+    let mut tried = vec![at];
+    let mut attempts = vec![at];
+    // Uncertain success, and the last position up to which a more certain one is preferred.
+    let mut unsure: Option<(Match, usize, usize)> = None;
+    let mut searched = false;
+    for (later, now) in known.iter().enumerate().skip(at + 1) {
+        if unsure.is_some_and(|(_, _, until)| later > until) {
+            break;
+        }
+        // A call whose input the file does not hold may have done anything.
+        if now.step.side != failed.step.side || !now.step.has_input() {
+            continue;
+        }
+        // A missing thing that is created later does not count as recovered.
+        if missing && now.outcome == Outcome::Done && makes(now, failed) {
+            return None;
+        }
+        // A page of help and a look around reach no goal.
+        if now.outcome == Outcome::Done
+            && (now.goal.is_search() && !search || now.goal.asks_only() && !failed.goal.asks_only())
+        {
+            searched |= now.goal.is_search();
+            continue;
+        }
+        let found = matched(known, &attempts, later);
+        let since = later - tried.last().copied().unwrap_or(at);
+        let within = match found {
+            Match::No => false,
+            Match::Near => since <= NEAR_WITHIN && (searched || !failed.goal.is_file()),
+            _ if search && found < Match::Same => since <= SEARCH_WITHIN,
+            Match::Part => since <= PART_WITHIN,
+            Match::Similar => since <= SIMILAR_WITHIN,
+            Match::Same => true,
+        };
+        match now.outcome {
+            Outcome::Failed if within && found >= Match::Part => {
+                tried.push(later);
+                note_attempt(known, &mut attempts, later);
+            }
+            Outcome::Done if within && found >= Match::Similar => {
+                return Some(found_at(later, tried));
+            }
+            Outcome::Done if within && unsure.is_none_or(|(so_far, ..)| found > so_far) => {
+                let wait = if found == Match::Part {
+                    PART_WITHIN
+                } else {
+                    NEAR_WITHIN
+                };
+                unsure = Some((found, later, later + wait));
+            }
+            _ => {}
+        }
+        searched |= now.goal.is_search() && now.outcome == Outcome::Done;
+    }
+    unsure.map(|(_, success, _)| found_at(success, tried))
+}
+
+/// Adds an attempt to compare with, unless it repeats an earlier one exactly.
+fn note_attempt(known: &[Known<'_>], attempts: &mut Vec<usize>, later: usize) {
+    let now = known[later].step;
+    let repeats = attempts.iter().any(|at| {
+        let before = known[*at].step;
+        (&before.tool, &before.input, &before.output) == (&now.tool, &now.input, &now.output)
+    });
+    if !repeats {
+        if attempts.len() == ATTEMPTS {
+            attempts.remove(1);
+        }
+        attempts.push(later);
+    }
+}
+
+/// Certainty that a step has the same goal as the first attempt or a later one. A step must match
+/// the first attempt, because later ones can do more than that.
+fn matched(known: &[Known<'_>], attempts: &[usize], later: usize) -> Match {
+    let of = |t: usize| same_goal(&known[t].goal, &known[later].goal, &known[t].step.output);
+    let first = attempts.first().map_or(Match::No, |t| of(*t));
+    if first == Match::No {
+        return Match::No;
+    }
+    attempts.iter().map(|t| of(*t)).max().unwrap_or(first)
+}
+
+fn found_at(success: usize, tried: Vec<usize>) -> Found {
+    let also = tried.into_iter().skip(1).filter(|t| *t < success).collect();
+    Found { success, also }
+}
+
+fn episode(known: &[Known<'_>], at: usize, found: &Found) -> Episode {
+    let failed = &known[at];
+    let line = error_line(&failed.step.output).unwrap_or_default();
+    let changes = known[at + 1..found.success]
+        .iter()
+        .filter(|now| now.outcome == Outcome::Done && changes(&now.goal))
+        .map(|now| now.step.index)
+        .collect();
+    Episode {
+        fail_step: failed.step.index,
+        success_step: known[found.success].step.index,
+        also_fail_steps: found.also.iter().map(|t| known[*t].step.index).collect(),
+        changes,
+        error_key: normalised(&line),
+        error_line: line,
+        goal: failed.goal.name(),
+    }
+}
+
+/// Returns true if a step can change something.
+fn changes(goal: &Goal) -> bool {
+    use super::goal::Kind;
+    match goal.kind {
+        Kind::Edit(..) => true,
+        Kind::Shell(_) => !goal.is_search(),
+        Kind::Read(_) | Kind::Tool(_) => false,
+    }
+}
+
+mod expected_failure;
+#[cfg(test)]
+mod tests;

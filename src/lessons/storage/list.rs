@@ -1,0 +1,58 @@
+//! Lessons of a memory, for people.
+
+use serde::Serialize;
+
+use crate::model::{LessonScope, Procedure};
+use crate::store::workspace::Error;
+use crate::store::{Scoped, Selection};
+
+use super::new_lesson::is_in_use;
+
+/// Lesson in a list.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct LessonRow {
+    /// Id.
+    pub id: String,
+    /// The lesson.
+    pub lesson: String,
+    /// Reach.
+    pub scope: LessonScope,
+    /// Author: `agent:HOST`, `model:NAME`, `person` or `program`.
+    pub worded_by: String,
+    /// Trust level.
+    pub trust: &'static str,
+    /// Names of the projects that it is from.
+    pub projects: Vec<String>,
+    /// Number of sessions that said it.
+    pub sessions: usize,
+}
+
+/// Lists the lessons in use, oldest first. With a project, only those that hold there or everywhere.
+pub fn list(store: &Scoped, project: Option<&str>) -> Result<Vec<LessonRow>, Error> {
+    let trust = store.trust_snapshot();
+    let all = store.list::<Procedure>(&Selection::default())?.records;
+    let rows = all.iter().filter(|one| is_in_use(one)).map(|one| {
+        let mut projects: Vec<String> = one.origins.iter().map(|o| o.workspace.clone()).collect();
+        projects.sort();
+        projects.dedup();
+        projects.retain(|name| !name.is_empty());
+        LessonRow {
+            id: one.procedure_id.clone(),
+            lesson: one.lesson.clone(),
+            scope: one
+                .applies
+                .as_ref()
+                .map(|applies| applies.scope)
+                .unwrap_or_default(),
+            worded_by: one.worded_by.clone(),
+            trust: trust.level(one).name(),
+            projects,
+            sessions: one.origins.len(),
+        }
+    });
+    let is_here = |row: &LessonRow| {
+        row.scope == LessonScope::Everywhere
+            || project.is_none_or(|project| row.projects.iter().any(|name| name == project))
+    };
+    Ok(rows.filter(is_here).collect())
+}

@@ -1,0 +1,298 @@
+//! Storage of a checked lesson: a new procedure, one more origin of a known one, or a replacement.
+//!
+//! The eight fields of the procedure are filled from what was said, without a grammar. A lesson of an
+//! agent is observed; that of a person counts as theirs. What a person approved is never replaced by
+//! what an agent says: both stay, and the person decides.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::{Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust};
+use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::{Error, Records, repair_warnings};
+use crate::store::{Selection, Writer};
+use memctl_files::{hex, named};
+
+use super::neighbours::{Neighbour, is_same, nearest};
+use crate::lessons::asking::checks::{CheckedLesson, Refusal};
+use crate::lessons::recovery::episodes::LEARNED;
+use crate::lessons::telling::table::prepare;
+
+/// Maximum number of lessons of one session: more are noise.
+const MOST_OF_SESSION: usize = 12;
+/// Maximum size of a file whose content is hashed.
+const LARGEST_FILE: u64 = 4 << 20;
+/// Maximum length of a title, in characters.
+const LONGEST_TITLE: usize = 80;
+
+/// Author of a lesson, and the place where it was learned.
+#[derive(Debug, Clone)]
+pub(crate) struct LessonOrigin<'a> {
+    /// `agent:HOST`, `model:NAME` or `person`.
+    pub(crate) by: String,
+    /// Session; empty for a person.
+    pub(crate) session: String,
+    /// Name of the project.
+    pub(crate) project: String,
+    /// Directory of the project.
+    pub(crate) root: Option<&'a Path>,
+}
+
+/// Relations of a lesson to its neighbours.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Relations {
+    /// Id of a lesson that says the same.
+    pub(crate) same: Option<String>,
+    /// Id of a lesson that it replaces.
+    pub(crate) replaces: Option<String>,
+}
+
+/// Outcome for one lesson.
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
+pub struct StoredLesson {
+    /// Id of the lesson.
+    pub id: String,
+    /// `true` if it is new, `false` if a known one was seen again.
+    pub added: bool,
+    /// The lesson.
+    pub lesson: String,
+    /// Conditions under which it is told.
+    pub applies: Applies,
+    /// Trust level: `observed`, or `user` for a person's own.
+    pub trust: &'static str,
+    /// Lessons that say nearly the same, nearest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub near: Vec<Neighbour>,
+    /// Id of the lesson that it replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced: Option<String>,
+    /// Non-fatal problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Stores a lesson. A refusal depends on what is stored: a tombstone, an unknown id, too many.
+#[expect(clippy::too_many_lines, reason = "one decision after the other, under one lock")]
+pub(crate) fn store_lesson(
+    records: &Records<'_>,
+    checked: &CheckedLesson,
+    files: &[String],
+    relations: &Relations,
+    origin: &LessonOrigin<'_>,
+) -> Result<Result<StoredLesson, Refusal>, Error> {
+    let files = match hashed(files, origin.root) {
+        Ok(files) => files,
+        Err(refusal) => return Ok(Err(refusal)),
+    };
+    let mut writer = records.writer()?;
+    let all = writer
+        .store()
+        .list::<Procedure>(&Selection::default())?
+        .records;
+    let lessons: Vec<&Procedure> = all.iter().filter(|known| is_in_use(known)).collect();
+    let named = |id: Option<&String>| {
+        let id = id?.trim();
+        all.iter().find(|known| known.procedure_id == id)
+    };
+    for (field, id) in [("same", &relations.same), ("replaces", &relations.replaces)] {
+        if let Some(id) = id
+            && named(Some(id)).is_none()
+        {
+            return Ok(Err(Refusal {
+                field,
+                reason: format!("there is no lesson `{id}`"),
+                passes: "use an id that an answer named, such as PROC-003".to_owned(),
+            }));
+        }
+    }
+    let seen = Origin {
+        session: memctl_redact::redact(&origin.session).text.into_owned(),
+        workspace: origin.project.clone(),
+        live: true,
+        ..Origin::default()
+    };
+    let same = named(relations.same.as_ref());
+    let equal = || {
+        lessons
+            .iter()
+            .copied()
+            .find(|known| is_same(&known.lesson, &checked.lesson))
+    };
+    if let Some(known) = same.or_else(equal) {
+        let mut report = seen_again(&mut writer, known, &seen, records)?;
+        // The new one was stored before its author knew the other.
+        let own = equal().filter(|own| own.procedure_id != known.procedure_id);
+        if let Some(own) = own.filter(|own| own.origins.contains(&seen)) {
+            supersede(&mut writer, own, &known.procedure_id)?;
+        }
+        report
+            .warnings
+            .extend(repair_warnings(writer.take_repairs()));
+        return Ok(Ok(report));
+    }
+    let of_session = lessons.iter().filter(|known| {
+        !seen.session.is_empty() && known.origins.iter().any(|o| o.session == seen.session)
+    });
+    if of_session.count() >= MOST_OF_SESSION {
+        return Ok(Err(Refusal {
+            field: "lesson",
+            reason: format!("this session has {MOST_OF_SESSION} lessons already"),
+            passes: "replace a weaker one with `replaces`".to_owned(),
+        }));
+    }
+    let is_person = origin.by == "person";
+    let procedure = Procedure {
+        created_at: records.timestamp(),
+        status: LEARNED.to_owned(),
+        data: raw(&document(checked))?,
+        distilled_by: origin.by.clone(),
+        occurrences: Some(1.0),
+        last_seen: records.timestamp(),
+        origins: vec![seen],
+        trust: if is_person { "user" } else { "observed" }.to_owned(),
+        lesson: checked.lesson.clone(),
+        applies: Some(checked.applies.clone()),
+        files,
+        worded_by: origin.by.clone(),
+        ..Procedure::default()
+    };
+    let removed = writer
+        .store()
+        .tombstone_of(Kind::Procedure, &procedure.content())?;
+    if let Some(removed) = removed.filter(|_| !is_person) {
+        return Ok(Err(Refusal {
+            field: "lesson",
+            reason: format!("the same was removed as `{}`", removed.id),
+            passes: "leave it out".to_owned(),
+        }));
+    }
+    let near = nearest(&checked.lesson, &checked.applies, &lessons);
+    let procedure = writer.append(procedure, records.now)?;
+    let id = procedure.procedure_id;
+    if is_person {
+        writer.vouch(Kind::Procedure, &id)?;
+    }
+    let mut report = StoredLesson {
+        id: id.clone(),
+        added: true,
+        lesson: checked.lesson.clone(),
+        applies: checked.applies.clone(),
+        trust: if is_person { "user" } else { "observed" },
+        near,
+        ..StoredLesson::default()
+    };
+    if let Some(old) = named(relations.replaces.as_ref()) {
+        report.near.retain(|near| near.id != old.procedure_id);
+        if is_person || writer.store().trust_snapshot().level(old) == Trust::Observed {
+            supersede(&mut writer, old, &id)?;
+            report.replaced = Some(old.procedure_id.clone());
+        } else {
+            report.warnings.push(format!(
+                "a person approved `{}`; both stay until they decide: memctl review",
+                old.procedure_id
+            ));
+        }
+    }
+    report
+        .warnings
+        .extend(repair_warnings(writer.take_repairs()));
+    prepare(writer.store())?;
+    Ok(Ok(report))
+}
+
+/// Returns `true` for a procedure with a lesson that may be told.
+pub(crate) fn is_in_use(procedure: &Procedure) -> bool {
+    !procedure.lesson.is_empty()
+        && procedure.superseded_by.is_empty()
+        && !matches!(procedure.state.as_str(), "retired" | "quarantined")
+}
+
+/// Counts a session that says the same.
+fn seen_again(
+    writer: &mut Writer,
+    known: &Procedure,
+    seen: &Origin,
+    records: &Records<'_>,
+) -> Result<StoredLesson, Error> {
+    if !known.origins.contains(seen) {
+        let mut origins = known.origins.clone();
+        origins.push(seen.clone());
+        let changes = [
+            ("origins", raw(&origins)?),
+            (
+                "occurrences",
+                raw(&(known.occurrences.unwrap_or(1.0) + 1.0))?,
+            ),
+            ("last_seen", raw(&records.timestamp())?),
+        ];
+        writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+    }
+    let trust = writer.store().trust_snapshot().level(known);
+    Ok(StoredLesson {
+        id: known.procedure_id.clone(),
+        lesson: known.lesson.clone(),
+        applies: known.applies.clone().unwrap_or_default(),
+        trust: trust.name(),
+        ..StoredLesson::default()
+    })
+}
+
+fn supersede(writer: &mut Writer, old: &Procedure, by: &str) -> Result<(), Error> {
+    let changes = [("superseded_by", raw(&by)?), ("state", raw(&"retired")?)];
+    writer.update(Kind::Procedure, &old.procedure_id, &changes)?;
+    Ok(())
+}
+
+/// The eight fields of the procedural-memory document, from what was said.
+fn document(checked: &CheckedLesson) -> serde_json::Value {
+    let CheckedLesson { lesson, applies } = checked;
+    let errors = || applies.errors.iter().chain(&applies.expected);
+    let cues: Vec<&String> = errors().chain(&applies.commands).collect();
+    let described: Vec<&str> = std::iter::once(lesson.as_str())
+        .chain(errors().map(String::as_str))
+        .collect();
+    json!({
+        "procedure_name": memctl_redact::beginning(lesson, LONGEST_TITLE),
+        "semantic_description": described.join(" · "),
+        "initial_failure_summary": errors().next().cloned().unwrap_or_default(),
+        "identified_root_cause": "",
+        "successful_intervention": lesson,
+        "learned_procedure_steps": [lesson],
+        "critical_contextual_cues": cues,
+        "example_scenario_abstract": "",
+    })
+}
+
+/// Files with the hash of their content.
+fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Refusal> {
+    let refuse = |path: &str, reason: &str| Refusal {
+        field: "files",
+        reason: format!("`{path}` {reason}"),
+        passes: "name files of the project by their path from its root".to_owned(),
+    };
+    let read = |path: &String| {
+        let relative = PathBuf::from(path.trim());
+        let is_below = relative
+            .components()
+            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+        if !is_below {
+            return Err(refuse(path, "is not below the project"));
+        }
+        let Some(root) = root else {
+            return Ok(LessonFile {
+                path: path.clone(),
+                hash: String::new(),
+            });
+        };
+        let content = named::read(&root.join(&relative), LARGEST_FILE);
+        let content = content.map_err(|_| refuse(path, "cannot be read"))?;
+        Ok(LessonFile {
+            path: path.trim().to_owned(),
+            hash: hex(&Sha256::digest(&content)),
+        })
+    };
+    files.iter().map(read).collect()
+}

@@ -1,0 +1,412 @@
+//! Lessons and patterns for a failing call, and lessons for a call that is about to run.
+//!
+//! At a failure: lessons whose error phrase is in the output, then the pattern of the same failure in
+//! the same project. Then follows what an agent recorded or another program wrote for such an error.
+//! Two patterns of one failure that say different things silence each other.
+//!
+//! Reads one derived table and the entries that it names. An entry that cannot be read is passed
+//! over. Text that nobody approved is screened again here: an older store may hold what would be
+//! refused today.
+
+use std::collections::{BTreeSet, HashSet};
+
+use crate::lessons::failure::error_key::{normalised, quoted_names};
+use crate::lessons::failure::people::without_people;
+use crate::lessons::failure::{ErrorLine, Failure};
+use crate::lessons::recovery::shell::commands;
+use crate::lessons::recovery::shell_command::AROUND;
+use crate::lessons::telling::hint::Hint;
+use crate::model::likeness::{key_words, same_program, similarity, telling_words, weight};
+use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
+use crate::store::workspace::Error;
+use crate::store::{Pulled, Scoped, Terms};
+
+use super::{cues, evidence, table};
+use crate::lessons::recovery::call::Call;
+use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::pattern::plain;
+
+/// Maximum number of lessons at a failing call.
+const LESSONS: usize = 2;
+/// Maximum number of entries that one term names: the newest.
+const NEWEST: usize = 32;
+/// Maximum number of entries that are read.
+const READ: usize = 128;
+/// Maximum number of words of an output that are looked up.
+const WORDS: usize = 4_000;
+/// Maximum number of lines of a failure that are compared: the most specific.
+const LINES: usize = 3;
+/// Minimum similarity of an error that an agent recorded.
+const SIMILAR: f64 = 0.55;
+/// Minimum number of specific words of an error that a call of another program may have.
+const TELLING: usize = 3;
+/// Minimum length of a phrase that decides alone, in characters.
+const PHRASE: usize = 12;
+
+/// Returns what is told at a failing call, best first. Reads only.
+pub(crate) fn at_failure(
+    store: &Scoped,
+    failure: &Failure<'_>,
+    told: &[String],
+    max_hints: usize,
+) -> Result<Vec<Hint>, Error> {
+    let mut hints = Vec::new();
+    let own = of_store(store, failure);
+    let is_failed = own.is_err();
+    let mut found = own.unwrap_or_default();
+    for Pulled { origin, store } in store.others() {
+        // A copy that cannot be read is no reason to keep this memory's own lessons back.
+        let others = of_store(&store, failure).unwrap_or_default();
+        found.extend(others.into_iter().map(|one| Found {
+            hint: Hint {
+                id: with_origin(&one.hint.id, &origin),
+                ..one.hint
+            },
+            ..one
+        }));
+    }
+    if is_failed && found.is_empty() {
+        of_store(store, failure)?;
+    }
+    found.retain(|one| !told.contains(&one.hint.id));
+    found.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.weight().total_cmp(&a.weight())));
+    let mut lessons = 0;
+    let mut said = HashSet::new();
+    for Found { rank, hint, .. } in found {
+        lessons += usize::from(rank == Rank::Lesson);
+        let is_new = said.insert((hint.lesson.clone(), hint.working_code.clone()));
+        if is_new && (rank != Rank::Lesson || lessons <= LESSONS) && hints.len() < max_hints {
+            hints.push(hint);
+        }
+    }
+    Ok(hints)
+}
+
+/// Reason to tell a procedure, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Lesson,
+    SameFailure,
+    Recorded,
+    Cue,
+}
+
+#[derive(Debug)]
+struct Found {
+    rank: Rank,
+    hint: Hint,
+    change: Option<Change>,
+}
+
+impl Found {
+    /// Weight among procedures of one rank: an approved one first, then the more useful.
+    fn weight(&self) -> f64 {
+        let approved = f64::from(u8::from(self.hint.trust != Trust::Observed));
+        approved + self.hint.score / 2.0 + self.hint.confidence / 4.0
+    }
+}
+
+fn of_store(store: &Scoped, failure: &Failure<'_>) -> Result<Vec<Found>, Error> {
+    let terms = table::open(store)?;
+    if terms.is_blank() {
+        return Ok(Vec::new());
+    }
+    let code = failure.code.map(without_people);
+    let view = View {
+        failure,
+        call: code
+            .as_deref()
+            .and_then(|code| Call::of(code, failure.tool)),
+        code: code.unwrap_or_default(),
+        output: plain(&failure.output).to_lowercase(),
+    };
+    let mut found: Vec<Found> = candidates(&terms, failure)
+        .into_iter()
+        .filter_map(|number| {
+            let procedure: Procedure = terms.entry(number)?.parse().ok()?;
+            let trust = terms.trust_snapshot().level(&procedure);
+            view.found(&procedure.with_trust(trust)).filter(is_admitted)
+        })
+        .collect();
+    silence_conflicts(&mut found);
+    Ok(found)
+}
+
+/// Numbers of the entries that may be for a failure: those with its line or a phrase first, then
+/// those that share words, each newest first.
+fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
+    let mut exact: Vec<u64> = Vec::new();
+    for line in &failure.lines {
+        exact.extend([
+            table::line_term(&line.text),
+            table::line_term(&line.key),
+            table::approved_term(&line.key),
+        ]);
+    }
+    let words: BTreeSet<String> = table::words(&failure.output).take(WORDS).collect();
+    exact.extend(words.iter().map(|word| table::phrase_term(word)));
+    let lines = failure.lines.iter().take(LINES);
+    let words: BTreeSet<String> = lines.flat_map(|line| key_words(&line.key)).collect();
+    let similar: Vec<u64> = words.iter().map(|word| table::word_term(word)).collect();
+    let mut numbers: Vec<u32> = Vec::new();
+    let mut seen = HashSet::new();
+    for wanted in [exact, similar] {
+        let found = wanted
+            .into_iter()
+            .flat_map(|term| terms.holding(term, NEWEST).0);
+        let found: BTreeSet<u32> = found.collect();
+        numbers.extend(
+            found
+                .into_iter()
+                .rev()
+                .filter(|number| seen.insert(*number)),
+        );
+    }
+    numbers.truncate(READ);
+    numbers
+}
+
+/// Failure as procedures are compared with it.
+struct View<'f> {
+    failure: &'f Failure<'f>,
+    call: Option<Call>,
+    code: String,
+    /// Output in lower case, with single spaces.
+    output: String,
+}
+
+impl View<'_> {
+    fn found(&self, procedure: &Procedure) -> Option<Found> {
+        if !procedure.is_active() {
+            return None;
+        }
+        let is_here = procedure.is_of(&|name| self.failure.project == Some(name));
+        let make = |rank, score, why: &str, key: &str| {
+            Some(Found {
+                rank,
+                hint: Hint::of(procedure, key, score, why.to_owned()),
+                change: None,
+            })
+        };
+        let key = self.failure.key();
+        if let Some(applies) = procedure
+            .applies
+            .as_ref()
+            .filter(|applies| is_here && !procedure.lesson.is_empty() && self.applies(applies))
+        {
+            let why = match applies.scope {
+                crate::model::LessonScope::Everywhere => "its error phrase is in the output",
+                crate::model::LessonScope::Project => "its error phrase, in the same project",
+            };
+            return make(Rank::Lesson, 1.0, why, key);
+        }
+        let Some(pattern) = &procedure.pattern else {
+            let lines = &self.failure.lines[..self.failure.lines.len().min(LINES)];
+            let line = lines.iter().find(|line| cues::tells_of(procedure, line))?;
+            return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
+        };
+        let is_observed_here =
+            !procedure.origins.is_empty() && is_here && self.failure.project.is_some();
+        if is_observed_here && let Some(change) = self.same_failure(pattern) {
+            return Some(Found {
+                change: Some(change),
+                ..make(
+                    Rank::SameFailure,
+                    1.0,
+                    "same failure in this project",
+                    &pattern.error_key,
+                )?
+            });
+        }
+        let is_trusted = procedure.trust() != Trust::Observed;
+        if procedure.is_episode() || !(is_trusted || procedure.origins.is_empty()) {
+            return None;
+        }
+        let (score, line) = self.similar(pattern)?;
+        let is_same = line.key == normalised(&pattern.error_key);
+        // An approved pattern holds for its error, and not for similar ones of other calls.
+        if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
+            return None;
+        }
+        // Few words are an error of many programs.
+        let is_other = !self.code.is_empty()
+            && !pattern.failing_code.is_empty()
+            && !same_program(&pattern.failing_code, &self.code);
+        if is_other && telling_words(&line.key) < TELLING {
+            return None;
+        }
+        let why = if is_same {
+            "same error"
+        } else {
+            "similar error"
+        };
+        make(Rank::Recorded, score, why, &pattern.error_key)
+    }
+
+    /// Returns `true` if the conditions of a lesson hold.
+    fn applies(&self, applies: &Applies) -> bool {
+        let command = self.code.to_lowercase();
+        let has = |phrase: &String| {
+            let phrase = plain(phrase).to_lowercase();
+            !phrase.is_empty() && self.output.contains(&phrase)
+        };
+        let is_out = |phrase: &String| {
+            let phrase = plain(phrase).to_lowercase();
+            !phrase.is_empty() && (self.output.contains(&phrase) || command.contains(&phrase))
+        };
+        if applies.not.iter().any(is_out) {
+            return false;
+        }
+        let of_command = || runs(&self.code, &applies.commands);
+        let decides = |phrase: &&String| phrase.chars().count() >= PHRASE;
+        applies.errors.iter().filter(decides).any(has)
+            || applies.errors.iter().chain(&applies.expected).any(has) && of_command()
+    }
+
+    /// Returns the change of a pattern if this is its failure.
+    fn same_failure(&self, pattern: &Pattern) -> Option<Change> {
+        let line = match pattern.error_line.as_str() {
+            "" => plain(&pattern.error_key),
+            line => plain(line),
+        };
+        let is_line = |own: &ErrorLine| plain(&own.text) == line;
+        if line.is_empty() || !self.failure.lines.first().is_some_and(is_line) {
+            return None;
+        }
+        let change = Change::of(pattern)?;
+        change.fits(self.call.as_ref()?, &line).then_some(change)
+    }
+
+    /// Returns how like the error of a pattern is, and the line that is most like it.
+    fn similar(&self, pattern: &Pattern) -> Option<(f64, &ErrorLine)> {
+        let key = normalised(&pattern.error_key);
+        let own = key_words(&key);
+        let alone = |word: &str| weight(word, 0, 0);
+        let lines = self.failure.lines.iter().take(LINES);
+        let scored = lines.map(|line| {
+            let score = if line.key == key {
+                1.0
+            } else {
+                similarity(&own, &key_words(&line.key), &alone)
+            };
+            (score, line)
+        });
+        let (score, line) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        // Another name than that of the recorded error is another failure, unless the code has it.
+        let is_other =
+            |name: &str| !line.text.contains(name) && !pattern.failing_code.contains(name);
+        let differs = quoted_names(&pattern.error_line)
+            .iter()
+            .any(|name| is_other(name));
+        (score >= SIMILAR && !differs).then_some((score, line))
+    }
+
+    /// Returns `true` if the failing call is already the working one.
+    fn has(&self, working: &str) -> bool {
+        !self.code.is_empty() && plain(&self.code) == plain(working)
+    }
+}
+
+/// Removes the patterns of one failure that say different things.
+fn silence_conflicts(found: &mut Vec<Found>) {
+    let changes: Vec<&Change> = found.iter().filter_map(|one| one.change.as_ref()).collect();
+    let is_conflict = changes.iter().any(|a| changes.iter().any(|b| !a.agrees(b)));
+    if is_conflict {
+        found.retain(|one| one.change.is_none());
+    }
+}
+
+/// Returns `true` if a hint may be told: what nobody approved passes the screening. This is the one
+/// place that refuses a hint.
+fn is_admitted(found: &Found) -> bool {
+    let hint = &found.hint;
+    let texts = [
+        &hint.lesson, &hint.error_key, &hint.failing_code, &hint.working_code,
+    ];
+    hint.trust != Trust::Observed
+        || texts
+            .iter()
+            .all(|text| memctl_redact::admit(text).quarantine.is_none())
+}
+
+/// Returns `true` if a shell line runs a command that begins with one of these.
+fn runs(code: &str, beginnings: &[String]) -> bool {
+    let own: Vec<String> = beginnings
+        .iter()
+        .map(|command| table::beginning(command.split_whitespace()))
+        .collect();
+    prefixes(code).iter().any(|prefix| own.contains(prefix))
+}
+
+/// Beginnings of the simple commands of a shell line, of each length.
+fn prefixes(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for simple in commands(code) {
+        let program = simple.words.first().map_or("", String::as_str);
+        if AROUND.contains(&program) {
+            continue;
+        }
+        for length in 1..=simple.words.len().min(table::COMMAND_WORDS) {
+            found.push(table::beginning(
+                simple.words[..length].iter().map(String::as_str),
+            ));
+        }
+    }
+    found
+}
+
+/// Returns the lessons for a call that is about to run, best first, without those of `told`.
+/// `code` need not be redacted: it is compared, and not stored.
+pub(crate) fn before_call(
+    store: &Scoped,
+    code: &str,
+    project: Option<&str>,
+    told: &[String],
+) -> Result<Vec<Hint>, Error> {
+    let prefixes = prefixes(code);
+    if prefixes.is_empty() {
+        return Ok(Vec::new());
+    }
+    let terms = table::open(store)?;
+    if terms.is_blank() {
+        return Ok(Vec::new());
+    }
+    let mut numbers = BTreeSet::new();
+    for prefix in &prefixes {
+        numbers.extend(terms.holding(table::command_term(prefix), NEWEST).0);
+    }
+    let lower = code.to_lowercase();
+    let mut found: Vec<Found> = numbers
+        .into_iter()
+        .rev()
+        .filter_map(|number| {
+            let procedure: Procedure = terms.entry(number)?.parse().ok()?;
+            let applies = procedure.applies.as_ref()?;
+            let is_out = applies
+                .not
+                .iter()
+                .any(|phrase| !phrase.trim().is_empty() && lower.contains(&phrase.to_lowercase()));
+            let is_meant = procedure.is_active()
+                && !procedure.lesson.is_empty()
+                && !is_out
+                && runs(code, &applies.commands)
+                && procedure.is_of(&|name| project == Some(name))
+                && !told.contains(&procedure.procedure_id)
+                && !evidence::is_followed(code, &evidence::advice(&procedure));
+            if !is_meant {
+                return None;
+            }
+            let trust = terms.trust_snapshot().level(&procedure);
+            let procedure = procedure.with_trust(trust);
+            let hint = Hint::of(&procedure, "", 1.0, "its command".to_owned());
+            let found = Found {
+                rank: Rank::Lesson,
+                hint,
+                change: None,
+            };
+            Some(found).filter(is_admitted)
+        })
+        .collect();
+    found.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
+    Ok(found.into_iter().map(|one| one.hint).collect())
+}

@@ -1,0 +1,204 @@
+//! Texts that tell an agent lessons: at the start of a session, before a call, at a failing call.
+//!
+//! An approved lesson is told as text; everything else is fenced as notes to be checked.
+//! Each text has a limit, and is made of whole lines.
+
+pub(crate) mod before;
+pub(crate) mod budget;
+pub(crate) mod cues;
+pub(crate) mod evidence;
+pub(crate) mod hint;
+pub(crate) mod matching;
+pub(crate) mod pitfall;
+pub(crate) mod rendering;
+pub(crate) mod service;
+pub(crate) mod session_state;
+pub(crate) mod settlement;
+pub(crate) mod shown;
+pub(crate) mod table;
+pub(crate) mod trial;
+
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::lessons::telling::hint::Hint;
+use crate::lessons::telling::rendering::render_blocks;
+use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
+use crate::store::here::Here;
+use crate::store::workspace::Error;
+use crate::store::{Scoped, Selection};
+use memctl_files::{hex, named};
+use memctl_redact::{fence, length};
+
+/// Maximum number of newest procedures that a session start looks at.
+const LOOKED_AT: usize = 500;
+/// Maximum length of a line, in characters.
+const LINE: usize = 240;
+/// Maximum length of the text before a call, in UTF-16 units, without its fence.
+const BEFORE: usize = 240;
+/// Largest file that is compared with what a lesson was read from, in bytes.
+const LARGEST: u64 = 4 << 20;
+
+/// Lessons for the start of a session: id and line, most useful first.
+#[derive(Debug, Default)]
+pub(crate) struct SessionLessons {
+    /// Lessons that a person approved: id and text.
+    pub(crate) approved: Vec<(String, String)>,
+    /// Lessons that nobody approved: id and text.
+    pub(crate) observed: Vec<(String, String)>,
+}
+
+/// Returns the lessons of the project that a session works in. A procedure that nobody has worded
+/// is told only if a person approved it, by its name and steps.
+pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons, Error> {
+    let newest = Selection {
+        skill: None,
+        newest: Some(LOOKED_AT),
+    };
+    let trust_snapshot = store.trust_snapshot();
+    let mut found: Vec<(f64, Procedure)> = Vec::new();
+    store.each_entry(Kind::Procedure, &newest, &mut |entry| {
+        let Ok(procedure) = entry.parse::<Procedure>() else {
+            return;
+        };
+        let trust = trust_snapshot.level(&procedure);
+        let is_told = procedure.is_active()
+            && (!procedure.lesson.is_empty()
+                || trust != Trust::Observed && !procedure.is_episode())
+            && procedure.is_of(&|name| here.has_project(name));
+        if is_told {
+            let weight = weight(&procedure);
+            found.push((weight, procedure.with_trust(trust)));
+        }
+    })?;
+    // The sort is stable, and the newest come first.
+    found.reverse();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut told = SessionLessons::default();
+    for (_, procedure) in found {
+        let Some(line) = line_of(&procedure, here.root) else {
+            continue;
+        };
+        let is_approved = procedure.trust() != Trust::Observed;
+        if !is_approved && memctl_redact::admit(&line).quarantine.is_some() {
+            continue;
+        }
+        let list = if is_approved {
+            &mut told.approved
+        } else {
+            &mut told.observed
+        };
+        list.push((procedure.procedure_id, line));
+    }
+    Ok(told)
+}
+
+/// Weight at a session start: evidence, then how often it was seen.
+fn weight(procedure: &Procedure) -> f64 {
+    procedure.evidence().posterior() + procedure.occurrences.unwrap_or(1.0).min(10.0) / 20.0
+}
+
+/// One line about a procedure: its lesson, else its name and steps; `None` if it has neither.
+fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
+    let text = if procedure.lesson.is_empty() {
+        let fields = procedure.fields();
+        let steps = (1..).zip(fields.steps());
+        let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
+        (!steps.is_empty()).then(|| format!("{}: {}", fields.name, steps.join(" ")))?
+    } else {
+        procedure.lesson.clone()
+    };
+    let text = one_line(&text, LINE);
+    Some(
+        match root.and_then(|root| changed_file(root, &procedure.files)) {
+            Some(path) => format!("  - {text} (`{}` has changed since)", one_line(&path, LINE)),
+            None => format!("  - {text}"),
+        },
+    )
+}
+
+/// Text on one line: redacted, without fence markers, and cut.
+pub(crate) fn one_line(text: &str, longest: usize) -> String {
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(longest) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+/// Returns the path of a file that a lesson was read from and that has changed since.
+pub(crate) fn changed_file(root: &Path, files: &[LessonFile]) -> Option<String> {
+    let has_changed = |file: &&LessonFile| {
+        !file.hash.is_empty() && file_hash(root, &file.path).as_deref() != Some(&file.hash)
+    };
+    files.iter().find(has_changed).map(|file| file.path.clone())
+}
+
+/// Hash of a file of a project, as a lesson stores it; `None` if it is outside of the project, too
+/// large or unreadable.
+pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
+    use std::path::Component;
+    let is_inside = Path::new(path)
+        .components()
+        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    let path = root.join(path);
+    if !is_inside {
+        return None;
+    }
+    let bytes = named::read(&path, LARGEST).ok()?;
+    Some(hex(&Sha256::digest(&bytes)))
+}
+
+/// Text before a call: as many lessons as fit.
+pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
+    let mut text = String::new();
+    let mut count = 0;
+    let mut is_observed = false;
+    for hint in lessons {
+        let line = format!("- {}\n", one_line(&hint.lesson, LINE));
+        if count > 0 && length(&text) + length(&line) > BEFORE {
+            break;
+        }
+        // Unapproved text is told in a fence of its own, or not with the rest.
+        let is_own = hint.trust == Trust::Observed;
+        if count > 0 && is_own != is_observed {
+            break;
+        }
+        is_observed = is_own;
+        text.push_str(&line);
+        count += 1;
+    }
+    if is_observed && count > 0 {
+        text = fence(&[memctl_redact::defuse(&text)], nonce);
+    }
+    (text, count)
+}
+
+/// Text at a failing call, in at most `limit` UTF-16 units: what a person approved as it is, the
+/// rest as notes.
+pub(crate) fn at_failure(hints: &[Hint], nonce: &str) -> String {
+    let (observed, approved): (Vec<Hint>, Vec<Hint>) = hints
+        .iter()
+        .cloned()
+        .partition(|hint| hint.trust == Trust::Observed);
+    let mut text = String::new();
+    if !approved.is_empty() {
+        text.push_str(INTRODUCTION);
+        text.push_str(&render_blocks(&approved));
+    }
+    if !observed.is_empty() {
+        text.push_str(&fence(&[render_blocks(&observed)], nonce));
+    }
+    text
+}
+
+/// Introduction of what a person approved: a statement of fact, because models distrust orders from
+/// memory.
+const INTRODUCTION: &str = "Lessons from earlier sessions for this error, approved by a person:\n";
+
+/// Line about a failure that came several times in the same way.
+pub(crate) fn repeated(times: u64) -> String {
+    format!("This call has failed {times} times in the same way in this session.\n")
+}

@@ -1,0 +1,269 @@
+//! Looks up lessons when a call fails, and tracks the outcome of hints.
+//!
+//! This is the hot path: an agent host calls it at every failing tool call. It reads a derived
+//! table, the few entries that the table names, and the session scratch; no model, no network, no
+//! runtime. A failing call writes only the session scratch. Evidence and the log of hints are written
+//! once an outcome is known, which is rare. If another process holds the lock, these writes wait
+//! for a later event of the session; answers do not.
+
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+
+use crate::lessons::failure::Failure;
+use crate::lessons::telling::hint::Hint;
+use crate::lessons::telling::pitfall::{self, MAX_RULES, Pitfall};
+use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
+use crate::lessons::telling::shown::Outcome;
+use crate::lessons::telling::{self, matching};
+use crate::model::{Pattern, Trial};
+use crate::rules::acting::forbidden::without_forbidden;
+use crate::store::{self, Notes, Scoped};
+
+use super::settlement::unless_locked;
+use crate::store::workspace::{Error, milliseconds};
+
+/// Number of equal failures that an agent is told of.
+const REPEATED: u64 = 3;
+
+/// Looks up hints in a store, and tracks their outcome.
+#[derive(Debug)]
+pub struct HintService<'a> {
+    /// Store with the lessons.
+    pub store: &'a Scoped,
+    /// Current time.
+    pub now: DateTime<Utc>,
+    /// Source of random names.
+    pub random: fn() -> String,
+}
+
+/// Failing call.
+#[derive(Debug, Clone, Default)]
+pub struct HintOptions {
+    /// Output of the call.
+    pub error: String,
+    /// Tool name of the agent host; `None` for code that an agent runs itself.
+    pub tool: Option<String>,
+    /// Command or code that failed.
+    pub command: Option<String>,
+    /// Name of the directory that the call was made in; `None` if unknown.
+    pub project: Option<String>,
+    /// Session of the call; `None` records nothing and tracks no outcome.
+    pub session: Option<String>,
+    /// Maximum number of hints.
+    pub max_hints: usize,
+}
+
+/// Hints for a failing call.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct HintReport {
+    /// Error key; `None` if the text contains no error.
+    pub error_key: Option<String>,
+    /// Lessons, best first, then patterns and procedures without a lesson.
+    pub hints: Vec<Hint>,
+    /// Rules for the error classes met so far, at most eight.
+    pub pitfalls: Vec<String>,
+    /// Line about a failure that came several times in the same way; empty if it did not.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub repeated: String,
+    /// Duration in milliseconds.
+    pub took_ms: f64,
+}
+
+/// Outcome of a successful call.
+#[derive(Debug, Default)]
+pub struct Succeeded {
+    /// Evidence for hints that it followed.
+    pub credits: Vec<Credit>,
+    /// Patterns of the failures that it recovered.
+    pub patterns: Vec<Pattern>,
+}
+
+impl HintService<'_> {
+    /// Looks up hints for a failure. With a session, the failure is recorded there, earlier hints
+    /// get credit or blame, and no hint is shown twice.
+    pub fn hint(&self, options: &HintOptions) -> Result<HintReport, Error> {
+        let start = Instant::now();
+        // The whole text is redacted before a line of it becomes a key or a note.
+        let error = memctl_redact::redact(&options.error).text;
+        let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
+        let failure = Failure::of_redacted(
+            &error,
+            options.tool.as_deref(),
+            Some(&code),
+            options.project.as_deref(),
+        );
+        let key = failure.as_ref().map(|failure| failure.key().to_owned());
+        let mut report = HintReport {
+            error_key: key.clone(),
+            ..HintReport::default()
+        };
+        let tool = options.tool.as_deref();
+        let own = pitfall::of_error(&error, tool);
+        let Some(session) = &options.session else {
+            if let Some(failure) = failure {
+                let hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
+                report.hints = without_forbidden(self.store, hints);
+            }
+            self.count_retrieved(&report.hints);
+            report.pitfalls = rules(own.as_slice());
+            report.took_ms = milliseconds(start.elapsed());
+            return Ok(report);
+        };
+        // A locked session scratch does not hold back a hint.
+        let notes = self.notes(session)?;
+        let mut known = SessionNotes::read(&self.store.read_notes(session));
+        let mut owed = std::mem::take(&mut known.owed);
+        if let Some(failure) = failure {
+            let key = failure.key().to_owned();
+            let times = known.times(&key, &code);
+            if times == REPEATED {
+                report.repeated = telling::repeated(times);
+            }
+            let credits = known.failed(&key, &error, &code, tool);
+            known.trace.failed(tool, &code, &error);
+            let mut trials = known.trials.failed(&key);
+            let told = known.not_again();
+            let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
+            let hints = without_forbidden(self.store, hints);
+            let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
+            if !ids.is_empty() {
+                let trial = Trial {
+                    at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
+                    session: memctl_redact::redact(session).text.into_owned(),
+                    error_key: key.clone(),
+                    hints: ids,
+                    ..Trial::default()
+                };
+                trials.extend(known.trials.begin(trial, tool, &code));
+            }
+            owed = owed.and(PendingOutcomes { credits, trials });
+            known.showed(&key, &hints);
+            report.hints = hints;
+        }
+        if let Some(notes) = notes {
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+            drop(notes);
+            let is_free = self.store_outcomes(session, owed)?;
+            if is_free && !report.hints.is_empty() {
+                // A failed log write does not hold back a hint.
+                drop(self.note_shown(session, tool, &report));
+            }
+        }
+        self.count_retrieved(&report.hints);
+        report.pitfalls = rules(&known.pitfalls);
+        report.took_ms = milliseconds(start.elapsed());
+        Ok(report)
+    }
+
+    /// Records a successful call in a session, and credits the hints that it followed. Returns
+    /// what it teaches, if it recovered a failure.
+    pub fn succeeded(
+        &self,
+        session: &str,
+        tool: Option<&str>,
+        code: &str,
+        output: &str,
+    ) -> Result<Succeeded, Error> {
+        // Most successes follow no hint, and must not wait for the lock.
+        if self.store.directory().is_read_only()
+            || !SessionNotes::read(&self.store.read_notes(session)).is_watching()
+        {
+            return Ok(Succeeded::default());
+        }
+        // The session scratch is redacted, so the code to compare is redacted too.
+        let code = memctl_redact::redact(code).text;
+        let output = memctl_redact::redact(output).text;
+        let mut patterns = Vec::new();
+        let credits = self.note(session, |known| {
+            let credits = known.succeeded(&code);
+            let followed = credits
+                .iter()
+                .filter(|c| c.outcome != Some(Outcome::Needless));
+            let helped: Vec<String> = followed.map(|credit| credit.id.clone()).collect();
+            patterns = known.trace.succeeded(tool, &code, &output);
+            PendingOutcomes {
+                trials: known.trials.succeeded(tool, &code, &helped),
+                credits,
+            }
+        })?;
+        Ok(Succeeded { credits, patterns })
+    }
+
+    /// Records the end of a session.
+    pub fn ended(&self, session: &str) -> Result<(), Error> {
+        let known = SessionNotes::read(&self.store.read_notes(session));
+        let is_idle = known.shown.is_empty() && !known.trials.are_open() && known.owed.is_empty();
+        if is_idle || self.store.directory().is_read_only() {
+            return Ok(());
+        }
+        self.note(session, |known| PendingOutcomes {
+            credits: known.ended(),
+            trials: known.trials.ended(),
+        })?;
+        Ok(())
+    }
+
+    /// Pitfalls that a session has met so far.
+    pub fn pitfalls(&self, session: &str) -> Vec<Pitfall> {
+        SessionNotes::read(&self.store.read_notes(session)).pitfalls
+    }
+
+    /// Counts a retrieval of each procedure among the hints.
+    fn count_retrieved(&self, hints: &[Hint]) {
+        let ids = hints.iter().map(|hint| hint.id.as_str());
+        self.store.count_retrievals(ids);
+    }
+
+    fn note(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut SessionNotes) -> PendingOutcomes,
+    ) -> Result<Vec<Credit>, Error> {
+        let notes = self.store.notes(session)?;
+        let mut known = SessionNotes::read(&notes.read());
+        let owed = std::mem::take(&mut known.owed);
+        let own = change(&mut known);
+        notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+        drop(notes);
+        let credits = own.credits.clone();
+        self.store_outcomes(session, owed.and(own))?;
+        Ok(credits)
+    }
+
+    /// Changes the session scratch, and stores no outcome: an agent waits. If another process holds
+    /// the lock, the change is not recorded, and its answer is given all the same.
+    pub(crate) fn record(
+        &self,
+        session: &str,
+        change: impl FnOnce(&mut SessionNotes),
+    ) -> Result<(), Error> {
+        let notes = self.notes(session)?;
+        let mut known = SessionNotes::read(&self.store.read_notes(session));
+        let before = known.clone();
+        change(&mut known);
+        if let Some(notes) = notes.filter(|_| known != before) {
+            notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
+        }
+        Ok(())
+    }
+
+    /// Opens the session scratch for changes; `None` if another process holds the lock, or nothing can
+    /// be written.
+    pub(crate) fn notes(&self, session: &str) -> Result<Option<Notes>, Error> {
+        if self.store.directory().is_read_only() {
+            return Ok(None);
+        }
+        match unless_locked(self.store.notes(session)) {
+            // Without notes a hint may be shown twice, and nothing else is lost.
+            Err(Error::Store(store::Error::Io { .. })) => Ok(None),
+            notes => notes,
+        }
+    }
+}
+
+fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
+    let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
+    rules.take(MAX_RULES).collect()
+}

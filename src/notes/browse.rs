@@ -1,0 +1,309 @@
+//! Lists records, and shows the stored entry of one record.
+
+use std::collections::VecDeque;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{
+    Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
+    SkillPath, Trust, utc,
+};
+use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
+
+use super::remember::misfits;
+use crate::store::workspace::document::document;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace};
+
+/// Records of one kind.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct ListReport {
+    /// Kind of the records.
+    pub kind: Kind,
+    /// Number of records visible in the scope, with the requested status.
+    pub total: u64,
+    /// Newest records, newest first.
+    pub records: Vec<Listed>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Record in a list.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct Listed {
+    /// Id of the record.
+    pub id: String,
+    /// Skill of the record; `None` if it has none.
+    pub skill: Option<String>,
+    /// Time of creation: RFC 3339, UTC.
+    pub created: String,
+    /// Content on one line.
+    pub summary: String,
+    /// Type of a memory; `None` for other kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory_type: Option<MemoryType>,
+    /// User of the record, for kinds that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<String>,
+    /// Time of expiry; `None` if it never expires.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// Trust level; `None` if the entry cannot be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trust: Option<Trust>,
+    /// Status of a rule or a procedure; `None` for other kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Supplier of the record; `None` if the record does not name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Lesson, pattern and use of a procedure; `None` for other kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lesson: Option<ListedLesson>,
+    /// `true` for a rule that evidence does not retire.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub pinned: bool,
+    /// Messages that a rule was heard in; `None` for other records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<ListedSaid>,
+    /// Receipts of a rule: what agents did after they were told it; `None` if it was never told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub receipts: Option<Receipts>,
+    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retrieved: Option<Retrieved>,
+}
+
+/// Content of a procedure in a list, and how often it was told and to what effect.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct ListedLesson {
+    /// Lesson in one line; empty if nobody has worded it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub lesson: String,
+    /// Failing code; empty without a pattern.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub failing_code: String,
+    /// Working code; empty without a pattern.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub working_code: String,
+    /// Author of the lesson; empty if unknown.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub worded_by: String,
+    /// Number of times followed, with success or in vain.
+    pub followed: u64,
+    /// Number of times told, followed with success, and followed in vain.
+    #[serde(flatten)]
+    pub evidence: Evidence,
+}
+
+impl ListedLesson {
+    fn of(entry: &Entry) -> Option<Self> {
+        let procedure: Procedure = entry.parse().ok()?;
+        let evidence = procedure.evidence();
+        let pattern = procedure.pattern.unwrap_or_default();
+        Some(Self {
+            lesson: procedure.lesson,
+            failing_code: pattern.failing_code,
+            working_code: pattern.working_code,
+            worded_by: procedure.worded_by,
+            followed: evidence.helped.saturating_add(evidence.harmed),
+            evidence,
+        })
+    }
+}
+
+/// Messages that a rule was heard in.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct ListedSaid {
+    /// Words of the person in the newest message.
+    pub quote: String,
+    /// Session of the newest message.
+    pub session: String,
+    /// Number of messages.
+    pub times: usize,
+    /// Number of sessions.
+    pub sessions: usize,
+}
+
+impl ListedSaid {
+    fn of(entry: &Entry) -> Option<Self> {
+        let rule: Reflexion = entry.parse().ok()?;
+        let newest = rule.said.last()?;
+        Some(Self {
+            quote: newest.quote.clone(),
+            session: newest.session.clone(),
+            times: rule.said.len(),
+            sessions: rule.sessions(),
+        })
+    }
+}
+
+impl Listed {
+    /// Converts an entry; one that cannot be read keeps only its id.
+    pub(crate) fn of(entry: Entry) -> Self {
+        let document = document(&entry);
+        let field = |of: fn(Document) -> Option<String>| document.clone().and_then(of);
+        Self {
+            skill: field(|d| d.skill),
+            created: field(|d| Some(utc(&d.created))).unwrap_or_default(),
+            summary: field(|d| Some(d.summary)).unwrap_or_default(),
+            memory_type: document.as_ref().and_then(|d| d.memory_type),
+            user_id: field(|d| d.user_id),
+            expires_at: field(|d| d.expires.as_deref().map(utc)),
+            trust: document.as_ref().map(|d| d.trust),
+            status: field(|d| d.status),
+            source: field(|d| d.source),
+            lesson: (document.as_ref().map(|d| d.kind) == Some(Kind::Procedure))
+                .then(|| ListedLesson::of(&entry))
+                .flatten(),
+            pinned: document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion)
+                && entry.parse::<Reflexion>().is_ok_and(|rule| rule.pinned),
+            said: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
+                .then(|| ListedSaid::of(&entry))
+                .flatten(),
+            receipts: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
+                .then(|| entry.parse::<Reflexion>().ok())
+                .flatten()
+                .map(|rule| rule.receipts())
+                .filter(|receipts| receipts.told > 0),
+            retrieved: None,
+            id: entry.id,
+        }
+    }
+}
+
+/// Record with its stored entry.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ShowReport {
+    /// Id of the record.
+    pub id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Trust level; `None` if the entry cannot be read.
+    pub trust: Option<Trust>,
+    /// Status of a rule or a procedure; `None` for other kinds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Supplier of the record; `None` if the record does not name one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Retrievals of a procedure; `None` if there were none, and for other kinds.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub retrieved: Option<Retrieved>,
+    /// Stored entry, unchanged.
+    pub record: Box<RawValue>,
+    /// Misfits with the type of a memory (other programs and people edit the files too), and
+    /// non-fatal problems.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Returns the newest records of a kind, of one status if given.
+pub fn list(
+    workspace: &Workspace,
+    kind: Kind,
+    skill: Option<&SkillPath>,
+    status: Option<&str>,
+    limit: usize,
+) -> Result<ListReport, Error> {
+    let chooses = status.is_some();
+    let selection = Selection {
+        skill,
+        newest: (!chooses).then_some(limit),
+    };
+    let is_meant = |entry: &Entry| match status {
+        None => true,
+        Some(status) => document(entry).is_some_and(|d| d.status.as_deref() == Some(status)),
+    };
+    let mut entries = VecDeque::new();
+    let mut matching = 0;
+    let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
+        if !is_meant(&entry) {
+            return;
+        }
+        matching += 1;
+        entries.push_back(entry);
+        if entries.len() > limit {
+            entries.pop_front();
+        }
+    })?;
+    let mut records: Vec<Listed> = entries.into_iter().rev().map(Listed::of).collect();
+    if kind == Kind::Procedure {
+        let mut retrievals = workspace.store.retrievals();
+        for record in &mut records {
+            record.retrieved = retrievals.remove(&record.id);
+        }
+    }
+    let read = records.iter().map(|record| {
+        let touched = (record.id.as_str(), record.user_id.as_deref());
+        (kind, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
+    Ok(ListReport {
+        kind,
+        total: if chooses {
+            matching
+        } else {
+            workspace.store.count(kind)?
+        },
+        warnings: warnings.collect(),
+        records,
+    })
+}
+
+/// Returns one record, named by id, also of a pulled record, or id prefix.
+pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
+    let (workspace, id) = &workspace.of_id(id)?;
+    let (kind, id) = locate(&workspace.store, id)?;
+    let entry = workspace
+        .store
+        .find(kind, &id)?
+        .ok_or_else(|| StoreError::NotFound {
+            kind: Some(kind),
+            id: id.clone(),
+            similar: Vec::new(),
+        })?;
+    let record = serde_json::from_slice(&entry.text).or_else(|_| {
+        // An entry that is not JSON is shown as text.
+        serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))
+    });
+    let memory = (kind == Kind::Memory).then(|| entry.parse::<Memory>().ok());
+    let misfits = memory
+        .flatten()
+        .map(|m| misfits(m.memory_type, &m.metadata));
+    let unnoted = workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]);
+    let document = document(&entry);
+    let retrieved = (kind == Kind::Procedure)
+        .then(|| workspace.store.retrievals().remove(&id))
+        .flatten();
+    Ok(ShowReport {
+        retrieved,
+        id,
+        kind,
+        trust: document.as_ref().map(|d| d.trust),
+        status: document.as_ref().and_then(|d| d.status.clone()),
+        source: document.and_then(|d| d.source),
+        record: record.map_err(StoreError::from)?,
+        warnings: misfits
+            .unwrap_or_default()
+            .into_iter()
+            .chain(unnoted)
+            .collect(),
+    })
+}
+
+/// Returns the newest executions, oldest first, and the number of all executions.
+pub fn recent_executions(
+    store: &Scoped,
+    skill: Option<&SkillPath>,
+    limit: usize,
+) -> Result<(Vec<Execution>, u64), Error> {
+    let selection = Selection {
+        skill,
+        newest: Some(limit),
+    };
+    let executions = store.list::<Execution>(&selection)?.records;
+    Ok((executions, store.count(Kind::Execution)?))
+}

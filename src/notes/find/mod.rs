@@ -1,0 +1,355 @@
+//! Searches all records.
+//!
+//! - `report`: request and result of a search.
+//! - `query_embedding`: embedding of the query.
+//! - `steps`: steps of the procedures among the results.
+
+mod query_embedding;
+pub(crate) mod remote_results;
+mod report;
+pub mod rewrite;
+pub(crate) mod steps;
+
+use std::borrow::Cow;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Instant;
+
+use crate::model::{Document, Kind};
+use crate::search::{
+    ByWords, Filter, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
+};
+
+use crate::notes::find::rewrite::Rewrite;
+use crate::notes::indexing::{MultiIndex, Progress};
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace, milliseconds};
+
+use query_embedding::QueryEmbedding;
+pub use report::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
+
+/// Maximum number of records to embed during a search. After an import no search waits long; the
+/// remaining records match by keyword until they are embedded.
+const NEW_VECTORS: usize = 64;
+
+/// Number of records without a vector from which the report suggests `memctl index`.
+const MANY: usize = 1_000;
+
+/// Maximum length of an excerpt, in characters.
+pub(crate) const SNIPPET: usize = 200;
+
+/// Searches all records. `progress` gets the number of records indexed and the total.
+pub fn find(
+    workspace: &Workspace,
+    options: &FindOptions,
+    progress: Progress<'_>,
+) -> Result<FindReport, Error> {
+    find_near(workspace, options, None, progress)
+}
+
+/// Searches near a vector from the caller, if one is given. It must come from the embedder of
+/// this memory, and may be padded with zeros to any length.
+///
+/// # Errors
+///
+/// [`Error::BadVector`] for a vector of the wrong size, or a zero vector.
+pub fn find_near(
+    workspace: &Workspace,
+    options: &FindOptions,
+    vector: Option<&[f32]>,
+    progress: Progress<'_>,
+) -> Result<FindReport, Error> {
+    let start = Instant::now();
+    let rewritten = options.rewrite.apply(&options.query);
+    let text = rewritten.as_deref().unwrap_or(&options.query);
+    let mut index = MultiIndex::open(&workspace.store)?;
+    // A blank text has no meaning to compare, but a given vector has.
+    let means_something = vector.is_some() || !text.trim().is_empty();
+    let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
+    let filter = Filter {
+        now: workspace.now.timestamp(),
+        scope: workspace.store.scope().clone(),
+        viewer: workspace.store.viewer().clone(),
+        ..options.filter.clone()
+    };
+    // The query is embedded while the index is updated and searched by keyword. If it has names, only the
+    // updated index knows what to embed.
+    let has_names = has_names(text);
+    let wants_words = options.fusion != Fusion::Semantic;
+    let (updated, by_words, model) = thread::scope(|scope| {
+        let providers = &workspace.providers;
+        let many_texts = !index.has_all_vectors();
+        let (send, receive) = mpsc::sync_channel(1);
+        let to_embed = move || receive.recv().unwrap_or(Cow::Borrowed(text));
+        let ask = move || QueryEmbedding::new(providers, text, to_embed, vector, many_texts);
+        let model = by_meaning.then(|| scope.spawn(ask));
+        if !has_names {
+            drop(send.send(Cow::Borrowed(text)));
+        }
+        let updated = index.update(by_meaning, progress);
+        // Damage found here is found again, and repaired, after the threads have ended.
+        let early = model.is_some() && updated.is_ok() && (wants_words || has_names);
+        let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
+        if has_names && let Some(ranker) = &ranker {
+            let rest = ranker.without_frequent_names(text);
+            drop(send.send(rest.unwrap_or(Cow::Borrowed(text))));
+        }
+        drop(send);
+        let by_words = ranker
+            .filter(|_| wants_words)
+            .and_then(|ranker| ranker.by_words(text).ok());
+        (updated, by_words, model.map(thread::ScopedJoinHandle::join))
+    });
+    updated?;
+    let mut troubles = Vec::new();
+    // A failed embedder does not stop the keyword search.
+    let query = match model.transpose().map_err(|_| Error::Index)? {
+        Some(Ok(query)) => Some(query),
+        Some(Err(error @ Error::BadVector { .. })) => return Err(error),
+        Some(Err(error)) => {
+            troubles.push(format!("searched by words alone: {}", chain(&error)));
+            None
+        }
+        None => None,
+    };
+    let embedding = query.as_ref().map(QueryEmbedding::embedding);
+    index.ask_for(embedding.as_ref());
+    let searched = search(
+        &mut index,
+        options,
+        text,
+        &filter,
+        query.as_ref(),
+        by_words.as_ref(),
+    );
+    let answer = match searched {
+        Err(Error::Index) => {
+            index.renew(progress)?;
+            search(&mut index, options, text, &filter, query.as_ref(), None)?
+        }
+        searched => searched?,
+    };
+    let (mut found, asked) = (answer.found, answer.asked);
+    steps::add(&workspace.store, &mut found)?;
+    troubles.extend(answer.trouble);
+    let origin = workspace.store.identity().map(|identity| identity.origin);
+    let read = found.iter().map(|found| {
+        let touched = (found.id.as_str(), found.user_id.as_deref());
+        (found.kind, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let results = found.into_iter().map(|found| Found {
+        origin: found.origin.clone().or_else(|| origin.clone()),
+        ..found
+    });
+    let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
+    warnings.extend(unnoted);
+    warnings.extend(troubles);
+    if query.is_some() {
+        warnings.extend(lacking(&index, workspace.store.sees_all()));
+    }
+    Ok(FindReport {
+        results: results.collect(),
+        query: options.query.clone(),
+        rewritten: answer.with_related_terms.or(rewritten),
+        asked,
+        took_ms: milliseconds(start.elapsed()),
+        warnings,
+    })
+}
+
+/// Warning about records without a comparable vector. Callers with restricted access get no
+/// numbers, since these count the records of other users.
+fn lacking(index: &MultiIndex, tells_numbers: bool) -> Option<String> {
+    const UNTIL: &str = "found by their words alone until `memctl index` has run";
+    let number = |count: usize| {
+        let told = tells_numbers.then(|| count.to_string());
+        told.unwrap_or_else(|| "some".to_owned())
+    };
+    if let Some((documents, name)) = index.of_others() {
+        let documents = number(documents);
+        return Some(format!(
+            "{documents} records have their vectors from `{name}` and are {UNTIL}"
+        ));
+    }
+    let waiting = index.without_vector();
+    (waiting >= MANY).then(|| format!("{} records are {UNTIL}", number(waiting)))
+}
+
+/// Result of the ranking.
+struct Answer {
+    found: Vec<Found>,
+    asked: Option<Asked>,
+    /// Expanded query, if term expansion added words.
+    with_related_terms: Option<String>,
+    /// Reason why records without a vector did not get one.
+    trouble: Option<String>,
+}
+
+/// Ranks and reads the results. `by_words` holds keyword scores computed before, on the same index.
+/// [`Error::Index`] means damage.
+fn search(
+    index: &mut MultiIndex,
+    options: &FindOptions,
+    text: &str,
+    filter: &Filter,
+    query: Option<&QueryEmbedding>,
+    by_words: Option<&ByWords>,
+) -> Result<Answer, Error> {
+    let mut trouble = None;
+    if let Some(query) = query.filter(|_| index.without_vector() > 0) {
+        match index.fill_missing(text, filter, NEW_VECTORS, &query.embedder) {
+            Err(Error::Index) => return Err(Error::Index),
+            Err(error) => {
+                let why = chain(&error);
+                trouble = Some(format!("new records are found by their words alone: {why}"));
+            }
+            Ok(_) => {}
+        }
+    }
+    if query.is_some() {
+        index.add_binary();
+    }
+    let ranker = index.ranker(filter)?;
+    let with_related_terms = match options.rewrite {
+        Rewrite::Offline => with_related_terms(&ranker, text)?,
+        Rewrite::Not | Rewrite::To(_) => None,
+    };
+    let text = with_related_terms.as_deref().unwrap_or(text);
+    let question = Question {
+        text,
+        vector: query.map(|query| query.vector.as_slice()),
+        fusion: options.fusion,
+        floor: options.floor,
+        weak: options.weak,
+        limit: options.limit,
+        weight,
+    };
+    let asked = words(text);
+    let mut found = Vec::new();
+    let hits = match by_words.filter(|_| with_related_terms.is_none()) {
+        Some(words) => ranker.rank_with(&question, words),
+        None => ranker.rank(&question)?,
+    };
+    for ranked in hits {
+        let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
+        if let Some((origin, document)) = index.record(part, place)? {
+            // The index holds the trust that a file claims; only this user's approvals count.
+            if filter.trust.is_some_and(|least| document.trust < least) {
+                continue;
+            }
+            if options.min_score.is_some_and(|least| ranked.score < least) {
+                continue;
+            }
+            let found_one = result(document, &ranked, &asked, options.explain);
+            found.push(Found {
+                pulled: origin.is_some(),
+                origin: origin.map(str::to_owned),
+                ..found_one
+            });
+        }
+    }
+    let understood = options
+        .explain
+        .then(|| understood(index, &ranker, text, filter, options.fusion, query));
+    Ok(Answer {
+        found,
+        asked: understood.transpose()?,
+        with_related_terms,
+        trouble,
+    })
+}
+
+fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
+    let explanation = || {
+        let held = words(&document.content);
+        let mut matched: Vec<String> = Vec::new();
+        for word in asked.iter().filter(|word| held.contains(word)) {
+            if !matched.contains(word) {
+                matched.push(word.clone());
+            }
+        }
+        Explanation {
+            matched,
+            keyword: rounded(ranked.words),
+            semantic: ranked.cosine.map(|cosine| rounded(f64::from(cosine))),
+        }
+    };
+    Found {
+        explain: explain.then(explanation),
+        id: document.id,
+        kind: document.kind,
+        skill: document.skill,
+        user_id: document.user_id,
+        memory_type: document.memory_type,
+        score: rounded(ranked.score),
+        snippet: passage(&document.content, ranked, asked),
+        ranks: Ranks {
+            keyword: ranked.keyword,
+            semantic: ranked.semantic,
+        },
+        weak: ranked.weak,
+        origin: None,
+        pulled: false,
+        trust: document.trust,
+        status: document.status,
+        source: document.source,
+        content: document.content,
+        steps: Vec::new(),
+    }
+}
+
+/// Returns the part of a text that fits the query best: the one with most of its words, or without any
+/// the nearest window.
+fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
+    match ranked.window.filter(|_| ranked.keyword.is_none()) {
+        Some((window, of)) if window > 0 => {
+            let window = texts_of(text, of + 1).get(window + 1).copied();
+            let shown = snippet(window.unwrap_or_default(), asked, SNIPPET - 1);
+            format!("…{shown}")
+        }
+        _ => snippet(text, asked, SNIPPET),
+    }
+}
+
+/// Adds index words similar to unknown query words; `None` if there are none.
+pub(crate) fn with_related_terms(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
+    let related = ranker.related_terms(text)?;
+    Ok((!related.is_empty()).then(|| format!("{text} {}", related.join(" "))))
+}
+
+fn understood(
+    index: &MultiIndex,
+    ranker: &Ranker<'_>,
+    text: &str,
+    filter: &Filter,
+    fusion: Fusion,
+    query: Option<&QueryEmbedding>,
+) -> Result<Asked, Error> {
+    let terms = ranker.terms(text)?.into_iter();
+    // Callers with restricted access learn nothing about other records, not even their number.
+    let (documents, vectors) = index.counts(filter)?;
+    Ok(Asked {
+        terms: terms
+            .map(|(word, documents)| Term { word, documents })
+            .collect(),
+        fusion: fusion.name(),
+        embedder: index.asked_for().map(str::to_owned),
+        embedded: query.and_then(|query| query.without_names.clone()),
+        documents,
+        vectors,
+    })
+}
+
+pub(crate) fn rounded(score: f64) -> f64 {
+    (score * 10_000.0).round() / 10_000.0
+}
+
+/// Score weight of a kind: learned records rank before their sources if both match equally well.
+fn weight(kind: Kind) -> f64 {
+    match kind {
+        Kind::Reflexion | Kind::Procedure | Kind::Memory => 1.0,
+        Kind::Correction => 0.9,
+        Kind::Execution | Kind::Session => 0.5,
+    }
+}

@@ -1,0 +1,74 @@
+//! Query embedding: the query's vector, computed here or given by the caller, and the embedder.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::embedder::Vector;
+
+use crate::embedder::{Embedder, Embedding};
+use crate::store::workspace::{Error, Providers};
+
+/// Query vector, and the embedder for records that have no vector yet.
+pub(crate) struct QueryEmbedding {
+    pub(crate) embedder: Arc<Embedder>,
+    pub(crate) vector: Vector,
+    /// Text that was embedded, if frequent names of the query were left out.
+    pub(crate) without_names: Option<String>,
+}
+
+impl QueryEmbedding {
+    /// Opens the embedder, then waits for `to_embed`, the text of the query or a part of it. A vector that is
+    /// `given` needs no text.
+    pub(crate) fn new<'q>(
+        providers: &Providers,
+        query: &str,
+        to_embed: impl FnOnce() -> Cow<'q, str>,
+        given: Option<&[f32]>,
+        many_texts: bool,
+    ) -> Result<Self, Error> {
+        let embedder = providers.open_embedder(many_texts)?;
+        if let Some(given) = given {
+            let vector = fitted(
+                given,
+                embedder.embedding().map(|embedding| embedding.dimensions),
+            )?;
+            return Ok(Self {
+                embedder,
+                vector,
+                without_names: None,
+            });
+        }
+        let text = to_embed();
+        let vector = embedder.embed(&[&*text])?.pop().unwrap_or_default();
+        let without_names = (text != query).then(|| text.into_owned());
+        match embedder.embedding() {
+            Some(embedding) if embedding.dimensions != vector.len() => Err(embedder
+                .other_size(vector.len(), embedding.dimensions)
+                .into()),
+            _ => Ok(Self {
+                embedder,
+                vector,
+                without_names,
+            }),
+        }
+    }
+
+    pub(crate) fn embedding(&self) -> Embedding {
+        self.embedder.embedding_of(self.vector.len())
+    }
+}
+
+/// Removes the zero padding of a vector from the caller, and normalizes it.
+fn fitted(given: &[f32], dimensions: Option<usize>) -> Result<Vector, Error> {
+    let expected = dimensions.unwrap_or(given.len());
+    let (vector, rest) = given.split_at(expected.min(given.len()));
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let is_sound = norm.is_finite() && norm > 0.0;
+    if vector.len() != expected || rest.iter().any(|x| *x != 0.0) || !is_sound {
+        return Err(Error::BadVector {
+            found: given.len(),
+            expected,
+        });
+    }
+    Ok(vector.iter().map(|x| x / norm).collect())
+}

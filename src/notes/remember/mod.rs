@@ -1,0 +1,276 @@
+//! Adds a typed memory.
+//!
+//! All problems of the input are reported together, and then nothing is written. A known memory is
+//! not stored twice: the report gives its id, and its expiry is renewed as for a new one. A person
+//! may add a memory again after its removal; a warning says so.
+//!
+//! A memory from an agent has trust `observed` until a person approves or repeats it. It is
+//! screened like tool output, and refused if it has a tombstone.
+
+mod known;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
+use crate::store::Writer;
+
+use crate::model::OBSERVED;
+use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
+
+use known::{same, unless_known, was_removed};
+
+/// Memory to add.
+#[derive(Debug)]
+pub struct AddOptions {
+    /// Memory type.
+    pub memory_type: MemoryType,
+    /// Text of the memory.
+    pub content: String,
+    /// Metadata as JSON. `None` is an empty object; missing fields are then at most a warning,
+    /// because the source document's own clients write memories without metadata.
+    pub metadata: Option<Box<RawValue>>,
+    /// Expiry: a time, a date, a span from now such as `30d`, or `never`. `None` uses the default
+    /// of the type.
+    pub expires_at: Option<String>,
+    /// Ids of memories whose place this one takes. They expire now, and stay in the file.
+    pub replaces: Vec<String>,
+}
+
+/// Outcome of adding a memory.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct AddReport {
+    /// Id of the memory.
+    pub id: String,
+    /// Memory type.
+    pub memory_type: MemoryType,
+    /// User id; `None` for the owner.
+    pub user_id: Option<String>,
+    /// Expiry as RFC 3339 in UTC; `None` means never.
+    pub expires_at: Option<String>,
+    /// `true` if the memory is new; `false` if an equal one was known.
+    pub added: bool,
+    /// Non-fatal problems, and oddities of the memory.
+    pub warnings: Vec<String>,
+}
+
+impl AddReport {
+    fn of(memory: Memory, added: bool, warnings: Vec<String>) -> Self {
+        Self {
+            id: memory.id,
+            memory_type: memory.memory_type,
+            user_id: memory.user_id,
+            expires_at: memory.expires_at,
+            added,
+            warnings,
+        }
+    }
+}
+
+/// Adds a typed memory from a person.
+pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    let replaced: Vec<String> = options
+        .replaces
+        .iter()
+        .map(|id| Ok(workspace.store.resolve(Kind::Memory, id, None)?))
+        .collect::<Result<_, Error>>()?;
+    let report = add(workspace, options, Trust::User)?;
+    if !replaced.is_empty() {
+        let mut writer = workspace.writer()?;
+        for id in replaced.iter().filter(|id| **id != report.id) {
+            let changes = [
+                ("expires_at", raw(&timestamp(workspace.now))?),
+                ("superseded_by", raw(&report.id)?),
+            ];
+            writer.update(Kind::Memory, id, &changes)?;
+        }
+    }
+    Ok(report)
+}
+
+/// Adds a typed memory from an agent.
+pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    let metadata = options.metadata.as_ref().map_or("", |json| json.get());
+    let admitted = memctl_redact::admit(&options.content);
+    let of_metadata = || memctl_redact::admit(metadata).quarantine;
+    if let Some(reason) = admitted.quarantine.or_else(of_metadata) {
+        return Err(Error::Suspicious { reason });
+    }
+    // Hints that this program showed the agent must not be learned again.
+    let content =
+        memctl_redact::visible(&memctl_redact::strip_fenced(&options.content)).into_owned();
+    let tombstone = workspace
+        .store
+        .tombstone_of(Kind::Memory, admitted.text.trim_end())?;
+    if let Some(removed) = tombstone {
+        return Err(Error::Forgotten {
+            day: removed.at.split('T').next().unwrap_or_default().to_owned(),
+            id: removed.id,
+            kind: Kind::Memory,
+        });
+    }
+    let options = AddOptions {
+        memory_type: options.memory_type,
+        content,
+        metadata: options.metadata.clone(),
+        expires_at: options.expires_at.clone(),
+        replaces: Vec::new(),
+    };
+    add(workspace, &options, Trust::Observed)
+}
+
+fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {
+    let memory_type = options.memory_type;
+    let mut problems = Vec::new();
+    // Other programs may end a text with a line break, which means nothing.
+    let content = options.content.trim_end();
+    if memctl_redact::says_nothing(&memctl_redact::redact(content).text) {
+        problems.push("`content` is empty, and must say something".to_owned());
+    }
+    let metadata = options.metadata.clone();
+    let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
+    let metadata = metadata.map_err(crate::store::Error::from)?;
+    let mut warnings = Vec::new();
+    if options.metadata.is_some() {
+        problems.extend(misfits(memory_type, &metadata));
+    } else if trust == Trust::User {
+        warnings.extend(misfits(memory_type, &metadata));
+    }
+    let end = match &options.expires_at {
+        Some(given) => ending(given, workspace.now).unwrap_or_else(|reason| {
+            problems.push(format!("`expires_at` is `{given}`: {reason}"));
+            None
+        }),
+        None => usual_end(workspace, memory_type),
+    };
+    if !problems.is_empty() {
+        return Err(Error::BadMemory {
+            memory_type,
+            problems,
+        });
+    }
+    warnings.extend(odd_names(memory_type, &metadata));
+    let new = Memory {
+        id: String::new(),
+        user_id: workspace.store.viewer().user_id().map(str::to_owned),
+        memory_type,
+        content: content.to_owned(),
+        trust: match trust {
+            Trust::User => String::new(),
+            Trust::Approved => "approved".to_owned(),
+            Trust::Observed => OBSERVED.to_owned(),
+        },
+        metadata,
+        created_at: workspace.timestamp(),
+        updated_at: workspace.timestamp(),
+        expires_at: end.map(timestamp),
+    };
+    // Most memories are new. They are written together with those of other requests.
+    if let Some(unless) = unless_known(workspace, &new)? {
+        let removed = was_removed(&workspace.store, &new)?;
+        let added = workspace.add(new.clone(), Some(unless))?;
+        if let Some(memory) = added.record {
+            warnings.extend(removed);
+            warnings.extend(repair_warnings(added.repairs));
+            warnings.extend(redaction_warning(added.left_out));
+            return Ok(AddReport::of(memory, true, warnings));
+        }
+    }
+    add_again(workspace, new, options, trust, warnings)
+}
+
+/// Adds a memory under the lock, or renews the equal one.
+fn add_again(
+    workspace: &Workspace,
+    new: Memory,
+    options: &AddOptions,
+    trust: Trust,
+    mut warnings: Vec<String>,
+) -> Result<AddReport, Error> {
+    let mut writer = workspace.writer()?;
+    let (memory, added) = match same(writer.store(), &new, &mut warnings)? {
+        Some(same) => {
+            if same.trust() < trust {
+                let is_said = [("trust", raw(&"user")?)];
+                writer.update(Kind::Memory, &same.id, &is_said)?;
+            }
+            if trust == Trust::User {
+                writer.vouch(Kind::Memory, &same.id)?;
+            }
+            let is_asked = options.expires_at.is_some();
+            (
+                say_again(workspace.now, &mut writer, same, new.expires_at, is_asked)?,
+                false,
+            )
+        }
+        None => (writer.append(new, workspace.now)?, true),
+    };
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(AddReport::of(memory, added, warnings))
+}
+
+/// Default expiry of a memory of this type.
+fn usual_end(workspace: &Workspace, memory_type: MemoryType) -> Option<DateTime<Utc>> {
+    let days = i64::from(workspace.settings.task_days);
+    let ends = memory_type == MemoryType::TaskMemory && days > 0;
+    // An expiry after the last day of the calendar means never.
+    ends.then(|| later(workspace.now, TimeDelta::try_days(days)?))
+        .flatten()
+}
+
+/// Renews the expiry of a memory that is added again: the requested one, or else the later one.
+fn say_again(
+    now: DateTime<Utc>,
+    writer: &mut Writer,
+    mut memory: Memory,
+    end: Option<String>,
+    is_asked: bool,
+) -> Result<Memory, Error> {
+    // Both have one format, in which a later time compares greater.
+    let is_later = match (&memory.expires_at, &end) {
+        (Some(before), Some(end)) => end > before,
+        (before, None) => before.is_some(),
+        (None, Some(_)) => false,
+    };
+    if is_later || (is_asked && memory.expires_at != end) {
+        let changes = [
+            ("expires_at", raw(&end)?),
+            ("updated_at", raw(&stamp(now))?),
+        ];
+        writer.update(Kind::Memory, &memory.id, &changes)?;
+        memory.expires_at = end;
+    }
+    Ok(memory)
+}
+
+/// Formats a time as stored in memories.
+pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
+    time.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string()
+}
+
+/// Problems in metadata, as messages. Secrets in them are redacted.
+pub(crate) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<String> {
+    let misfits = memory_type.check(metadata).into_iter();
+    misfits
+        .map(|misfit| memctl_redact::redact(&misfit.to_string()).text.into_owned())
+        .collect()
+}
+
+/// Warnings about names in metadata that may be mistyped.
+pub(crate) fn odd_names(
+    memory_type: MemoryType,
+    metadata: &RawValue,
+) -> impl Iterator<Item = String> {
+    let odd = memory_type.mistyped(metadata).into_iter();
+    odd.map(move |(name, meant)| {
+        let name = memctl_redact::redact(&name).text.into_owned();
+        format!(
+            "`metadata.{name}` is no field of {} and is kept as it is; did you mean `{meant}`?",
+            memory_type.name()
+        )
+    })
+}

@@ -1,0 +1,230 @@
+//! Changes a session: state, step, progress, end.
+//!
+//! The whole change is checked before any write. Progress does not fall: agents that work in
+//! parallel may report late, and a late report must not undo progress. Only a session that a person
+//! sends back starts again with less.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::model::{Kind, Session, SessionState};
+use memctl_files::json::with_fields;
+
+use super::{ChangedSession, said, start};
+use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::locate::locate_as;
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, SessionError, Workspace, repair_warnings};
+
+/// Change of a session; a field that is `None` stays as it is.
+#[derive(Debug, Default)]
+pub struct SessionChange {
+    /// New state.
+    pub status: Option<SessionState>,
+    /// New current step.
+    pub step: Option<String>,
+    /// Progress in percent, from 0 to 100.
+    pub percent: Option<i64>,
+    /// Steps that are completed now; a repeated step counts once.
+    pub completed: Vec<String>,
+    /// Fields to set in the session data; its other fields stay.
+    pub data: Option<Box<RawValue>>,
+    /// Error message; required for the state `error`, refused for any other.
+    pub error: Option<String>,
+}
+
+impl SessionChange {
+    /// Returns `true` if nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        self.completed.is_empty()
+            && self.status.is_none()
+            && self.step.is_none()
+            && self.percent.is_none()
+            && self.data.is_none()
+            && self.error.is_none()
+    }
+}
+
+/// Fields of an entry to set, with their values.
+type Fields = Vec<(&'static str, Box<RawValue>)>;
+
+/// Changes a session; fails if it has ended.
+pub fn change(
+    workspace: &Workspace,
+    id: &str,
+    change: SessionChange,
+) -> Result<ChangedSession, Error> {
+    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let mut writer = workspace.writer()?;
+    let session: Session = writer.store().get(&id)?;
+    let now = workspace.timestamp();
+    let (mut fields, mut warnings) = changes(&session, change, &now)?;
+    if fields.is_empty() {
+        return Ok(ChangedSession { session, warnings });
+    }
+    set(&mut fields, "updated_at", &now)?;
+    let entry = writer.update(Kind::Session, &id, &fields)?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    let session = entry.parse().map_err(crate::store::Error::from)?;
+    Ok(ChangedSession { session, warnings })
+}
+
+/// Returns the fields that a change sets, and warnings.
+fn changes(
+    session: &Session,
+    change: SessionChange,
+    now: &str,
+) -> Result<(Fields, Vec<String>), Error> {
+    let mut fields = Fields::new();
+    let mut warnings = Vec::new();
+    if session.status.is_final() {
+        return Err(SessionError::Ended {
+            id: session.session_id.clone(),
+            status: session.status.clone(),
+        }
+        .into());
+    }
+    let status = change.status.unwrap_or_else(|| session.status.clone());
+    if status != session.status {
+        if !session.status.may_become(&status) {
+            return Err(SessionError::Move {
+                id: session.session_id.clone(),
+                from: session.status.clone(),
+                allowed: session.status.next().collect(),
+                to: status,
+            }
+            .into());
+        }
+        set(&mut fields, "status", &status)?;
+    }
+    if let Some(step) = &change.step
+        && session.current_step.as_ref() != Some(step)
+    {
+        set(&mut fields, "current_step", &said("current_step", step)?)?;
+    }
+    let mut completed = session.completed_steps.clone();
+    for step in &change.completed {
+        if !completed.iter().any(|done| done == step) {
+            completed.push(said("completed_steps", step)?.to_owned());
+        }
+    }
+    if completed != session.completed_steps {
+        set(&mut fields, "completed_steps", &completed)?;
+        if let Some(total) = session.total_steps.filter(|n| *n < completed.len() as u64) {
+            let done = completed.len();
+            warnings.push(format!("{done} steps are done, of {total} in all"));
+        }
+    }
+    let is_behind = session.status.is_sent_back_to(&status);
+    let percent = progress(session, &status, change.percent, completed.len(), is_behind)?;
+    if let Some(percent) = percent {
+        set(&mut fields, "progress_percentage", &percent)?;
+    }
+    if status == SessionState::Completed {
+        set(&mut fields, "completed_at", &now)?;
+    }
+    match (&change.error, status == SessionState::Error) {
+        (Some(error), true) => set(&mut fields, "error_message", &said("error_message", error)?)?,
+        (None, false) => {}
+        (None, true) => {
+            return Err(SessionError::Missing {
+                field: "error_message",
+                wanted: "what went wrong",
+            }
+            .into());
+        }
+        (Some(error), false) => {
+            let allowed = "left out unless the status is `error`";
+            return Err(SessionError::value("error_message", error, allowed).into());
+        }
+    }
+    if let Some(data) = change.data {
+        let merged = merged(&session.session_data, start::object(Some(data))?)?;
+        if merged.get() != session.session_data.get() {
+            fields.push(("session_data", merged));
+        }
+    }
+    Ok((fields, warnings))
+}
+
+/// Returns the new progress; `None` if it stays.
+fn progress(
+    session: &Session,
+    status: &SessionState,
+    given: Option<i64>,
+    completed: usize,
+    is_behind: bool,
+) -> Result<Option<u64>, SessionError> {
+    const FIELD: &str = "progress_percentage";
+    let before = session.progress_percentage.unwrap_or(0.0).clamp(0.0, 100.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it lies between 0 and 100"
+    )]
+    let least = if is_behind { 0 } else { before.ceil() as u64 };
+    let asked = match given {
+        None => None,
+        Some(given) => match u64::try_from(given) {
+            Ok(percent @ 0..=100) if percent >= least => Some(percent),
+            Ok(0..=100) => {
+                let allowed = format!(
+                    "from {least} to 100: progress falls only where a session is sent back"
+                );
+                return Err(SessionError::value(FIELD, &given.to_string(), allowed));
+            }
+            _ => {
+                let allowed = "a whole number from 0 to 100";
+                return Err(SessionError::value(FIELD, &given.to_string(), allowed));
+            }
+        },
+    };
+    if *status == SessionState::Completed {
+        return match asked {
+            None | Some(100) => Ok(Some(100)),
+            Some(other) => Err(SessionError::value(
+                FIELD,
+                &other.to_string(),
+                "100 where the status is `completed`",
+            )),
+        };
+    }
+    // The number of completed steps implies the progress.
+    let total = session.total_steps.filter(|total| *total > 0);
+    let by_steps = total
+        .filter(|_| completed > session.completed_steps.len())
+        .map(|total| (completed as u64).saturating_mul(100) / total)
+        .map(|percent| percent.min(100))
+        .filter(|percent| number(*percent) > before);
+    let changed = |percent: &u64| Some(number(*percent)) != session.progress_percentage;
+    Ok(asked.or(by_steps).filter(changed))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "it lies between 0 and 100")]
+fn number(percent: u64) -> f64 {
+    percent as f64
+}
+
+/// Merges fields into session data; all other fields keep every byte.
+pub(crate) fn merged(data: &RawValue, given: Box<RawValue>) -> Result<Box<RawValue>, Error> {
+    if !data.get().starts_with('{') {
+        return Ok(given);
+    }
+    let fields: HashMap<String, Box<RawValue>> =
+        serde_json::from_str(given.get()).map_err(crate::store::Error::from)?;
+    let mut changes: Vec<(&str, String)> = fields
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.get().to_owned()))
+        .collect();
+    changes.sort_unstable();
+    let text = with_fields(data.get(), &changes, 8);
+    Ok(RawValue::from_string(text).map_err(crate::store::Error::from)?)
+}
+
+fn set(fields: &mut Fields, name: &'static str, value: &impl Serialize) -> Result<(), Error> {
+    fields.push((name, raw(value)?));
+    Ok(())
+}

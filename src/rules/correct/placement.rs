@@ -1,0 +1,228 @@
+//! Third stage: adds the rule to those of its skill, with its guardrail and its tests.
+
+use serde_json::json;
+
+use super::reflection::Worded;
+use super::report::{CorrectReport, RelationReport, report};
+use super::storage::Stored;
+use crate::model::{AGENT, Correction, Execution, Kind, Reflexion, RuleRelation};
+use crate::rules::place::contradictions::{Conflict, resolve_conflicts};
+use crate::rules::place::passed_on::adopt;
+use crate::rules::place::similar::{SimilarRule, similar_rules};
+use crate::rules::place::{Placed, place_rule};
+use crate::rules::reflect::{Draft, Judged, ONE_OUTPUT, Reflection};
+use crate::skills::assemble::suspicion;
+use crate::store::Scoped;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace, dollars};
+
+/// Adds the rule, unless there is none or it was deleted on purpose.
+pub(super) fn place(workspace: &Workspace, worded: Worded) -> Result<CorrectReport, Error> {
+    let Worded {
+        stored,
+        reflection,
+        related,
+        by,
+        cost_usd,
+    } = worded;
+    let (confidence, not_learned) = match reflection {
+        Reflection::Rule(draft) => match refused(&workspace.store, &draft)? {
+            None => {
+                let mut report = place_draft(workspace, stored, draft, &by, &related)?;
+                report.cost_usd = cost_usd.map(dollars);
+                return Ok(report);
+            }
+            Some(reason) => (draft.confidence, reason),
+        },
+        Reflection::Nothing { reason, confidence } => (confidence, reason),
+    };
+    Ok(CorrectReport {
+        confidence,
+        distilled_by: by,
+        not_learned: Some(not_learned),
+        cost_usd: cost_usd.map(dollars),
+        ..report(&stored.correction, None, stored.warnings)
+    })
+}
+
+fn place_draft(
+    workspace: &Workspace,
+    stored: Stored,
+    draft: Draft,
+    by: &str,
+    related: &[Judged],
+) -> Result<CorrectReport, Error> {
+    let Stored {
+        options,
+        execution,
+        mut correction,
+        mut warnings,
+    } = stored;
+    let doubt = draft.doubt;
+    add_assertions(workspace, &mut correction, &draft)?;
+    let Placed {
+        rule,
+        duplicate_of,
+        was_candidate,
+        mended,
+    } = place_rule(workspace, &correction, draft, by, related, options.by_agent)?;
+    warnings.extend(mended);
+    warnings.extend(suspicion(&rule));
+    let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+    if !rule.is_candidate() && !options.by_agent {
+        guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
+        if duplicate_of.is_none() {
+            guardrails.extend(workspace.add_guardrails(&options.skill, &rule, &mut warnings));
+        }
+        tests = write_tests(
+            workspace,
+            &correction,
+            execution.as_ref(),
+            &rule,
+            &mut warnings,
+        );
+    }
+    let supersede = options.supersede && !rule.is_candidate();
+    let conflicts = resolve_conflicts(workspace, &rule, related, supersede, &mut warnings)?;
+    Ok(CorrectReport {
+        tests,
+        guardrails,
+        duplicate_of,
+        was_candidate,
+        doubt: doubt.filter(|_| rule.is_candidate()),
+        similar: similar(workspace, &rule, related, &conflicts, &mut warnings),
+        related: relations(&workspace.store, related)?,
+        conflicts,
+        ..report(&correction, Some(&rule), warnings)
+    })
+}
+
+/// Handles a repeated correction that already has a rule. From an agent it changes nothing; from a
+/// person it approves the agent's correction. What may be about one output only waits until the
+/// person says that it is a rule.
+pub(super) fn place_again(
+    workspace: &Workspace,
+    stored: Stored,
+    mut rule: Reflexion,
+) -> Result<CorrectReport, Error> {
+    let Stored {
+        options,
+        execution,
+        correction,
+        mut warnings,
+    } = stored;
+    let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+    let is_said = options.is_rule || rule.source == AGENT;
+    let was_candidate = rule.is_candidate() && !options.by_agent && is_said;
+    if was_candidate {
+        adopt(&mut workspace.writer()?, &mut rule, &correction, None)?;
+    }
+    if !options.by_agent && !rule.is_candidate() {
+        guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
+        if was_candidate {
+            let added = workspace.add_guardrails(&options.skill, &rule, &mut warnings);
+            guardrails.extend(added);
+        }
+        tests = write_tests(
+            workspace,
+            &correction,
+            execution.as_ref(),
+            &rule,
+            &mut warnings,
+        );
+    }
+    let supersede = options.supersede;
+    Ok(CorrectReport {
+        tests,
+        guardrails,
+        was_candidate,
+        doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
+        conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
+        ..report(&correction, Some(&rule), warnings)
+    })
+}
+
+/// Stores the assertions of a model with the correction, unless the person gave some.
+fn add_assertions(
+    workspace: &Workspace,
+    correction: &mut Correction,
+    draft: &Draft,
+) -> Result<(), Error> {
+    if draft.assertions.is_empty() || !correction.assertions.is_empty() {
+        return Ok(());
+    }
+    correction.assertions.clone_from(&draft.assertions);
+    correction.assertions_suffice = draft.assertions_suffice;
+    let changes = [
+        ("assertions", json!(correction.assertions)),
+        ("assertions_suffice", json!(correction.assertions_suffice)),
+    ];
+    let id = &correction.correction_id;
+    workspace.writer()?.update(Kind::Correction, id, &changes)?;
+    Ok(())
+}
+
+/// Writes the regression test. Without an execution there is no input to test with.
+fn write_tests(
+    workspace: &Workspace,
+    correction: &Correction,
+    execution: Option<&Execution>,
+    rule: &Reflexion,
+    warnings: &mut Vec<String>,
+) -> Vec<String> {
+    execution.map_or_else(Vec::new, |execution| {
+        workspace.write_tests(correction, execution, rule, warnings)
+    })
+}
+
+/// Returns the rules near a rule that no model has judged. A search that fails is a warning: the
+/// rule is stored.
+fn similar(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    related: &[Judged],
+    conflicts: &[Conflict],
+    warnings: &mut Vec<String>,
+) -> Vec<SimilarRule> {
+    let mut named: Vec<&str> = conflicts.iter().map(|other| other.id.as_str()).collect();
+    named.extend(related.iter().map(|judged| judged.id.as_str()));
+    similar_rules(workspace, rule, &named).unwrap_or_else(|error| {
+        warnings.push(format!(
+            "similar rules were not looked up: {}",
+            chain(&error)
+        ));
+        Vec::new()
+    })
+}
+
+/// Judgements of a model that say more than "unrelated", each with the text of the other rule.
+fn relations(store: &Scoped, related: &[Judged]) -> Result<Vec<RelationReport>, Error> {
+    let mut found = Vec::new();
+    for judged in related {
+        if judged.relation == RuleRelation::Unrelated {
+            continue;
+        }
+        if let Some(entry) = store.find(Kind::Reflexion, &judged.id)? {
+            let other = entry.parse::<Reflexion>();
+            found.push(RelationReport {
+                id: judged.id.clone(),
+                rule: other.map(|other| other.rule).unwrap_or_default(),
+                relation: judged.relation,
+                reason: judged.reason.clone(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the reason if the rule was deleted on purpose and may not be learned again.
+fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
+    let tombstone = store.tombstone_of(Kind::Reflexion, &draft.rule)?;
+    Ok(tombstone.map(|tombstone| {
+        let day = tombstone.at.split('T').next().unwrap_or_default();
+        format!(
+            "this rule was removed on purpose ({} on {day}); say it in other words to learn it again",
+            tombstone.id
+        )
+    }))
+}

@@ -1,0 +1,237 @@
+//! First stage: redacts and stores the correction, before anything else can fail.
+
+use std::borrow::Cow;
+
+use serde_json::json;
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::CorrectOptions;
+use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
+use crate::rules::correct::remark;
+use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
+use crate::rules::place::passed_on::stand_for;
+use crate::rules::place::{own_rules, rule_in_force};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{Selection, Writer};
+
+/// Correction that was checked and redacted.
+#[derive(Debug)]
+pub(super) struct Checked {
+    /// Redacted options.
+    pub(super) options: CorrectOptions,
+    /// Corrected execution, redacted; `None` without one.
+    pub(super) execution: Option<Execution>,
+    /// Non-fatal problems.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Correction that was stored.
+#[derive(Debug)]
+pub(super) struct Stored {
+    /// Redacted options.
+    pub(super) options: CorrectOptions,
+    /// Corrected execution, redacted; `None` without one.
+    pub(super) execution: Option<Execution>,
+    /// Stored correction: a new one, or the one with the same text.
+    pub(super) correction: Correction,
+    /// Non-fatal problems.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Checks and redacts a correction; writes nothing.
+pub(super) fn check(workspace: &Workspace, mut options: CorrectOptions) -> Result<Checked, Error> {
+    workspace.permit(&options.skill)?;
+    let redacted = clean(&mut options);
+    if memctl_redact::says_nothing(options.correction.trim()) {
+        return Err(Error::EmptyCorrection);
+    }
+    // Only a person may supersede rules.
+    options.supersede &= !options.by_agent;
+    let mut execution = execution_of(workspace, &options)?;
+    // Data files of older versions may hold secrets, which no model may see.
+    if let Some(run) = &mut execution {
+        for json in [&mut run.input_summary, &mut run.output_summary] {
+            clean_json(json);
+        }
+    }
+    Ok(Checked {
+        options,
+        execution,
+        warnings: redaction_warning(redacted).into_iter().collect(),
+    })
+}
+
+/// Checks, redacts and stores a correction, or takes the stored one with the same text. Returns it
+/// with the rule in force that it made before; `None` for a new correction.
+pub(super) fn store(
+    workspace: &Workspace,
+    options: CorrectOptions,
+) -> Result<(Stored, Option<Reflexion>), Error> {
+    let Checked {
+        options,
+        execution,
+        mut warnings,
+    } = check(workspace, options)?;
+    let skill = options.skill.clone();
+    let of_skill = Selection {
+        skill: Some(&skill),
+        newest: None,
+    };
+    let mut writer = workspace.writer()?;
+    let said = options.correction.trim();
+    let before = writer.store().list::<Correction>(&of_skill)?.records;
+    let execution_id = execution.as_ref().map_or("", |run| &run.execution_id);
+    let same = before
+        .into_iter()
+        .find(|c| c.execution_id == execution_id && c.user_correction.trim() == said);
+    let (correction, rule) = if let Some(known) = same {
+        let (known, counted) = repeat(&mut writer, &options, execution.as_ref(), known)?;
+        warnings.extend(counted);
+        let rules = own_rules(writer.store(), &of_skill)?;
+        let rule = rules
+            .iter()
+            .find(|r| r.correction_id == known.correction_id)
+            .map(|rule| rule_in_force(&rules, rule).clone());
+        (known, rule)
+    } else {
+        let correction = Correction {
+            correction_id: String::new(),
+            execution_id: execution_id.to_owned(),
+            skill: options.skill.to_string(),
+            timestamp: workspace.timestamp(),
+            original_output: execution.as_ref().map_or_else(
+                || RawValue::NULL.to_owned(),
+                |run| run.output_summary.clone(),
+            ),
+            user_correction: options.correction.clone(),
+            expected_output: options.expected.clone().or_else(|| {
+                let run = execution.as_ref().filter(|_| !options.is_rule)?;
+                value_of_remark(said, run)
+            }),
+            assertions: options.assertions.clone(),
+            assertions_suffice: !options.assertions.is_empty(),
+            source: if options.by_agent { AGENT } else { "" }.to_owned(),
+            trust: String::new(),
+        };
+        let correction = writer.append(correction, workspace.now)?;
+        // A correction from an agent counts against no rule until a person approves it.
+        if let Some(run) = execution.as_ref().filter(|_| !options.by_agent) {
+            let counted = count_correction(&mut writer, run, said, VerdictSource::Person);
+            warnings.extend(counted.err().map(|error| uncounted(&error)));
+        }
+        (correction, None)
+    };
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    drop(writer);
+    let stored = Stored {
+        options,
+        execution,
+        correction,
+        warnings,
+    };
+    Ok((stored, rule))
+}
+
+/// Returns the output as a remark about this one says that it should have been.
+fn value_of_remark(said: &str, run: &Execution) -> Option<Box<RawValue>> {
+    let input = serde_json::from_str(run.input_summary.get()).ok()?;
+    let output = serde_json::from_str(run.output_summary.get()).ok()?;
+    let expected = remark::is_about_one_output(said, &input, &output)
+        .then(|| remark::expected(said, &output))??;
+    to_raw_value(&expected).ok()
+}
+
+/// Notes that a stored correction was made again: by a person after an agent, or with an expected
+/// output. Returns it with a warning if the evidence was not counted.
+fn repeat(
+    writer: &mut Writer,
+    options: &CorrectOptions,
+    execution: Option<&Execution>,
+    mut known: Correction,
+) -> Result<(Correction, Option<String>), Error> {
+    let mut warning = None;
+    if !options.by_agent && known.trust() < Trust::User {
+        stand_for(writer, &mut known, options.expected.clone())?;
+        if let Some(run) = execution {
+            let said = options.correction.trim();
+            let counted = count_correction(writer, run, said, VerdictSource::Person);
+            warning = counted.err().map(|error| uncounted(&error));
+        }
+    } else if let Some(expected) = &options.expected
+        && (!options.by_agent || known.trust() == Trust::Observed)
+    {
+        let change = [("expected_output", expected)];
+        writer.update(Kind::Correction, &known.correction_id, &change)?;
+        known.expected_output = Some(expected.clone());
+    }
+    if !options.assertions.is_empty() && !options.by_agent {
+        known.assertions.clone_from(&options.assertions);
+        known.assertions_suffice = true;
+        let changes = [
+            ("assertions", json!(known.assertions)),
+            ("assertions_suffice", json!(true)),
+        ];
+        writer.update(Kind::Correction, &known.correction_id, &changes)?;
+    }
+    Ok((known, warning))
+}
+
+/// Returns the execution to correct; `None` if the correction names none. Fails if it belongs to
+/// another skill: its rule would be stored under the wrong skill.
+fn execution_of(
+    workspace: &Workspace,
+    options: &CorrectOptions,
+) -> Result<Option<Execution>, Error> {
+    let Some(named) = &options.execution else {
+        workspace.skill(&options.skill)?;
+        return Ok(None);
+    };
+    let resolved = workspace
+        .store
+        .resolve(Kind::Execution, named, Some(&options.skill));
+    let id = match resolved {
+        Ok(id) => id,
+        Err(error) => {
+            // If the skill is misspelt as well, its error comes first.
+            workspace.skill(&options.skill)?;
+            return Err(error.into());
+        }
+    };
+    let execution: Execution = workspace.store.get(&id)?;
+    if execution.skill == options.skill.to_string() {
+        return Ok(Some(execution));
+    }
+    workspace.skill(&options.skill)?;
+    Err(Error::OtherSkill {
+        execution: id,
+        actual: execution.skill,
+        skill: options.skill.clone(),
+    })
+}
+
+/// Redacts the options; returns the kinds of secrets found.
+fn clean(options: &mut CorrectOptions) -> Vec<&'static str> {
+    let redacted = memctl_redact::redact(&options.correction);
+    let mut found = redacted.found;
+    if let Cow::Owned(text) = redacted.text {
+        options.correction = text;
+    }
+    if let Some(expected) = &mut options.expected {
+        found.extend(clean_json(expected));
+    }
+    found
+}
+
+/// Redacts a JSON value; returns the kinds of secrets found.
+fn clean_json(json: &mut Box<RawValue>) -> Vec<&'static str> {
+    let redacted = memctl_redact::redact_json(json.get());
+    if redacted.found.is_empty() {
+        return Vec::new();
+    }
+    let found = redacted.found;
+    // Redacted JSON should still parse; if it does not, the value becomes null.
+    let cleaned = serde_json::from_str(&redacted.text);
+    *json = cleaned.unwrap_or_else(|_| RawValue::NULL.to_owned());
+    found
+}

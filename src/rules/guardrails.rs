@@ -1,0 +1,172 @@
+//! Keeps the guardrail files of a skill in sync with its rules.
+//!
+//! A file that cannot be written loses no rule. The rule records the pending file, and the next
+//! correction of the skill retries it, as does `doctor --repair`. Until then prompts and `doctor`
+//! report it.
+//!
+//! Deliberately absent: sections that a person has removed. Only sections that were never written
+//! are retried.
+
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::model::{Kind, Reflexion, SkillPath};
+use crate::store::skill::Skills;
+use crate::store::skill::guardrails::Guardrail;
+use crate::store::{Selection, Writer};
+use memctl_files::named;
+
+use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace, redacting_writer};
+
+/// Field of a rule that names the pending files.
+const PENDING: &str = "guardrails_pending";
+
+/// Advice for a file that cannot be written.
+pub(crate) const AGAIN: &str =
+    "it is tried again by the next correction, or by `memctl doctor --repair`";
+
+impl Workspace {
+    /// Adds a rule to the guardrail files of its skill; the skill's own is created if there is none.
+    /// Returns the files that hold it now.
+    pub(crate) fn add_guardrails(
+        &self,
+        skill: &SkillPath,
+        rule: &Reflexion,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let written = (|| {
+            let Ok(skills) = self.skills() else {
+                return Ok(Vec::new());
+            };
+            let mut files = skills.guardrail_files(skill)?;
+            if files.is_empty() && skills.load(skill).is_ok() {
+                files.push(skills.place(skill, Path::new("GUARDRAILS.md"))?);
+            }
+            let names = files.iter().filter_map(|file| name(&skills, file));
+            let names: Vec<String> = names.collect();
+            write(&mut self.writer()?, &skills, rule, &names, warnings)
+        })();
+        written.unwrap_or_else(|error: Error| {
+            warnings.push(format!("the guardrail was not added: {}", chain(&error)));
+            Vec::new()
+        })
+    }
+
+    /// Retries the pending guardrails of a skill. Returns the files that hold them now.
+    pub(crate) fn finish_guardrails(
+        &self,
+        skill: &SkillPath,
+        warnings: &mut Vec<String>,
+    ) -> Vec<String> {
+        let written = (|| {
+            let pending = self.pending_of(Some(skill))?;
+            let Ok(skills) = self.skills() else {
+                return Ok(Vec::new());
+            };
+            if pending.is_empty() {
+                return Ok(Vec::new());
+            }
+            let there = skills.guardrail_files(skill)?;
+            let mut writer = self.writer()?;
+            let mut written = Vec::new();
+            for rule in pending {
+                // Others may write the file that these names come from, so the names only select
+                // among the files of the skill. A file that no longer exists needs no guardrail.
+                let names = there.iter().filter_map(|file| name(&skills, file));
+                let names: Vec<String> = names
+                    .filter(|name| rule.guardrails_pending.contains(name))
+                    .collect();
+                written.extend(write(&mut writer, &skills, &rule, &names, warnings)?);
+            }
+            Ok::<_, Error>(written)
+        })();
+        let mut written = written.unwrap_or_else(|error| {
+            warnings.push(format!("guardrails were not added: {}", chain(&error)));
+            Vec::new()
+        });
+        written.sort_unstable();
+        written.dedup();
+        written
+    }
+
+    /// Rules in use with pending guardrails: of this skill, or of all with `None`.
+    pub(crate) fn pending_of(&self, skill: Option<&SkillPath>) -> Result<Vec<Reflexion>, Error> {
+        let selection = Selection {
+            skill,
+            newest: None,
+        };
+        let mut rules = self.store.list::<Reflexion>(&selection)?.records;
+        rules.retain(is_pending);
+        Ok(rules)
+    }
+}
+
+/// Returns true if a rule is in use and has a pending guardrail.
+pub(crate) fn is_pending(rule: &Reflexion) -> bool {
+    !rule.guardrails_pending.is_empty() && rule.is_in_use()
+}
+
+/// Adds the section of a rule to these files, and records in the rule which files are pending.
+fn write(
+    writer: &mut Writer,
+    skills: &Skills,
+    rule: &Reflexion,
+    names: &[String],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let guardrail = guardrail_of(rule);
+    let mut written = Vec::new();
+    let mut pending = Vec::new();
+    for named in names {
+        let path = skills.directory().join(named);
+        let done = (|| {
+            let Some(text) = skills.with_guardrail(&path, &guardrail)? else {
+                return Ok(false);
+            };
+            let before = skills.generated(&path)?;
+            redacting_writer::write_of_skill(writer, skills, &path, before.as_deref(), &text)?;
+            Ok::<_, Error>(true)
+        })();
+        match done {
+            Ok(true) => {
+                written.push(skills.shown(&path));
+            }
+            Ok(false) => {}
+            Err(error) => {
+                let why = chain(&error);
+                warnings.push(format!("the guardrail was not added: {why}; {AGAIN}"));
+                pending.push(named.clone());
+            }
+        }
+    }
+    if pending != rule.guardrails_pending {
+        let (id, none) = (&rule.reflexion_id, pending.is_empty());
+        let changes: &[_] = &[(PENDING, json!(pending))];
+        let (changes, gone): (_, &[&str]) = if none {
+            (&[][..], &[PENDING])
+        } else {
+            (changes, &[])
+        };
+        writer.update_without(Kind::Reflexion, id, changes, gone)?;
+    }
+    Ok(written)
+}
+
+/// Section of a rule in guardrail files.
+pub(crate) fn guardrail_of(rule: &Reflexion) -> Guardrail<'_> {
+    Guardrail {
+        title: "",
+        rule: &rule.rule,
+        correction_id: &rule.correction_id,
+    }
+}
+
+/// Path relative to the skills directory, as the rule records it.
+fn name(skills: &Skills, file: &Path) -> Option<String> {
+    file.starts_with(skills.directory()).then(|| {
+        let named = named::relative(file, skills.directory());
+        named.to_string_lossy().into_owned()
+    })
+}

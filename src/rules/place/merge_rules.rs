@@ -1,0 +1,133 @@
+//! Merges two rules that say the same, at a person's request.
+//!
+//! The kept rule takes over the evidence, corrections and tests of the other rule, as if each
+//! correction had been recognised as a repetition. The other rule stays in the file and names the
+//! kept rule as its successor. One write changes both.
+//!
+//! Out of scope: merging texts. A user who wants parts of both edits the kept rule.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::model::{Evidence, Kind, Reflexion, RuleRelation, UTILITY_FLOOR};
+use crate::store::Writer;
+
+use super::conflicts::judged_relation;
+use crate::rules::evidence::{counts, without_shared_runs};
+use crate::rules::place::contradictions::replaced_by;
+use crate::rules::place::said_again;
+use crate::store::workspace::locate::locate;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
+
+/// Outcome of [`merge()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct MergeReport {
+    /// Id of the rule that stays in force.
+    pub kept: String,
+    /// Id of the rule that it replaces.
+    pub merged: String,
+    /// Combined evidence of both rules.
+    pub evidence: Evidence,
+    /// Text of the kept rule.
+    #[serde(skip)]
+    pub rule: String,
+    /// Guardrail files that the merged rule was removed from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub guardrails: Vec<String>,
+    /// Points for a person to review, and non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Merges a rule into another of the same skill, both given by id or id prefix.
+pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeReport, Error> {
+    let (kept_kind, keep) = locate(&workspace.store, keep)?;
+    let (other_kind, other) = locate(&workspace.store, other)?;
+    let refused = |reason: String| Error::NotMergeable {
+        keep: keep.clone(),
+        other: other.clone(),
+        reason,
+    };
+    for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
+        if kind != Kind::Reflexion {
+            return Err(refused(format!("`{id}` is no rule but of kind `{kind}`")));
+        }
+    }
+    if keep == other {
+        return Err(refused("it is the same rule".to_owned()));
+    }
+    let mut writer = workspace.writer()?;
+    let mut kept: Reflexion = writer.store().get(&keep)?;
+    let merged: Reflexion = writer.store().get(&other)?;
+    if kept.skill != merged.skill {
+        return Err(refused(format!(
+            "one is a rule of `{}`, the other of `{}`",
+            merged.skill, kept.skill
+        )));
+    }
+    if let Some(reason) = [&kept, &merged].into_iter().find_map(out_of_use) {
+        return Err(refused(reason));
+    }
+    let mut warnings = Vec::new();
+    let found = judged_relation(&kept, &merged);
+    if let Some(found) = found.filter(|found| found.relation == RuleRelation::Contradicts) {
+        warnings.push(format!(
+            "`{keep}` and `{other}` contradict each other: {}; `{keep}` holds now",
+            found.reason
+        ));
+    }
+    take_over(&mut writer, &mut kept, &merged)?;
+    warnings.extend(repair_warnings(writer.take_repairs()));
+    let guardrails = workspace.change_guardrail(&mut writer, &merged, None, &mut warnings);
+    Ok(MergeReport {
+        evidence: kept.evidence(),
+        rule: kept.rule,
+        kept: keep,
+        merged: other,
+        guardrails,
+        warnings,
+    })
+}
+
+fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> Result<(), Error> {
+    // A run that held both counts once.
+    kept.take_over(&without_shared_runs(writer, merged, kept)?);
+    let again = std::iter::once(&merged.correction_id).chain(&merged.also_corrected_by);
+    for correction in again {
+        said_again(kept, correction);
+    }
+    let mut changes: Vec<(&str, Value)> = counts(kept);
+    let lists = [
+        ("also_corrected_by", &kept.also_corrected_by),
+        ("generated_test_ids", &kept.generated_test_ids),
+        ("partial_test_ids", &kept.partial_test_ids),
+        ("breaks_test_ids", &kept.breaks_test_ids),
+    ];
+    let lists = lists.into_iter().filter(|(_, ids)| !ids.is_empty());
+    changes.extend(lists.map(|(name, ids)| (name, json!(ids))));
+    changes.push(("validated_by_test", json!(kept.validated_by_test)));
+    let both = [
+        (kept.reflexion_id.clone(), changes),
+        (merged.reflexion_id.clone(), replaced_by(&kept.reflexion_id)),
+    ];
+    Ok(writer.update_all(Kind::Reflexion, &both)?)
+}
+
+/// Reason why prompts leave a rule out; `None` if they show it.
+fn out_of_use(rule: &Reflexion) -> Option<String> {
+    let id = &rule.reflexion_id;
+    if rule.is_in_use() {
+        None
+    } else if !rule.superseded_by.is_empty() {
+        let by = &rule.superseded_by;
+        Some(format!("`{by}` was put in the place of `{id}` before"))
+    } else if rule.is_candidate() {
+        Some(format!("`{id}` is a candidate: memctl approve {id}"))
+    } else if rule.is_retired() {
+        let utility = rule.utility();
+        Some(format!(
+            "`{id}` is retired: its utility {utility:.2} is below {UTILITY_FLOOR}"
+        ))
+    } else {
+        Some(format!("`{id}` has no rule text"))
+    }
+}

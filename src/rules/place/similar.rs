@@ -1,0 +1,114 @@
+//! Rules that a new rule may repeat, narrow or contradict: the nearest ones of its skill.
+//!
+//! The program decides alone only that the same words are the same. Of the rest a person sees the
+//! nearest rules and says which are the same. Words choose the rules that are compared by meaning,
+//! always with the built-in embedder: a correction waits neither for the search index nor for a
+//! server.
+
+use serde::Serialize;
+
+use crate::embedder::built_in;
+use crate::model::likeness::{key_words, similarity};
+use crate::model::{Kind, Reflexion, SkillPath};
+use crate::store::Selection;
+use crate::store::workspace::{Error, Workspace};
+
+use super::contradictions::replaced_by;
+
+/// Maximum number of similar rules to show.
+const SHOWN: usize = 3;
+/// Maximum number of rules to compare by meaning: those with the most words in common.
+const COMPARED: usize = 16;
+/// Minimum cosine. Of 100 pairs of rules about different things one is above it.
+const FLOOR: f64 = 0.41;
+
+/// Rule near a new one.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SimilarRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Text of the rule.
+    pub rule: String,
+    /// Cosine of the two rules' vectors, from 0 to 1.
+    pub score: f64,
+}
+
+/// Returns the rules of the same skill that are nearest to a rule, best first, without those in
+/// `named`.
+pub(crate) fn similar_rules(
+    workspace: &Workspace,
+    rule: &Reflexion,
+    named: &[&str],
+) -> Result<Vec<SimilarRule>, Error> {
+    let skill: SkillPath = rule.skill.parse()?;
+    let of_skill = Selection {
+        skill: Some(&skill),
+        newest: None,
+    };
+    let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
+    rules.retain(|other| {
+        let is_other = other.reflexion_id != rule.reflexion_id;
+        is_other
+            && (other.is_in_use() || other.is_candidate())
+            && !named.contains(&other.reflexion_id.as_str())
+    });
+    let mut near = nearest(&rule.rule, rules, SHOWN)?;
+    near.retain(|(score, _)| *score >= FLOOR);
+    let near = near.into_iter().map(|(score, other)| SimilarRule {
+        id: other.reflexion_id,
+        rule: other.rule,
+        score,
+    });
+    Ok(near.collect())
+}
+
+/// Returns the cosine of each text to `to`, by the built-in embedder.
+pub(crate) fn cosines(to: &str, texts: &[&str]) -> Result<Vec<f64>, Error> {
+    let all: Vec<&str> = std::iter::once(to).chain(texts.iter().copied()).collect();
+    let vectors = built_in(true)?.embed(&all)?;
+    let cosine = |at: usize| -> f64 {
+        let pairs = vectors[0].iter().zip(vectors[at].iter());
+        pairs.map(|(x, y)| f64::from(x * y)).sum()
+    };
+    let rounded = |score: f64| (score * 10_000.0).round() / 10_000.0;
+    Ok((1..vectors.len()).map(|at| rounded(cosine(at))).collect())
+}
+
+/// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.
+pub(crate) fn nearest(
+    text: &str,
+    rules: Vec<Reflexion>,
+    limit: usize,
+) -> Result<Vec<(f64, Reflexion)>, Error> {
+    // The first rule of a skill need not wait for the embedder.
+    if rules.is_empty() {
+        return Ok(Vec::new());
+    }
+    let own = key_words(text);
+    let shared = |other: &Reflexion| similarity(&own, &key_words(&other.rule), &|_| 1.0);
+    let mut rules: Vec<(f64, Reflexion)> = rules.into_iter().map(|r| (shared(&r), r)).collect();
+    rules.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rules.truncate(COMPARED);
+    let texts: Vec<&str> = rules.iter().map(|(_, rule)| rule.rule.as_str()).collect();
+    let mut near: Vec<(f64, Reflexion)> = cosines(text, &texts)?
+        .into_iter()
+        .zip(rules.into_iter().map(|(_, rule)| rule))
+        .collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.truncate(limit);
+    Ok(near)
+}
+
+/// Lets a rule take the place of another, which stays in its file and names it as its successor.
+/// Returns the guardrail files that the other was removed from.
+pub fn replace_rule(
+    workspace: &Workspace,
+    rule: &str,
+    other: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<String>, Error> {
+    let mut writer = workspace.writer()?;
+    let replaced: Reflexion = writer.store().get(other)?;
+    writer.update(Kind::Reflexion, other, &replaced_by(rule))?;
+    Ok(workspace.change_guardrail(&mut writer, &replaced, None, warnings))
+}

@@ -1,0 +1,160 @@
+//! Reply of a model: the rule, and its relations to the existing rules.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said, one_line};
+use crate::model::RuleRelation;
+use crate::rules::regression::assertion;
+
+/// Reason if a model gives none.
+const REMARK: &str =
+    "it reads like a remark about this one output; say what should hold from now on";
+
+/// Content of a reply.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Rule, or reason why there is none.
+    pub reflection: Reflection,
+    /// Judgements on existing rules, at most one for each. Without a rule there are none.
+    pub related: Vec<Judged>,
+    /// Parts of the reply that gave way to the person's words, for the report.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    mistake: String,
+    root_cause: String,
+    rule: String,
+    applies_when: String,
+    confidence: f64,
+    #[serde(default)]
+    assertions: Vec<String>,
+    #[serde(default)]
+    assertions_suffice: bool,
+    #[serde(default)]
+    related: Vec<AnsweredRelation>,
+}
+
+#[derive(Deserialize)]
+struct AnsweredRelation {
+    id: String,
+    relation: RuleRelation,
+    #[serde(default)]
+    reason: String,
+}
+
+/// Reads a model's reply. Rejects an empty rule and clamps the confidence to 0 to 1. That nothing
+/// lasting follows counts even if the rest of the reply is malformed.
+///
+/// # Errors
+///
+/// Returns a lower-case fragment that says what is wrong with the reply.
+pub fn accept(context: &CorrectionContext<'_>, reply: &str) -> Result<Reply, String> {
+    let value: Value = serde_json::from_str(reply).map_err(|error| error.to_string())?;
+    if let Some(reflection) = nothing(&value) {
+        return Ok(Reply {
+            reflection,
+            related: Vec::new(),
+            warnings: Vec::new(),
+        });
+    }
+    value["learnable"]
+        .as_bool()
+        .ok_or("missing field `learnable`")?;
+    let answer: Answer = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    let rule = one_line(&answer.rule);
+    if rule.is_empty() {
+        return Err("the rule is empty".to_owned());
+    }
+    if rule.len() > context.correction.len() * 4 + 2_000 {
+        return Err("the rule is far longer than the correction".to_owned());
+    }
+    let mut warnings = Vec::new();
+    let given = answer.assertions.len();
+    let mut assertions = answer.assertions;
+    assertions.retain(|text| match assertion::read(text) {
+        Ok(_) => true,
+        Err(error) => {
+            warnings.push(error);
+            false
+        }
+    });
+    let mut draft = Draft {
+        mistake: one_line(&answer.mistake),
+        root_cause: one_line(&answer.root_cause),
+        rule,
+        applies_when: one_line(&answer.applies_when),
+        confidence: answer.confidence.clamp(0.0, 1.0),
+        doubt: None,
+        assertions_suffice: answer.assertions_suffice && given == assertions.len(),
+        assertions,
+    };
+    let related = judgements(context, answer.related);
+    keep_to_the_words(context, &mut draft, &mut warnings);
+    Ok(Reply {
+        reflection: Reflection::Rule(draft),
+        related,
+        warnings,
+    })
+}
+
+/// Reads from a malformed reply that nothing lasting follows; `None` if it does not say so.
+pub(crate) fn refusal(reply: &str) -> Option<Reflection> {
+    let object = reply.get(reply.find('{')?..=reply.rfind('}')?)?;
+    nothing(&serde_json::from_str(object).ok()?)
+}
+
+fn nothing(value: &Value) -> Option<Reflection> {
+    if value["learnable"].as_bool() != Some(false) {
+        return None;
+    }
+    let reason = one_line(value["reason"].as_str().unwrap_or_default());
+    let confidence = value["confidence"].as_f64().unwrap_or(0.5);
+    Some(Reflection::Nothing {
+        reason: if reason.is_empty() {
+            REMARK.to_owned()
+        } else {
+            reason
+        },
+        confidence: confidence.clamp(0.0, 1.0),
+    })
+}
+
+/// Judgements on rules that were asked about, the first one for each.
+fn judgements(context: &CorrectionContext<'_>, answered: Vec<AnsweredRelation>) -> Vec<Judged> {
+    let mut related: Vec<Judged> = Vec::new();
+    for answer in answered {
+        let is_asked = context.neighbours.iter().any(|rule| rule.id == answer.id);
+        if is_asked && !related.iter().any(|known| known.id == answer.id) {
+            related.push(Judged {
+                id: answer.id,
+                relation: answer.relation,
+                reason: one_line(&answer.reason),
+            });
+        }
+    }
+    related
+}
+
+/// Drops a condition that the person did not say, and replaces a rule that lost a term of the
+/// correction by the person's words.
+fn keep_to_the_words(
+    context: &CorrectionContext<'_>,
+    draft: &mut Draft,
+    warnings: &mut Vec<String>,
+) {
+    if !is_said(&draft.applies_when, context.correction) {
+        draft.applies_when.clear();
+    }
+    let kept = format!("{} {}", draft.rule, draft.applies_when);
+    let run = [context.input, context.output];
+    let run: Vec<&str> = run.iter().flatten().map(|json| json.get()).collect();
+    if let Some(term) = dropped(context.correction, &kept, &run).first() {
+        warnings.push(format!(
+            "the model's rule left out `{term}`; the rule keeps the words of the correction"
+        ));
+        draft.rule = one_line(context.correction);
+    }
+}

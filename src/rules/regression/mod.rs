@@ -1,0 +1,7 @@
+//! Regression.
+
+pub mod assertion;
+pub mod case;
+pub(crate) mod cases;
+pub mod export;
+pub(crate) mod exports;

@@ -1,0 +1,160 @@
+//! Nearest-case answers: the known case whose input is most similar to the given one.
+//!
+//! Known cases are the skill's examples, and of its newest executions those that a person accepted or
+//! corrected with an expected output. Of equally similar cases a correction answers before an
+//! execution, an execution before an example, and the newest of a kind first.
+//!
+//! A case that was corrected without an expected output is known to be wrong: an execution then never
+//! answers, an example only if no other case is similar enough, and it names the correction.
+//!
+//! Deliberately absent: a table of the inputs. The newest executions are read and compared.
+
+mod similarity;
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::value::RawValue;
+
+use crate::model::{Correction, Execution, Outcome, Record as _, SkillPath, Trust};
+use crate::store::skill::Example;
+use crate::store::workspace::Error;
+use crate::store::{Scoped, Selection};
+use similarity::{Features, Weights, millionths};
+
+/// Number of newest executions that are compared.
+const NEWEST: usize = 5_000;
+
+/// Known output for an input.
+#[derive(Debug, Clone)]
+pub(crate) struct Case {
+    /// Execution id, correction id, or path of an example.
+    pub(crate) source: String,
+    pub(crate) output: Box<RawValue>,
+    /// Id of the correction that rejects this output without a better one.
+    pub(crate) wrong: Option<String>,
+    /// Similarity of its input, in steps of a millionth. Smaller differences are ties.
+    pub(crate) similarity: f64,
+}
+
+/// Result of a search for the nearest case.
+#[derive(Debug)]
+pub(crate) enum Nearest {
+    /// This case is similar enough.
+    Case(Case),
+    /// No case is.
+    TooFar,
+    /// The skill has no cases.
+    NoCases,
+}
+
+/// Finds the most similar case with a similarity of at least `floor`, which must not be 0. Without a
+/// store, only examples are cases.
+pub(crate) fn nearest(
+    store: Option<&Scoped>,
+    skill: &SkillPath,
+    examples: &[Example],
+    input: &RawValue,
+    floor: f64,
+) -> Result<Nearest, Error> {
+    let records = match store {
+        Some(store) => Records::read(store, skill)?,
+        None => Records::default(),
+    };
+    let cases = records.cases(examples);
+    if cases.is_empty() {
+        return Ok(Nearest::NoCases);
+    }
+    let weights = Weights::of(cases.iter().map(|(_, features)| features));
+    let asked = Features::of(input);
+    let similarities: Vec<f64> = cases
+        .iter()
+        .map(|(_, features)| weights.similarity(features, &asked))
+        .collect();
+    let cases = cases.into_iter().zip(similarities);
+    let cases = cases.map(|((case, _), similarity)| Case { similarity, ..case });
+    // The last of the equally good ones.
+    let best = cases
+        .filter(|case| case.similarity >= millionths(floor))
+        .max_by(|a, b| {
+            let is_right = |case: &Case| case.wrong.is_none();
+            let by_similarity = a.similarity.total_cmp(&b.similarity);
+            is_right(a).cmp(&is_right(b)).then(by_similarity)
+        });
+    Ok(best.map_or(Nearest::TooFar, Nearest::Case))
+}
+
+/// Executions of a skill, and the corrections that count, both oldest first.
+#[derive(Default)]
+struct Records {
+    executions: Vec<Execution>,
+    corrections: Vec<Correction>,
+}
+
+impl Records {
+    fn read(store: &Scoped, skill: &SkillPath) -> Result<Self, Error> {
+        let of_skill = |newest| Selection {
+            skill: Some(skill),
+            newest,
+        };
+        let mut corrections = store.list::<Correction>(&of_skill(None))?.records;
+        // A correction passed on by an agent does not count before a person approves it.
+        corrections.retain(|correction| correction.trust() > Trust::Observed);
+        Ok(Self {
+            executions: store.list(&of_skill(Some(NEWEST)))?.records,
+            corrections,
+        })
+    }
+
+    /// All cases with the features of their inputs, those that answer last first.
+    fn cases(&self, examples: &[Example]) -> Vec<(Case, Features)> {
+        let ids = self.executions.iter();
+        let by_id: HashMap<&str, &Execution> = ids
+            .map(|execution| (&*execution.execution_id, execution))
+            .collect();
+        let corrections = self.corrections.iter();
+        let corrected: Vec<(&Correction, &Execution)> = corrections
+            .filter_map(|correction| Some((correction, *by_id.get(&*correction.execution_id)?)))
+            .collect();
+        let ids: HashSet<&str> = corrected.iter().map(|(_, e)| &*e.execution_id).collect();
+        // Sources of rejected answers, with the newest correction of each.
+        let rejected: HashMap<&str, &str> = corrected
+            .iter()
+            .filter(|(correction, _)| correction.expected_output.is_none())
+            .filter_map(|(correction, execution)| {
+                let source = &execution.nearest_case.as_ref()?.source;
+                Some((&**source, &*correction.correction_id))
+            })
+            .collect();
+        let case = |source: &str, output: &RawValue, input: &RawValue| {
+            let case = Case {
+                source: source.to_owned(),
+                output: output.to_owned(),
+                wrong: rejected.get(source).map(|id| (*id).to_owned()),
+                similarity: 0.0,
+            };
+            (case, Features::of(input))
+        };
+        let of_examples = examples.iter().map(|example| {
+            let source = format!("examples/{}.json", example.name.trim_end_matches(".json"));
+            case(&source, &example.output, &example.input)
+        });
+        let accepted = self.executions.iter().filter(|execution| {
+            let id = &*execution.execution_id;
+            let is_accepted = execution.outcome == Outcome::Accepted;
+            is_accepted && !ids.contains(id) && !rejected.contains_key(id)
+        });
+        let accepted = accepted.map(|e| case(&e.execution_id, &e.output_summary, &e.input_summary));
+        let expected = corrected.iter().filter_map(|(correction, execution)| {
+            let output = correction.expected_output.as_ref()?;
+            Some(case(
+                &correction.correction_id,
+                output,
+                &execution.input_summary,
+            ))
+        });
+        of_examples.chain(accepted).chain(expected).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

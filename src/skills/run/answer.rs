@@ -1,0 +1,179 @@
+//! Answers of a run: from a model, or offline from the nearest known case.
+
+use std::time::Instant;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::model::{NearestCase, SkillPath, Usage};
+use crate::skills::prompt::Assembly;
+use crate::store::skill::{Skill, Skills};
+use memctl_llm::{Llm, OnProgress, Reply, Request};
+
+use super::super::nearest::{Case, Nearest, nearest};
+use super::state::RunState;
+use crate::skills::agent_programs::installed_agents;
+use crate::store::workspace::{Error, Workspace, dollars, milliseconds};
+
+/// Similarity of a case that answers although nobody asked for an offline answer: nearly the same
+/// input, so that a model would have little to add.
+const NEARLY_THE_SAME: f64 = 0.9;
+/// Model name of offline answers in records.
+const OFFLINE: &str = "offline/nearest-case";
+
+/// Answer of a model or of the nearest known case.
+pub(super) struct Answer {
+    pub(super) output: Box<RawValue>,
+    pub(super) model: String,
+    pub(super) cost_usd: Option<f64>,
+    pub(super) latency_ms: f64,
+    pub(super) usage: Option<Usage>,
+    pub(super) nearest_case: Option<NearestCase>,
+}
+
+impl Answer {
+    /// Returns the answer of a run that asked no model: `null`, at no known cost.
+    pub(super) fn missing(model: &str) -> Self {
+        Self {
+            output: RawValue::NULL.to_owned(),
+            model: model.to_owned(),
+            cost_usd: None,
+            latency_ms: 0.0,
+            usage: None,
+            nearest_case: None,
+        }
+    }
+}
+
+/// Answers with a model.
+pub(super) async fn answer(
+    workspace: &Workspace,
+    llm: &Llm,
+    assembly: &Assembly,
+    input: &RawValue,
+    progress: OnProgress<'_>,
+) -> Result<Answer, memctl_llm::Error> {
+    let request = Request {
+        system: assembly.prompt.clone(),
+        user: input.get().to_owned(),
+        schema: None,
+        max_tokens: workspace.settings.max_output_tokens,
+    };
+    let Reply {
+        text,
+        model,
+        usage,
+        cost_usd,
+        latency,
+        ..
+    } = llm.ask(&request, progress).await?;
+    Ok(Answer {
+        output: output(&text),
+        model,
+        cost_usd: cost_usd.map(dollars),
+        latency_ms: milliseconds(latency),
+        usage: usage.map(|u| Usage {
+            input_tokens: u.input_tokens,
+            output_tokens: u.output_tokens,
+        }),
+        nearest_case: None,
+    })
+}
+
+/// Answers with the nearest known case. Where nobody asked for that, it must be nearly the same as
+/// the input.
+pub(super) fn answer_offline(
+    workspace: &Workspace,
+    skills: &Skills,
+    skill: &Skill,
+    input: &RawValue,
+    state: &mut RunState,
+) -> Result<Answer, Error> {
+    let start = Instant::now();
+    let warnings = &mut state.warnings;
+    let examples = skills.examples(&skill.path)?;
+    warnings.extend(examples.problems.iter().map(ToString::to_string));
+    let store = (!state.stateless).then_some(&workspace.store);
+    let floor = workspace.settings.min_similarity;
+    let found = nearest(store, &skill.path, &examples.cases, input, floor)?;
+    let providers = &workspace.providers;
+    let asked = providers.asks_for_offline();
+    let (nearest, replayable) = match found {
+        Nearest::Case(case) if asked || case.similarity >= NEARLY_THE_SAME => {
+            return Ok(of_case(case, &skill.path, start, warnings));
+        }
+        Nearest::Case(case) => (
+            format!("the nearest is {} alike", percent(case.similarity)),
+            true,
+        ),
+        Nearest::TooFar => (format!("none is {} alike", percent(floor)), false),
+        Nearest::NoCases => ("it has no cases yet".to_owned(), false),
+    };
+    let skill = skill.path.clone();
+    Err(if asked {
+        Error::NoNearCase { skill, nearest }
+    } else {
+        Error::NoModel {
+            skill,
+            nearest,
+            agents: installed_agents(&providers.search_path),
+            replayable,
+        }
+    })
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0}%", share * 100.0)
+}
+
+fn of_case(case: Case, skill: &SkillPath, start: Instant, warnings: &mut Vec<String>) -> Answer {
+    if let Some(correction) = &case.wrong {
+        warnings.push(format!(
+            "this output is known to be wrong: {correction} corrected it without saying what it \
+             should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
+        ));
+    }
+    Answer {
+        output: case.output,
+        model: OFFLINE.to_owned(),
+        cost_usd: Some(0.0),
+        latency_ms: milliseconds(start.elapsed()),
+        usage: None,
+        nearest_case: Some(NearestCase {
+            source: case.source,
+            similarity: (case.similarity * 1000.0).round() / 1000.0,
+        }),
+    }
+}
+
+/// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes
+/// `raw_output`.
+pub(crate) fn output(text: &str) -> Box<RawValue> {
+    let trimmed = text.trim();
+    let inner = trimmed
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"))
+        .and_then(|rest| rest.split_once('\n'))
+        .map_or(trimmed, |(_, inner)| inner.trim());
+    let object = Some(inner).filter(|inner| inner.starts_with('{'));
+    object
+        .and_then(|object| serde_json::from_str(object).ok())
+        .or_else(|| serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok())
+        .unwrap_or_else(|| RawValue::NULL.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_is_its_object_or_its_text() {
+        let check = |text: &str, expected: &str| assert_eq!(output(text).get(), expected);
+        check(" {\"a\": 1.0} \n", "{\"a\": 1.0}");
+        check("```json\n{\"a\": 1}\n```", "{\"a\": 1}");
+        check("Here: {\"a\": 1}", r#"{"raw_output":"Here: {\"a\": 1}"}"#);
+        check("[1, 2]", r#"{"raw_output":"[1, 2]"}"#);
+        check("{broken", r#"{"raw_output":"{broken"}"#);
+        check("", r#"{"raw_output":""}"#);
+    }
+}

@@ -1,0 +1,203 @@
+//! Writes of files that are no records: guardrails, tests, exports, answers set aside.
+//!
+//! Every text is redacted here, as the store redacts its records. So no operation has to do it, and
+//! none can skip it. A test reads the source and rejects other ways to write a file.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::model::Record;
+use crate::store::skill::Skills;
+use crate::store::{self, Added, SkipCondition, Writer, atomic};
+use memctl_files::{Directory, ProjectPath, named};
+
+use super::Error;
+use crate::store::workspace::Workspace;
+
+/// Replaces a text file below a workspace directory, and creates its parent directories. Returns
+/// the kinds of secrets redacted.
+pub(crate) fn replace(
+    directory: &Directory,
+    path: &Path,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    if let Some(above) = path.parent() {
+        atomic::create_dir(&directory.below(above))?;
+    }
+    let redacted = memctl_redact::redact(text);
+    atomic::replace(directory, path, redacted.text.as_bytes())?;
+    Ok(redacted.found)
+}
+
+/// Writes a file of a skill, after adding it to the undo journal. The writer also serializes
+/// concurrent writes. Returns the kinds of secrets redacted.
+pub(crate) fn write_of_skill(
+    writer: &mut Writer,
+    skills: &Skills,
+    path: &Path,
+    before: Option<&str>,
+    text: &str,
+) -> Result<Vec<&'static str>, Error> {
+    let redacted = memctl_redact::redact(text);
+    let named = journaled(skills, path);
+    if let Some(named) = &named {
+        writer.note_file(named, before, Some(&redacted.text));
+    }
+    let directory = skills.directory();
+    let written = path
+        .parent()
+        .map_or(Ok(()), |above| atomic::create_dir(&directory.below(above)))
+        .and_then(|()| atomic::replace(directory, path, redacted.text.as_bytes()));
+    if let (Err(_), Some(named)) = (&written, &named) {
+        // The journaled write did not happen, and must not block reverting the other changes.
+        writer.note_file(named, Some(&redacted.text), before);
+    }
+    written?;
+    Ok(redacted.found)
+}
+
+/// Returns the path of a file of a skill as the undo journal has it; `None` for a file elsewhere.
+fn journaled(skills: &Skills, path: &Path) -> Option<String> {
+    let directory: &Path = skills.directory().as_ref();
+    let is_below = path.starts_with(directory);
+    is_below.then(|| {
+        let below = named::relative(path, directory);
+        below.to_string_lossy().into_owned()
+    })
+}
+
+/// Removes a file of a skill, after adding it to the undo journal.
+pub(crate) fn remove_of_skill(
+    writer: &mut Writer,
+    skills: &Skills,
+    path: &Path,
+    before: &str,
+) -> Result<(), Error> {
+    let named = journaled(skills, path);
+    if let Some(named) = &named {
+        writer.note_file(named, Some(before), None);
+    }
+    let removed = remove(skills.directory(), path);
+    if let (Err(_), Some(named)) = (&removed, &named) {
+        // The journaled removal did not happen, and must not block reverting the other changes.
+        writer.note_file(named, None, Some(before));
+    }
+    removed
+}
+
+/// Removes a file below a workspace directory.
+pub(crate) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
+    Ok(atomic::remove(directory, path)?)
+}
+
+/// Writes output to a path that the caller named. Each record has been through [`store::redact`] already;
+/// redacting the whole again would double the time.
+pub(crate) fn write_output(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+    written(path, named::replace(path, bytes))
+}
+
+/// Replaces a file of the project, or creates it with its directories. The text is redacted already.
+pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), Error> {
+    written(file.path(), file.replace(text.as_bytes()))
+}
+
+/// Removes a file of the project that this program created.
+pub(crate) fn remove_in_project(file: &ProjectPath) -> Result<(), Error> {
+    let removed = file.remove().map(drop);
+    Ok(removed.map_err(store::Error::io("remove", file.path()))?)
+}
+
+/// Writes a text file that the caller named, and creates its parent directories. Returns the kinds
+/// of secrets redacted.
+pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+    create_above(path)?;
+    let redacted = memctl_redact::redact(text);
+    written(path, named::replace(path, redacted.text.as_bytes()))?;
+    Ok(redacted.found)
+}
+
+fn create_above(path: &Path) -> Result<(), Error> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    Ok(named::create_dir(above).map_err(store::Error::io("create", above))?)
+}
+
+fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
+    Ok(result.map_err(store::Error::io("write", path))?)
+}
+
+impl Workspace {
+    /// Creates the memory if it does not exist, so that its changes can be followed.
+    pub fn begin(&self) -> Result<(), Error> {
+        if !self.store.directory().is_there() {
+            drop(self.writer()?);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn writer(&self) -> Result<Writer, Error> {
+        self.records().writer()
+    }
+
+    /// Adds a record, in one write with the records of other requests of this process.
+    pub(crate) fn add<R: Record + Send + 'static>(
+        &self,
+        record: R,
+        unless: Option<SkipCondition>,
+    ) -> Result<Added<R>, Error> {
+        let group = &self.group_commit;
+        Ok(group.add(&self.store, record, unless, self.now, self.random)?)
+    }
+
+    /// Copies a text file unredacted before its secrets are removed. Returns the path of the copy.
+    pub(crate) fn copy_aside(&self, path: &Path, text: &str) -> Result<PathBuf, Error> {
+        let aside = self.store.directory().below("recovered");
+        atomic::create_dir(&aside)?;
+        // The last path components tell the files of two skills apart.
+        let mut names: Vec<String> = path
+            .components()
+            .rev()
+            .take(3)
+            .map(|part| part.as_os_str().to_string_lossy().into_owned())
+            .collect();
+        names.reverse();
+        let stamp = self.now.format("%Y%m%d%H%M%S%6f");
+        let copy = format!("{}.{stamp}.txt", names.join("-"));
+        atomic::replace(&aside, &copy, text.as_bytes())?;
+        Ok(aside.join(copy))
+    }
+
+    /// Stores a paid result that has no other place in its own file, next to the data files or in
+    /// the temporary directory. Returns its path.
+    pub(crate) fn set_aside(&self, name: &str, text: &str) -> Option<PathBuf> {
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        let redacted = if json {
+            memctl_redact::redact_json(text)
+        } else {
+            memctl_redact::redact(text)
+        };
+        let beside = self.store.directory().below("recovered");
+        let spare = named::directory(&self.spare_dir);
+        [beside, spare].into_iter().find_map(|directory| {
+            directory.create().ok()?;
+            directory
+                .replace_file(name, redacted.text.as_bytes())
+                .ok()?;
+            Some(directory.join(name))
+        })
+    }
+}
+
+/// Describes the kinds of secrets that were redacted.
+pub(crate) fn redaction_warning(mut found: Vec<&'static str>) -> Option<String> {
+    found.sort_unstable();
+    found.dedup();
+    let private = found.contains(&"private");
+    found.retain(|kind| *kind != "private");
+    let secrets =
+        (!found.is_empty()).then(|| format!("secrets were redacted: {}", found.join(", ")));
+    match (secrets, private) {
+        (Some(secrets), true) => Some(format!("{secrets}; private passages were removed")),
+        (None, true) => Some("private passages were removed".into()),
+        (secrets, false) => secrets,
+    }
+}
