@@ -26,8 +26,8 @@ use std::path::Path;
 use std::process::Stdio;
 
 use measure::{cold, memctl, ms, run};
-use memctl::embedder::{DIMENSIONS, EMBEDDER};
-use memctl::search::{slot, slots_header};
+use memctl_search::embedder::{DIMENSIONS, EMBEDDER};
+use memctl_search::{slot, slots_header};
 use serde_json::Value;
 
 const SIZES: [usize; 3] = [10_000, 100_000, 1_000_000];

@@ -12,7 +12,7 @@
 //! | layer | modules | what they know |
 //! |---|---|---|
 //! | 0 | [`model`] | records: data, no files, no clock |
-//! | 2 | [`store`], [`search`], [`embedder`], [`skill`] | data files, ranking, vectors, skills |
+//! | 2 | [`store`], [`skill`] | data files, skills |
 //! | 3 | [`learn`], [`prompt`], [`workspace`], [`lessons`], [`indexing`] | analysis of corrections and sessions, as pure functions; prompts; an opened workspace; lessons that agents and models word; the search index |
 //! | 4 | [`rules`], [`hints`], [`engine`], [`learning`], [`review`], [`upkeep`], [`sessions`], [`remote`] | the rules of a skill; what an agent is told at its calls; the verbs: run, correct, remember; learning from sessions; decisions of people; reports, undo, repair, export and import, git branches; agents' sessions; the shared database |
 //! | 5 | [`config`], [`error`], [`host`], [`arguments`], [`serve`], [`cli`] | the edge: environment, messages and exit codes, agent hosts, limits of arguments, HTTP and MCP, command line and terminal |
@@ -66,7 +66,6 @@
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
 pub mod cli;
-pub mod embedder;
 pub mod host;
 pub mod lessons;
 pub mod model;
@@ -75,7 +74,6 @@ pub mod notes;
 pub mod remote;
 pub mod review;
 pub mod rules;
-pub mod search;
 #[cfg(not(fuzzing))]
 pub mod serve;
 pub mod skills;

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use super::context::Context;
 use crate::cli::config::{Config, LONGEST};
-use crate::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::model::error::UserError;
 use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};
+use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 
 /// Default base URLs of the embedding services.
 const OPENAI: &str = "https://api.openai.com/v1";

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::search::words;
+use memctl_search::words;
 
 /// Words of errors of all kinds, stemmed as in search, and words of placeholders.
 const GENERIC: &[&str] = &[

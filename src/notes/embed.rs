@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::embedder::Vector;
+use memctl_search::embedder::Vector;
 
 use crate::store::workspace::{Error, Workspace};
 

@@ -4,11 +4,11 @@
 
 use crate::store::{AuditAction, Scoped};
 
-use crate::embedder::Embedder;
-use crate::embedder::config::Patience;
 use crate::lessons::telling::table;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::Patience;
 
 /// Embedder for shared records.
 #[derive(Debug)]

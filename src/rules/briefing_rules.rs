@@ -201,6 +201,7 @@ mod tests {
             store: &store,
             now: now.to_utc(),
             random: || "r".to_owned(),
+            here: Here::default(),
         };
         let skills = root.join("skills");
         let here = Here {

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::Reflexion;
-use crate::search::words;
+use memctl_search::words;
 
 /// Words in conditions that fit every case.
 const EVERY: &[&str] = &["execut", "input", "output", "skill", "task", "case"];

@@ -8,16 +8,16 @@ use std::time::Instant;
 
 use serde::{Serialize, Serializer};
 
-use crate::search::{
+use memctl_search::{
     Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment,
     SlotLayout, Slots, percentile, slot, slots_header, texts_of,
 };
 
-use crate::embedder::config::{EmbedderConfig, Patience};
-use crate::embedder::{Embedder, Embedding};
 use crate::notes::find::rewrite::Rewrite;
 use crate::notes::find::with_related_terms;
 use crate::store::workspace::Error;
+use memctl_search::embedder::config::{EmbedderConfig, Patience};
+use memctl_search::embedder::{Embedder, Embedding};
 
 /// Number of texts to embed between two progress reports.
 const BATCH: usize = 32;

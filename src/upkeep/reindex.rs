@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::search::Filter;
+use crate::notes::indexing::Filter;
 
-use crate::embedder::Embedder;
-use crate::embedder::config::{Destination, Patience};
 use crate::notes::indexing::MultiIndex;
 use crate::store::workspace::{Error, Workspace, milliseconds};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::{Destination, Patience};
 
 /// Options of [`index()`].
 #[derive(Debug, Clone, Copy, Default)]

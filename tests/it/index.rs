@@ -8,10 +8,11 @@ use std::{fs, thread};
 use chrono::Utc;
 use memctl::model::{Correction, Scope};
 use memctl::notes::find::rewrite::{Rewrite, RewriteBy};
+use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
-use memctl::search::{Filter, Fusion};
 use memctl::store::Scoped;
 use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
+use memctl_search::Fusion;
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;

@@ -24,7 +24,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         &[
             "async", "await", "tokio", "std::fs", "fs", "File", "OpenOptions",
         ],
-        May::AllBut(&["model", "search", "learn", "prompt"]),
+        May::AllBut(&["model", "learn", "prompt"]),
         "it is pure: neither files nor waiting",
     ),
     (

@@ -11,10 +11,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use memctl::embedder::{Vector, built_in};
 use memctl::model::Reflexion;
 use memctl::rules::credit::{applies, at_fault};
 use memctl::skills::prompt::{Choice, Learned, assemble};
+use memctl_search::embedder::{Vector, built_in};
 use serde_json::json;
 
 const SKILLS: usize = 20;

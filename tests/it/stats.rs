@@ -52,11 +52,13 @@ fn remembered() -> Workspace {
     workspace
 }
 
-/// So many errors of as many sessions, each overcome in the way of a hint.
+/// So many errors of as many sessions with hints.
 fn log_hints(workspace: &Workspace, shown: usize) {
     let lines = (0..shown).map(|n| {
-        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E", "hints": ["PROC-001"],
-            "repeats": 0, "steps": 1 + n % 2, "overcome": true, "helped": true}).to_string() + "\n"
+        json!({"at": "2026-01-08T00:00:00+00:00", "session": format!("s{n}"), "error_key": "E",
+            "hints": ["PROC-001"], "repeats": 0, "steps": 1 + n % 2, "overcome": true, "helped": true})
+        .to_string()
+            + "\n"
     });
     workspace.write(".agentura/hints.jsonl", lines.collect::<String>());
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 use chrono::{DateTime, Utc};
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
 use memctl::notes::find::rewrite::Rewrite;
+use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
-use memctl::search::{Filter, Fusion};
 use memctl::store::{Error, Scoped, Selection};
+use memctl_search::Fusion;
 use serde_json::{Value, json};
 
 use crate::workspace::{NOW, Workspace};

@@ -11,8 +11,8 @@ use super::index::sending;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::notes::find::rewrite::Rewrite;
-use crate::search::{Fusion, Rrf};
 use crate::upkeep::{EvaluateReport, Passage, Question, evaluate};
+use memctl_search::{Fusion, Rrf};
 
 /// Measure the quality of search
 #[derive(Debug, Subcommand)]

@@ -5,9 +5,9 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::price::{Spending, price};
-use crate::embedder::Destination;
 use crate::model::error::UserError;
 use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
+use memctl_search::embedder::Destination;
 
 /// Update the search index, with a vector for every record
 ///

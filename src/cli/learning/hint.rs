@@ -11,6 +11,7 @@ use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success
 use crate::model::Evidence;
 use crate::model::error::UserError;
 use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
+use crate::store::Project;
 use crate::store::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
@@ -52,11 +53,11 @@ pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
     }
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let report = adviser(context, &store).hint(&HintOptions {
+    let project = context.git_project();
+    let report = adviser(context, &store, project.as_ref()).hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
-        project: context.project_name(),
         session: args.session,
         max_hints: args.limit as usize,
     })?;
@@ -147,14 +148,14 @@ pub(crate) struct SuccessArgs {
 pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let adviser = adviser(context, &store);
+    let project = context.git_project();
+    let adviser = adviser(context, &store, project.as_ref());
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
             let failure = HintOptions {
                 command: Some(context.text(&args.code)?),
                 error: context.text(&args.error)?,
-                project: context.project_name(),
                 session: Some(args.session),
                 max_hints: args.limit as usize,
                 ..HintOptions::default()
@@ -184,9 +185,14 @@ fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
     Ok(())
 }
 
-fn adviser<'a>(context: &Context, store: &'a crate::store::Scoped) -> HintService<'a> {
+fn adviser<'a>(
+    context: &'a Context,
+    store: &'a crate::store::Scoped,
+    project: Option<&'a Project>,
+) -> HintService<'a> {
     HintService {
         store,
+        here: context.here(project),
         now: context.environment.now,
         random,
     }

@@ -14,10 +14,11 @@ use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::{self, RemoteQuestion};
-use crate::search::{Filter, Fusion};
 use crate::serve::arguments::{RESULTS, TYPED};
+use memctl_search::Fusion;
 
 /// Search records by keywords and meaning
 ///

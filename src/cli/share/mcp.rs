@@ -14,12 +14,12 @@ use crate::cli::learning::hooks::{self, in_project, is_on_path, of_user, project
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::primary;
-use crate::embedder::EmbedderCache;
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::store::workspace::Workspace;
 use memctl_files::{Directory, SharedFile, named};
+use memctl_search::embedder::EmbedderCache;
 
 /// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);

@@ -10,16 +10,11 @@ use crate::rules::acting::forbidden::without_forbidden;
 impl HintService<'_> {
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
     /// redacted: it is compared, and not stored.
-    pub fn lessons_before(
-        &self,
-        code: &str,
-        session: &str,
-        project: Option<&str>,
-    ) -> Result<String, Error> {
+    pub fn lessons_before(&self, code: &str, session: &str) -> Result<String, Error> {
         if code.trim().is_empty() {
             return Ok(String::new());
         }
-        let lessons = matching::before_call(self.store, code, project, &[])?;
+        let lessons = matching::before_call(self.store, code, &self.here, &[])?;
         let lessons = without_forbidden(self.store, lessons);
         if lessons.is_empty() {
             return Ok(String::new());

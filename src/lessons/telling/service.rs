@@ -22,6 +22,7 @@ use crate::rules::acting::forbidden::without_forbidden;
 use crate::store::{self, Notes, Scoped};
 
 use super::settlement::unless_locked;
+use crate::store::Here;
 use crate::store::workspace::{Error, milliseconds};
 
 /// Number of equal failures that an agent is told of.
@@ -36,6 +37,8 @@ pub struct HintService<'a> {
     pub now: DateTime<Utc>,
     /// Source of random names.
     pub random: fn() -> String,
+    /// Place that the calls are made in.
+    pub here: Here<'a>,
 }
 
 /// Failing call.
@@ -47,8 +50,6 @@ pub struct HintOptions {
     pub tool: Option<String>,
     /// Command or code that failed.
     pub command: Option<String>,
-    /// Name of the directory that the call was made in; `None` if unknown.
-    pub project: Option<String>,
     /// Session of the call; `None` records nothing and tracks no outcome.
     pub session: Option<String>,
     /// Maximum number of hints.
@@ -88,12 +89,7 @@ impl HintService<'_> {
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = memctl_redact::redact(&options.error).text;
         let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
-        let failure = Failure::of_redacted(
-            &error,
-            options.tool.as_deref(),
-            Some(&code),
-            options.project.as_deref(),
-        );
+        let failure = Failure::of_redacted(&error, options.tool.as_deref(), Some(&code));
         let key = failure.as_ref().map(|failure| failure.key().to_owned());
         let mut report = HintReport {
             error_key: key.clone(),
@@ -103,7 +99,8 @@ impl HintService<'_> {
         let own = pitfall::of_error(&error, tool);
         let Some(session) = &options.session else {
             if let Some(failure) = failure {
-                let hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
+                let hints =
+                    matching::at_failure(self.store, &failure, &self.here, &[], options.max_hints)?;
                 report.hints = without_forbidden(self.store, hints);
             }
             self.count_retrieved(&report.hints);
@@ -125,7 +122,8 @@ impl HintService<'_> {
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
             let told = known.not_again();
-            let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
+            let hints =
+                matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
             let hints = without_forbidden(self.store, hints);
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             if !ids.is_empty() {

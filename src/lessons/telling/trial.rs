@@ -1,5 +1,7 @@
-//! Follows errors that have hints: the same error again is a repeat, and a success with the goal of
-//! the failed call ends the trial.
+//! Follows errors that have hints.
+//!
+//! The next calls judge: the same error again is a repeat, and a success with the goal of the failed
+//! call ends the trial.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::embedder::EmbedError;
 use crate::store::workspace::{Error, SessionError};
 use crate::store::{self, skill};
 use crate::{model, remote};
+use memctl_search::embedder::EmbedError;
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)

@@ -16,8 +16,9 @@ use std::thread;
 use std::time::Instant;
 
 use crate::model::{Document, Kind};
-use crate::search::{
-    ByWords, Filter, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
+use crate::notes::indexing::Filter;
+use memctl_search::{
+    ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
 use crate::notes::find::rewrite::Rewrite;
@@ -345,11 +346,12 @@ pub(crate) fn rounded(score: f64) -> f64 {
     (score * 10_000.0).round() / 10_000.0
 }
 
-/// Score weight of a kind: learned records rank before their sources if both match equally well.
-fn weight(kind: Kind) -> f64 {
-    match kind {
-        Kind::Reflexion | Kind::Procedure | Kind::Memory => 1.0,
-        Kind::Correction => 0.9,
-        Kind::Execution | Kind::Session => 0.5,
+/// Score weight of a kind, by its number in the index: learned records rank before their sources if both match
+/// equally well.
+fn weight(kind: u8) -> f64 {
+    match Kind::ALL.get(usize::from(kind)) {
+        Some(Kind::Correction) => 0.9,
+        Some(Kind::Execution | Kind::Session) => 0.5,
+        Some(Kind::Reflexion | Kind::Procedure | Kind::Memory) | None => 1.0,
     }
 }

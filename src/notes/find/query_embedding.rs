@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::embedder::Vector;
+use memctl_search::embedder::Vector;
 
-use crate::embedder::{Embedder, Embedding};
 use crate::store::workspace::{Error, Providers};
+use memctl_search::embedder::{Embedder, Embedding};
 
 /// Query vector, and the embedder for records that have no vector yet.
 pub(crate) struct QueryEmbedding {

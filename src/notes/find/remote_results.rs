@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use crate::model::{Kind, Procedure, Trust};
-use crate::search::{snippet, words};
 use crate::store::{Entry, text_field};
+use memctl_search::{snippet, words};
 
 use super::{FindReport, Found, Ranks, SNIPPET, rounded, steps};
 use crate::store::workspace::document::document;

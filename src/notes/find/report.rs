@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use crate::model::{Kind, MemoryType, Trust, with_origin};
-use crate::search::{Filter, Fusion};
+use crate::notes::indexing::Filter;
+use memctl_search::Fusion;
 
 use crate::notes::find::rewrite::Rewrite;
 

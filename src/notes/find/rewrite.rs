@@ -11,9 +11,9 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::search::words;
 use memctl_llm::{Request, Schema};
 use memctl_redact::Clean;
+use memctl_search::words;
 
 use crate::rules::reflect::one_line;
 

@@ -3,7 +3,9 @@
 use std::num::NonZero;
 use std::thread;
 
-use crate::search::{Attributes, Builder};
+use memctl_search::Builder;
+
+use super::filter::attributes;
 use crate::store::Positions;
 
 use super::held::IndexedSegment;
@@ -78,7 +80,7 @@ impl Work {
         if let Some((key, entry)) = file.any_entry(place)?
             && let Some(document) = readable(&entry)
         {
-            let attributes = Attributes::of(&document, key);
+            let attributes = attributes(&document, key);
             self.builder.add(&attributes, &document.content);
             self.places.push(place);
             if self.builder.is_full() {

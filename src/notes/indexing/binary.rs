@@ -1,7 +1,7 @@
 //! Binary vectors of large segments: derived from the vectors when an index has many of them.
 
-use crate::search::{BinaryVectors, binary_vectors};
 use memctl_files::parallel::each;
+use memctl_search::{BinaryVectors, binary_vectors};
 
 use super::Index;
 use super::held::{Bytes, IndexedSegment, SegmentVectors};
@@ -93,10 +93,11 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::embedder::Embedding;
     use crate::model::Scope;
-    use crate::search::{Filter, Fusion, Question, Ranker};
+    use crate::notes::indexing::Filter;
     use crate::store::Scoped;
+    use memctl_search::embedder::Embedding;
+    use memctl_search::{Fusion, Question, Ranker};
 
     fn write(dir: &Path, notes: std::ops::Range<usize>) {
         let note = |n| {

@@ -3,13 +3,13 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use crate::search::{Damaged, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width};
 use crate::store::{Derived, Map};
 use memctl_files::PositionedFile as _;
+use memctl_search::{Damaged, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width};
 
 use super::manifest::{Files, binary_name, places_name, words_name};
 use super::places::{GONE, Places};
-use crate::embedder::Embedding;
+use memctl_search::embedder::Embedding;
 
 /// Bytes in a file, or only in memory.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::search::ANALYSIS;
+use memctl_search::ANALYSIS;
 
-use crate::embedder::Embedding;
 use crate::store::Positions;
+use memctl_search::embedder::Embedding;
 
 /// Format version of the list and of its files; changes with each new format.
 const FORMAT: u32 = 1;

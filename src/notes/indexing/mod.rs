@@ -5,6 +5,7 @@
 //! changed file, entries are recognised by their text, and only new ones are analysed. So results
 //! always reflect the files, whichever program wrote them.
 //!
+//! - `filter`: which documents a search may return.
 //! - `manifest`: manifest of the files, and the state of the records that they cover.
 //! - `multi_index`: this index and those of remote records, searched as one.
 //! - `held`: one segment, in memory or mapped.
@@ -24,6 +25,7 @@
 
 mod analyse;
 mod binary;
+mod filter;
 mod follow;
 mod held;
 pub(crate) mod manifest;
@@ -32,13 +34,13 @@ mod places;
 mod save;
 pub(crate) mod vectors;
 
-use crate::embedder::Embedding;
+use memctl_search::embedder::Embedding;
 use std::cell::OnceCell;
 
 use crate::model::{Document, Kind};
-use crate::search::{Damaged, Filter, Part};
 use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 use memctl_files::parallel::each;
+use memctl_search::{Damaged, Part};
 
 use crate::store::workspace::Error;
 use crate::store::workspace::document::document;
@@ -46,6 +48,7 @@ use crate::store::workspace::document::document;
 use held::IndexedSegment;
 use manifest::List;
 
+pub use filter::Filter;
 pub(crate) use multi_index::MultiIndex;
 
 /// Minimum number of segments for a second thread.
@@ -156,12 +159,13 @@ impl Index {
     /// Number of documents that pass the filter, and number of those with a vector: of the current
     /// embedder, or of any if none is set.
     pub(crate) fn counts(&self, filter: &Filter) -> Result<(usize, usize), Damaged> {
+        let admission = filter.admission();
         let (mut documents, mut vectors) = (0, 0);
         for held in &self.segments {
             let segment = held.segment()?;
             segment.verify()?;
             let mut admitted = held.kept();
-            segment.admit(filter, &mut admitted);
+            segment.admit(&admission, &mut admitted);
             let slots = held.slots(self.embedding.as_ref().or(held.embedding()));
             for (place, _) in admitted
                 .iter()
@@ -213,16 +217,17 @@ impl Index {
         some: impl Fn(&IndexedSegment) -> bool + Sync,
     ) -> Result<Vec<Part<'_>>, Damaged> {
         let embedding = self.embedding.as_ref();
+        let admission = filter.admission();
         let part = |held| -> Result<Part<'_>, Damaged> {
             let held: &IndexedSegment = held;
             let segment = held.segment()?;
             segment.verify_for_ranking()?;
             let admitted = if !some(held) {
                 Some(vec![false; held.places.len()])
-            } else if held.has_gone() || !segment.admits_all(filter) {
+            } else if held.has_gone() || !segment.admits_all(&admission) {
                 segment.verify()?;
                 let mut admitted = held.kept();
-                segment.admit(filter, &mut admitted);
+                segment.admit(&admission, &mut admitted);
                 Some(admitted)
             } else {
                 None

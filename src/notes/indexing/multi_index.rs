@@ -5,13 +5,14 @@
 //! everywhere.
 
 use crate::model::Document;
-use crate::search::{Damaged, Filter, Ranker};
+use crate::notes::indexing::Filter;
 use crate::store::Scoped;
+use memctl_search::{Damaged, Ranker};
 
 use super::{Error, Index, Progress};
-use crate::embedder::Embedder;
-use crate::embedder::Embedding;
 use crate::model::Kind;
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::Embedding;
 
 /// Indexes, this memory's own first.
 #[derive(Debug)]

@@ -6,14 +6,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::search::{Damaged, merge, slot_width, slots_header};
 use crate::store::DerivedWriter;
+use memctl_search::{Damaged, merge, slot_width, slots_header};
 
 use super::held::{Bytes, IndexedSegment, SegmentVectors};
 use super::manifest::{Covered, Files, List, Vectors, places_name, words_name};
 use super::places::GONE;
 use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
-use crate::embedder::Embedding;
+use memctl_search::embedder::Embedding;
 
 /// Maximum size of a merged segment, in documents; a larger merge would delay a search.
 const MERGED: usize = 8_192;
@@ -250,6 +250,6 @@ impl IndexedSegment {
 }
 
 /// Header of this number of slots.
-pub(crate) fn header(embedding: &Embedding, slots: usize) -> [u8; crate::search::SLOTS_HEADER] {
+pub(crate) fn header(embedding: &Embedding, slots: usize) -> [u8; memctl_search::SLOTS_HEADER] {
     slots_header(&embedding.name, embedding.dimensions, slots)
 }

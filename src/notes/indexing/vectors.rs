@@ -1,12 +1,13 @@
 //! Vectors of documents: computed on demand and stored.
 
-use crate::search::{Damaged, Filter, Ranker, SLOTS_HEADER, slot, slot_width, texts_of};
+use crate::notes::indexing::Filter;
+use memctl_search::{Damaged, Ranker, SLOTS_HEADER, slot, slot_width, texts_of};
 
 use super::held::{Bytes, IndexedSegment, SegmentVectors};
 use super::manifest::{List, Vectors};
 use super::{Error, Index};
-use crate::embedder::Embedder;
-use crate::embedder::Embedding;
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::Embedding;
 
 impl Index {
     /// Sets the current embedder.

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::embedder::Vector;
 use crate::model::{Kind, Reflexion};
 use crate::rules::place::conflicts::{
     ALIKE, Finding, Relation, cosine as cosine_of, judged_relation, relations, vectors,
 };
+use memctl_search::embedder::Vector;
 
 use super::rules::about;
 use super::waiting::{NearRule, Waiting, WaitingKind};

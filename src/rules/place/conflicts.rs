@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
-use crate::embedder::{EmbedError, Vector, built_in};
 use crate::model::{Reflexion, RelatedRule, RuleRelation, SkillPath};
 use crate::store::{Scoped, Selection};
+use memctl_search::embedder::{EmbedError, Vector, built_in};
 
 use crate::store::workspace::Error;
 

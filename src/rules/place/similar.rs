@@ -7,11 +7,11 @@
 
 use serde::Serialize;
 
-use crate::embedder::built_in;
 use crate::model::likeness::{key_words, similarity};
 use crate::model::{Kind, Reflexion, SkillPath};
 use crate::store::Selection;
 use crate::store::workspace::{Error, Workspace};
+use memctl_search::embedder::built_in;
 
 use super::contradictions::replaced_by;
 

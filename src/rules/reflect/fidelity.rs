@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use crate::lessons::failure::error_key::quoted_names;
-use crate::search::words;
+use memctl_search::words;
 
 /// Returns true if a condition has no content word that the correction lacks.
 pub(crate) fn is_said(condition: &str, correction: &str) -> bool {

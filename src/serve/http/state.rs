@@ -11,7 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-use crate::embedder::EmbedderCache;
 use crate::model::Viewer;
 use crate::model::error::Kind;
 use crate::remote;
@@ -22,6 +21,7 @@ use crate::store::{
     Approvals, AuditContext, GroupCommit, Primary, Scoped, SeenEntries, is_disabled,
 };
 use memctl_files::Directory;
+use memctl_search::embedder::EmbedderCache;
 
 use super::events::Events;
 use super::limits::{Limits, Rates};

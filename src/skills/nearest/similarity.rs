@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::search::words;
+use memctl_search::words;
 
 /// Features of an input with their counts; the empty feature if there are no others, so that two
 /// inputs without content are equal.

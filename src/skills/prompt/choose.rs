@@ -5,7 +5,7 @@
 //! absent: randomness. Same rules, input and time give the same prompt.
 
 use crate::model::{Reflexion, UTILITY_FLOOR};
-use crate::search::Corpus;
+use memctl_search::Corpus;
 
 use super::choice::{Choice, Omitted, confidence, tokens};
 use super::render::item;

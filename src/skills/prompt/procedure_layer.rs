@@ -9,7 +9,7 @@
 use std::collections::HashSet;
 
 use crate::model::{Procedure, ProcedureFields};
-use crate::search::{Corpus, words};
+use memctl_search::{Corpus, words};
 
 use super::choice::{Choice, Omitted, tokens};
 use super::render::harmless;

@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
-use crate::search;
 use crate::store::{self, skill};
 
-impl From<crate::embedder::Error> for Error {
-    fn from(error: crate::embedder::Error) -> Self {
-        use crate::embedder::Error as Of;
+impl From<memctl_search::embedder::Error> for Error {
+    fn from(error: memctl_search::embedder::Error) -> Self {
+        use memctl_search::embedder::Error as Of;
         match error {
             Of::Embed(error) => Self::Embed(error),
             Of::Llm(error) => Self::Llm(error),
@@ -52,7 +51,7 @@ pub enum Error {
     },
     /// Embedding model on this machine failed.
     #[error(transparent)]
-    Embed(#[from] crate::embedder::EmbedError),
+    Embed(#[from] memctl_search::embedder::EmbedError),
     /// Embedder returned vectors of the wrong size.
     #[error("`{embedder}` returned vectors of {found} dimensions, but {expected} are expected")]
     VectorSize {
@@ -358,8 +357,8 @@ pub enum Error {
 }
 
 /// Damage that is still there after the index was rebuilt.
-impl From<search::Damaged> for Error {
-    fn from(_: search::Damaged) -> Self {
+impl From<memctl_search::Damaged> for Error {
+    fn from(_: memctl_search::Damaged) -> Self {
         Self::Index
     }
 }

@@ -1,9 +1,9 @@
 //! Explanations of errors of the engine.
 
-use crate::embedder;
 use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::workspace::{BlockError, Error, SessionError};
+use memctl_search::embedder;
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";

@@ -18,9 +18,9 @@ use memctl_llm::{
 };
 
 use super::Error;
-use crate::embedder::Embedder;
-use crate::embedder::config::Patience;
-use crate::embedder::{EmbedderCache, EmbedderConfig};
+use memctl_search::embedder::Embedder;
+use memctl_search::embedder::config::Patience;
+use memctl_search::embedder::{EmbedderCache, EmbedderConfig};
 
 /// Timeout for probing a local server.
 const PROBE: Duration = Duration::from_millis(300);

@@ -1,5 +1,6 @@
-//! 95 % confidence interval of a share: Wilson's score interval, which also holds for small counts and
-//! for shares near 0 and 1.
+//! 95 % confidence intervals of shares.
+//!
+//! Shares: Wilson's score interval, which also holds for small counts and for shares near 0 and 1.
 #![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
 /// Quantile of the normal distribution at 97.5 %.
@@ -24,18 +25,19 @@ pub(crate) fn share(count: u64, of: u64) -> Option<[f64; 2]> {
 mod tests {
     use super::*;
 
+    fn near(found: Option<[f64; 2]>, expected: [f64; 2]) {
+        let found = found.unwrap();
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 6e-4, "{found:?} {expected:?}");
+        }
+    }
+
     #[test]
     fn intervals_are_those_of_the_literature() {
-        let near = |count, of, expected: [f64; 2]| {
-            let found = share(count, of).unwrap();
-            for (a, b) in found.iter().zip(expected) {
-                assert!((a - b).abs() < 6e-4, "{found:?} {expected:?}");
-            }
-        };
         // Newcombe 1998: 81 of 263.
-        near(81, 263, [0.2553, 0.3662]);
-        near(0, 20, [0.0, 0.1611]);
-        near(20, 20, [0.8389, 1.0]);
+        near(share(81, 263), [0.2553, 0.3662]);
+        near(share(0, 20), [0.0, 0.1611]);
+        near(share(20, 20), [0.8389, 1.0]);
         assert_eq!(share(0, 0), None);
     }
 }

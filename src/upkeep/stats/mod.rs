@@ -4,8 +4,8 @@
 //! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
 //! more often for other reasons.
 //!
-//! - `interval`: confidence intervals. `time`, `days`: days,
-//!   weeks and months. `collect`: one pass over the store.
+//! - `interval`: confidence intervals. `time`, `days`: days, weeks and months. `collect`: one pass
+//!   over the store.
 
 mod collect;
 mod days;

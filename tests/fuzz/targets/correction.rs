@@ -1,8 +1,8 @@
 //! Any text as a correction, as an input, and as what a model answers.
 
 use memctl::rules::reflect::{CorrectionContext, Reflection, accept, offline};
-use memctl::search::{snippet, words};
 use memctl_llm::json_object;
+use memctl_search::{snippet, words};
 use serde_json::value::RawValue;
 
 pub(crate) fn run(text: &str) {

@@ -54,7 +54,7 @@ const MEANINGS: &str = "<details class=\"meanings\"><summary>Meaning of the figu
     corrected. More right runs with rules do not prove that the rules are the cause: skills and inputs differ.</dd>\
     <dt>Helped</dt><dd>A hint was shown at a failing call, and the call then recovered in the way that the hint named. \
     With k hints at once this is precision@k.</dd>\
-    <dt>95 %</dt><dd>The range that contains the true value in 95 of 100 cases, by Wilson.</dd>\
+    <dt>95 %</dt><dd>The range that contains the true value in 95 of 100 cases: Wilson's interval of a share.</dd>\
     <dt>Confidence</dt><dd>(helped + 2) / (helped + harmed + 4): 0.5 without any outcome.</dd></dl></details>";
 
 fn card(name: &str, value: Option<String>, note: &str) -> String {

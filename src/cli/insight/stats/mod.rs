@@ -173,9 +173,9 @@ fn hints(report: &StatsReport, page: &mut Page) {
     }
     page.line("");
     page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    let steps = hints.steps_shown;
-    let steps =
-        steps.map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
+    let steps = hints
+        .steps_shown
+        .map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
     let of = hints.evidence;
     let all = format!(
         "{} shown, {} helped, {} harmed",

@@ -49,6 +49,7 @@ fn at_start(workspace: &Workspace) -> Result<String, Error> {
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
+        here: Here::default(),
     };
     let root = workspace.store.directory().parent();
     let here = Here {

@@ -8,10 +8,11 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
-use crate::search::{Filter, Fusion, Rrf};
 use crate::store;
 use crate::store::workspace::Workspace;
+use memctl_search::{Fusion, Rrf};
 
 use super::super::problem::Problem;
 

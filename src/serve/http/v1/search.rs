@@ -8,11 +8,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::model::{Kind, MemoryType};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions};
-use crate::search::{Filter, Fusion, Rrf};
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::token::Caller;
 use crate::skills;
+use memctl_search::{Fusion, Rrf};
 
 use super::super::input::{Body, Names, Parameters};
 use super::super::problem::Problem;

@@ -1,0 +1,405 @@
+//! Index segment: some thousands of analysed documents, as bytes that are searched in place.
+//!
+//! ```text
+//! header   104 bytes: magic, analysis, counts, section offsets, checksums of the columns that
+//!          ranking needs and of the others, earliest expiry time, checksum of the header
+//! columns  one array per attribute, one value per document: key, text, created, expires (8 bytes
+//!          each), skill, domain, user, length (4 each), kind, trust, note (1 each)
+//! terms    16 bytes per term, in name order: end of its name, end of its postings, number of
+//!          documents that contain it, checksum of name, postings and number
+//! names    texts of the terms, concatenated
+//! postings documents of each term, with frequencies: `varint(gap * 2 + more)`; if `more` is set,
+//!          `varint(count * 2 + long)`; if `long` is set, the windows of a long document that hold the
+//!          term: `varint(window)` for a count of 1, else `varint(bits)`
+//! ```
+//!
+//! The windows are those of `vector::windows`.
+//!
+//! A search reads little of that: the adjacent columns length and kind, and other columns only for
+//! a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
+//! incomplete bytes; damage after the columns is detected when a term is used. Segments hold no
+//! document texts.
+
+use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
+
+use super::attributes::Attributes;
+use super::filter::Admission;
+
+/// Changes with the layout above.
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg4";
+/// Changes with the word analysis in `text`, which invalidates all older segments.
+pub const ANALYSIS: u32 = 1;
+pub(super) const HEADER: usize = 104;
+/// Bytes of columns per document.
+pub(super) const COLUMNS: usize = 4 * 8 + 4 * 4 + 3;
+pub(super) const TERM: usize = 16;
+
+/// Error for bytes that fail a checksum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the search index is damaged")]
+pub struct Damaged;
+
+/// Opened segment.
+#[derive(Debug, Clone, Copy)]
+pub struct Segment<'a> {
+    documents: usize,
+    words: u64,
+    columns: &'a [u8],
+    sums: ColumnSums,
+    soonest: i64,
+    terms: &'a [u8],
+    names: &'a [u8],
+    postings: &'a [u8],
+}
+
+/// Frequency of a term in one document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Posting {
+    pub(super) document: u32,
+    pub(super) count: u32,
+    /// Windows of a long document with the term, as bits; 0 for a short document.
+    pub(super) windows: u64,
+}
+
+impl<'a> Segment<'a> {
+    /// Opens a segment; `None` if the bytes are incomplete or of another version.
+    pub fn open(bytes: &'a [u8]) -> Option<Self> {
+        let header = bytes.get(..HEADER)?;
+        let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
+        if !header.starts_with(MAGIC) || u32_at(header, 8) != ANALYSIS || !intact {
+            return None;
+        }
+        let documents = u32_at(header, 12) as usize;
+        let terms = u32_at(header, 16) as usize;
+        let at = |i: usize| usize::try_from(u64_at(header, 32 + i * 8)).ok();
+        let (names_at, postings_at, end) = (at(0)?, at(1)?, at(2)?);
+        let terms_at = HEADER + documents.checked_mul(COLUMNS)?;
+        let segment = Self {
+            documents,
+            words: u64_at(header, 24),
+            columns: bytes.get(HEADER..terms_at)?,
+            sums: ColumnSums {
+                ranking: u64_at(header, 72),
+                others: u64_at(header, 80),
+            },
+            soonest: u64_at(header, 88).cast_signed(),
+            terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
+            names: bytes.get(names_at..postings_at)?,
+            postings: bytes.get(postings_at..end)?,
+        };
+        (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
+    }
+
+    /// Verifies the checksums of all columns. Terms are verified when they are used.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Damaged`] on a mismatch.
+    pub fn verify(&self) -> Result<(), Damaged> {
+        let intact = ColumnSums::of(self.columns, self.documents) == self.sums;
+        intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// Verifies only the columns that a ranking without a filter reads, about a tenth of all.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Damaged`] on a mismatch.
+    pub fn verify_for_ranking(&self) -> Result<(), Damaged> {
+        let (_, ranking, _) = split(self.columns, self.documents);
+        let intact = xxh3_64(ranking) == self.sums.ranking;
+        intact.then_some(()).ok_or(Damaged)
+    }
+
+    /// Number of documents.
+    pub fn len(&self) -> usize {
+        self.documents
+    }
+
+    /// Returns true if the segment has no documents.
+    pub fn is_empty(&self) -> bool {
+        self.documents == 0
+    }
+
+    /// Total number of words in all documents.
+    pub(super) fn words(&self) -> u64 {
+        self.words
+    }
+
+    /// Attributes of a document.
+    pub fn attributes(&self, document: usize) -> Attributes {
+        Attributes {
+            key: self.key(document),
+            text: self.wide(1, document),
+            created: self.wide(2, document).cast_signed(),
+            expires: self.wide(3, document).cast_signed(),
+            skill: self.narrow(0, document),
+            domain: self.narrow(1, document),
+            user: self.narrow(2, document),
+            kind: self.kind(document),
+            trust: self.byte(1, document),
+            note: self.byte(2, document),
+        }
+    }
+
+    /// Key of a document: identifies the version of its record.
+    pub fn key(&self, document: usize) -> u64 {
+        self.wide(0, document)
+    }
+
+    /// Number of a document's kind.
+    pub fn kind(&self, document: usize) -> u8 {
+        self.byte(0, document)
+    }
+
+    /// Number of words in a document.
+    pub(super) fn length(&self, document: usize) -> u32 {
+        self.narrow(3, document)
+    }
+
+    /// Number of words in each document, as four bytes each.
+    pub fn lengths(&self) -> &'a [[u8; 4]] {
+        let start = self.documents * 44;
+        let bytes = self.columns.get(start..start + self.documents * 4);
+        bytes.unwrap_or_default().as_chunks().0
+    }
+
+    /// Returns true if the filter certainly admits every document, without checking each.
+    pub fn admits_all(&self, filter: &Admission) -> bool {
+        filter.asks_for_nothing() && self.soonest > filter.now
+    }
+
+    /// Clears `admitted` for documents that the filter excludes.
+    pub fn admit(&self, filter: &Admission, admitted: &mut [bool]) {
+        for (document, admitted) in admitted.iter_mut().enumerate() {
+            *admitted = *admitted && filter.admits(&self.attributes(document));
+        }
+    }
+
+    fn wide(&self, column: usize, document: usize) -> u64 {
+        u64_at(self.columns, (column * self.documents + document) * 8)
+    }
+
+    fn narrow(&self, column: usize, document: usize) -> u32 {
+        u32_at(
+            self.columns,
+            self.documents * 32 + (column * self.documents + document) * 4,
+        )
+    }
+
+    fn byte(&self, column: usize, document: usize) -> u8 {
+        let at = self.documents * 48 + column * self.documents + document;
+        self.columns.get(at).copied().unwrap_or_default()
+    }
+
+    /// Number of terms.
+    pub(super) fn terms(&self) -> usize {
+        self.terms.len() / TERM
+    }
+
+    /// Name of a term.
+    pub(super) fn name(&self, term: usize) -> &'a [u8] {
+        self.names.get(self.span(term, 0)).unwrap_or_default()
+    }
+
+    /// Postings of a term, by its number.
+    pub(super) fn postings(&self, term: usize) -> Result<Postings<'a>, Damaged> {
+        let bytes = self.postings.get(self.span(term, 4)).ok_or(Damaged)?;
+        let row = term * TERM;
+        let documents = u32_at(self.terms, row + 8);
+        if check(self.name(term), bytes, documents) != u32_at(self.terms, row + 12) {
+            return Err(Damaged);
+        }
+        Ok(Postings {
+            bytes,
+            left: documents,
+            next: 0,
+        })
+    }
+
+    /// Postings of a word; `None` if no document contains it.
+    pub(super) fn find(&self, word: &str) -> Result<Option<Postings<'a>>, Damaged> {
+        let (mut low, mut high) = (0, self.terms());
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            match self.name(middle).cmp(word.as_bytes()) {
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+                std::cmp::Ordering::Equal => return self.postings(middle).map(Some),
+            }
+        }
+        // A damaged name misleads the search. It then lies next to the word's position, where its
+        // checksum reveals it.
+        for neighbour in low.saturating_sub(1)..self.terms().min(low + 1) {
+            self.postings(neighbour)?;
+        }
+        Ok(None)
+    }
+
+    /// Byte range of a term in the names (field 0) or the postings (field 4).
+    fn span(&self, term: usize, field: usize) -> std::ops::Range<usize> {
+        let end = |term: usize| u32_at(self.terms, term * TERM + field) as usize;
+        let start = term.checked_sub(1).map_or(0, end);
+        start..end(term).max(start)
+    }
+}
+
+/// Postings of a term, in document order.
+#[derive(Debug, Clone)]
+pub(super) struct Postings<'a> {
+    bytes: &'a [u8],
+    left: u32,
+    next: u32,
+}
+
+impl Postings<'_> {
+    /// Number of documents that contain the term.
+    pub(super) fn documents(&self) -> usize {
+        self.left as usize
+    }
+}
+
+impl Iterator for Postings<'_> {
+    type Item = Posting;
+
+    fn next(&mut self) -> Option<Posting> {
+        self.left = self.left.checked_sub(1)?;
+        decode(&mut self.bytes, &mut self.next)
+    }
+
+    // The state is in registers, which makes scoring a frequent word several times as fast.
+    #[inline]
+    fn fold<B, F: FnMut(B, Posting) -> B>(self, init: B, mut add: F) -> B {
+        let (mut bytes, mut next) = (self.bytes, self.next);
+        let mut all = init;
+        for _ in 0..self.left {
+            let Some(posting) = decode(&mut bytes, &mut next) else {
+                break;
+            };
+            all = add(all, posting);
+        }
+        all
+    }
+}
+
+/// Takes a posting off the bytes. `next` is the document after the last one.
+#[expect(
+    clippy::inline_always,
+    reason = "a call with its result in memory takes longer than the work"
+)]
+#[inline(always)]
+fn decode(bytes: &mut &[u8], next: &mut u32) -> Option<Posting> {
+    let head = varint(bytes)?;
+    let document = next.wrapping_add(head >> 1);
+    *next = document.wrapping_add(1);
+    let (count, windows) = if head & 1 == 0 {
+        (1, 0)
+    } else {
+        let number = varint(bytes)?;
+        let windows = match number & 1 {
+            0 => 0,
+            _ => windows(bytes, number >> 1)?,
+        };
+        (number >> 1, windows)
+    };
+    Some(Posting {
+        document,
+        count,
+        windows,
+    })
+}
+
+/// Takes the windows of a posting with this count off the bytes.
+#[cold]
+fn windows(bytes: &mut &[u8], count: u32) -> Option<u64> {
+    match count {
+        1 => 1u64.checked_shl(varint(bytes)?),
+        _ => long_varint(bytes),
+    }
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..70).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[inline]
+fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    // Most gaps and counts are small.
+    if let Some((byte, rest)) = bytes.split_first().filter(|(byte, _)| **byte < 0x80) {
+        *bytes = rest;
+        return Some(u32::from(*byte));
+    }
+    varint_of_bytes(bytes)
+}
+
+#[cold]
+fn varint_of_bytes(bytes: &mut &[u8]) -> Option<u32> {
+    let mut value = 0;
+    for shift in (0..35).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// Checksums of the columns that every ranking reads, and of the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ColumnSums {
+    pub(super) ranking: u64,
+    pub(super) others: u64,
+}
+
+impl ColumnSums {
+    pub(super) fn of(columns: &[u8], documents: usize) -> Self {
+        let (before, ranking, behind) = split(columns, documents);
+        Self {
+            ranking: xxh3_64(ranking),
+            others: xxh3_64_with_seed(behind, xxh3_64(before)),
+        }
+    }
+}
+
+/// Columns before length and kind, these two, and the columns after them.
+fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
+    let (start, end) = (documents * 44, documents * 49);
+    match (
+        columns.get(..start),
+        columns.get(start..end),
+        columns.get(end..),
+    ) {
+        (Some(before), Some(ranking), Some(behind)) => (before, ranking, behind),
+        _ => (columns, &[], &[]),
+    }
+}
+
+/// Checksum of a term.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough to notice damage"
+)]
+pub(super) fn check(name: &[u8], postings: &[u8], documents: u32) -> u32 {
+    xxh3_64_with_seed(postings, xxh3_64(name) ^ u64::from(documents)) as u32
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    chunk.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes.get(at..).and_then(<[u8]>::first_chunk);
+    chunk.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}

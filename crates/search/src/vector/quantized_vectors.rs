@@ -1,0 +1,427 @@
+//! Quantized vectors of a segment's documents, one byte per dimension, searched in place.
+//!
+//! ```text
+//! header   64 bytes: magic, dimensions, slots, hash of the embedder's name, checksum
+//! slots    per vector: factor (f32), checksum (4 bytes), one signed byte per dimension
+//! ```
+//!
+//! A document has one slot, or several if it is long: see `windows`. They are filled together. A slot
+//! of zeros is empty: its document has no vector yet. The factor restores length 1.
+//! Quantization changes a cosine by less than 0.01, less than the model's own 8-bit weights do.
+//! Slots are written in place. A partial write fails the checksum and affects only one document in
+//! one result.
+
+use std::fmt;
+
+use rten_simd::{Isa, SimdOp};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::windows::{self, SlotLayout};
+
+const MAGIC: &[u8; 8] = b"mctlvec1";
+/// Bytes before the first slot.
+pub const SLOTS_HEADER: usize = 64;
+/// Bytes of a slot before its numbers: factor and checksum.
+const SLOT_HEADER: usize = 8;
+/// Fixed-point scale of query numbers. Summed products with bytes stay far below 32 bits.
+const ONE: f32 = 8192.0;
+
+/// Vectors of one segment's documents; slots can be empty.
+#[derive(Debug, Clone, Copy)]
+pub struct Slots<'a> {
+    bytes: &'a [u8],
+    source: Option<&'a dyn SlotSource>,
+    width: usize,
+    layout: &'a SlotLayout,
+}
+
+/// Fills the buffer with the bytes at an offset; `false` on failure.
+pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> bool + 'a;
+
+/// Where header and slots are read from for single documents: a mapping brings the surroundings of
+/// each into memory.
+pub trait SlotSource: fmt::Debug + Sync {
+    /// Opens the source; `None` if it is no longer there, or the slots are only in memory.
+    fn open(&self) -> Option<Box<ReadAt<'_>>>;
+}
+
+/// Query vector in fixed-point form, for fast comparison.
+#[derive(Debug, Clone)]
+pub struct QueryVector(Vec<i16>);
+
+impl QueryVector {
+    /// Converts a vector of length 1.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a float cast to an integer saturates, and none is greater than 8192 here"
+    )]
+    pub fn new(vector: &[f32]) -> Self {
+        Self(vector.iter().map(|x| (x * ONE).round() as i16).collect())
+    }
+}
+
+/// Bytes of a slot for this number of dimensions, a multiple of eight.
+pub fn slot_width(dimensions: usize) -> usize {
+    SLOT_HEADER + dimensions.next_multiple_of(8)
+}
+
+/// Header for this embedder and number of slots.
+pub fn slots_header(embedder: &str, dimensions: usize, slots: usize) -> [u8; SLOTS_HEADER] {
+    let mut out = [0; SLOTS_HEADER];
+    out[..8].copy_from_slice(MAGIC);
+    out[8..16].copy_from_slice(&(dimensions as u64).to_le_bytes());
+    out[16..24].copy_from_slice(&(slots as u64).to_le_bytes());
+    out[24..32].copy_from_slice(&xxh3_64(embedder.as_bytes()).to_le_bytes());
+    let sum = xxh3_64(&out[..32]);
+    out[32..40].copy_from_slice(&sum.to_le_bytes());
+    out
+}
+
+/// Quantizes a vector to a slot. A vector without length or with non-finite numbers gives an empty
+/// slot.
+#[expect(clippy::cast_possible_truncation, reason = "a quotient of at most 127 fits a byte")]
+pub fn slot(vector: &[f32]) -> Vec<u8> {
+    let mut out = vec![0; slot_width(vector.len())];
+    let largest = vector.iter().fold(0.0f32, |most, x| most.max(x.abs()));
+    if largest <= 0.0 || !largest.is_finite() {
+        return out;
+    }
+    let mut squares = 0.0;
+    for (byte, x) in out[SLOT_HEADER..].iter_mut().zip(vector) {
+        let number = (x / largest * 127.0).round() as i8;
+        squares += f32::from(number).powi(2);
+        *byte = number.cast_unsigned();
+    }
+    out[..4].copy_from_slice(&squares.sqrt().recip().to_le_bytes());
+    let sum = check(&out);
+    out[4..8].copy_from_slice(&sum);
+    out
+}
+
+impl<'a> Slots<'a> {
+    /// Opens a vector file; `None` if it belongs to another embedder or another number of slots, or is
+    /// incomplete.
+    pub fn open(
+        bytes: &'a [u8],
+        embedder: &str,
+        dimensions: usize,
+        layout: &'a SlotLayout,
+    ) -> Option<Self> {
+        let (header, slots) = bytes.split_first_chunk::<SLOTS_HEADER>()?;
+        let width = slot_width(dimensions);
+        let fits = *header == slots_header(embedder, dimensions, layout.slots())
+            && slots.len() == width.checked_mul(layout.slots())?;
+        fits.then_some(Self {
+            bytes: slots,
+            source: None,
+            width,
+            layout,
+        })
+    }
+
+    /// Reads single documents from this source of the same bytes.
+    #[must_use]
+    pub fn with_source(self, source: &'a dyn SlotSource) -> Self {
+        let source = Some(source);
+        Self { source, ..self }
+    }
+
+    /// Slots of a document, one after the other; all zeros if empty.
+    pub fn get(&self, document: usize) -> &'a [u8] {
+        let places = self.layout.of_document(document);
+        self.bytes
+            .get(places.start * self.width..places.end * self.width)
+            .unwrap_or_default()
+    }
+
+    fn each(&self, document: usize) -> std::slice::ChunksExact<'a, u8> {
+        self.get(document).chunks_exact(self.width)
+    }
+
+    /// Returns true if a document has a vector.
+    pub fn is_filled(&self, document: usize) -> bool {
+        self.each(document).next().is_some_and(|s| factor(s) > 0.0)
+    }
+
+    /// Returns true if the checksums of a document's slots match.
+    pub fn is_intact(&self, document: usize) -> bool {
+        let mut slots = self.each(document);
+        slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
+    }
+
+    /// Factor and numbers of each slot; the factor of an empty slot is 0.
+    pub(super) fn quantized(&self) -> impl Iterator<Item = (f32, &'a [u8])> {
+        let slots = self.bytes.chunks_exact(self.width);
+        slots.map(|slot| (factor(slot), slot.get(SLOT_HEADER..).unwrap_or_default()))
+    }
+
+    /// Cosine of a document and the query, from -1 to 1; `None` if the document has no vector.
+    pub fn cosine(&self, document: usize, query: &QueryVector) -> Option<f32> {
+        let cosine = windows::cosine(self.each(document).map(|slot| cosine(slot, query)));
+        (!cosine.is_nan()).then_some(cosine)
+    }
+
+    /// Cosines of these documents; [`f32::NAN`] for empty slots.
+    pub(crate) fn cosines_of(&self, documents: &[usize], query: &QueryVector) -> Vec<f32> {
+        let source = self.source.filter(|_| !documents.is_empty());
+        let read_at = source.and_then(SlotSource::open);
+        let mut buffer = Vec::new();
+        let read = |document: &usize| {
+            let slots = self.read(read_at.as_deref(), *document, &mut buffer);
+            let slots = slots.chunks_exact(self.width);
+            windows::cosine(slots.map(|slot| cosine(slot, query)))
+        };
+        documents.iter().map(read).collect()
+    }
+
+    /// Slots of a document from the source, or mapped if it cannot be read.
+    fn read<'b>(
+        &self,
+        read_at: Option<&ReadAt<'_>>,
+        document: usize,
+        buffer: &'b mut Vec<u8>,
+    ) -> &'b [u8]
+    where
+        'a: 'b,
+    {
+        let places = self.layout.of_document(document);
+        let at = SLOTS_HEADER + places.start * self.width;
+        buffer.resize(places.len() * self.width, 0);
+        if read_at.is_some_and(|read_at| read_at(at as u64, buffer)) {
+            buffer
+        } else {
+            self.get(document)
+        }
+    }
+
+    /// Window of a document that is nearest to the query, from 0, and the number of its windows; `None`
+    /// for a document without windows.
+    pub fn nearest_window(&self, document: usize, query: &QueryVector) -> Option<(usize, usize)> {
+        let windows = self.each(document).skip(1);
+        let of = windows.len();
+        let cosines = windows.map(|slot| cosine(slot, query)).enumerate();
+        let nearest = cosines
+            .filter(|(_, cosine)| !cosine.is_nan())
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        nearest.map(|(window, _)| (window, of))
+    }
+
+    /// Cosines of all admitted documents; [`f32::NAN`] for the others and for empty slots.
+    pub fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
+        let scan = Scan {
+            slots: *self,
+            query,
+            admitted,
+        };
+        scan.dispatch()
+    }
+}
+
+/// One pass over all slots.
+struct Scan<'a> {
+    slots: Slots<'a>,
+    query: &'a QueryVector,
+    admitted: Option<&'a [bool]>,
+}
+
+impl SimdOp for Scan<'_> {
+    type Output = Vec<f32>;
+
+    /// Compiled for each instruction set; the processor selects one at run time. 32-byte vectors
+    /// take half as long as the 16-byte baseline.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a function that is called is compiled for the least of processors"
+    )]
+    fn eval<I: Isa>(self, _: I) -> Vec<f32> {
+        let Self {
+            slots,
+            query,
+            admitted,
+        } = self;
+        let all = slots.bytes.chunks_exact(slots.width);
+        slots
+            .layout
+            .cosines(all, admitted, |slot| cosine(slot, query))
+    }
+}
+
+/// Cosine of the vector in a slot and the query; [`f32::NAN`] for an empty slot.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for the processor that its caller is compiled for"
+)]
+#[expect(clippy::cast_precision_loss, reason = "a sum of 24 bits is as exact as it has to be")]
+fn cosine(slot: &[u8], query: &QueryVector) -> f32 {
+    let factor = factor(slot);
+    if factor > 0.0 {
+        dot(&slot[SLOT_HEADER..], &query.0) as f32 * factor / ONE
+    } else {
+        f32::NAN
+    }
+}
+
+/// Factor that restores length 1; 0 for an empty slot.
+#[inline]
+fn factor(slot: &[u8]) -> f32 {
+    let factor = slot
+        .first_chunk()
+        .map_or(0.0, |bytes| f32::from_le_bytes(*bytes));
+    // The largest number is ±127, so the length is at least 127 and the factor at most 1/127.
+    if (0.0..=1.0 / 127.0).contains(&factor) {
+        factor
+    } else {
+        0.0
+    }
+}
+
+/// Dot product in integers. Their sum does not depend on order, so the compiler can vectorize it.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for the processor that its caller is compiled for"
+)]
+fn dot(numbers: &[u8], query: &[i16]) -> i32 {
+    let product = |(x, y): (&u8, &i16)| i32::from(x.cast_signed()) * i32::from(*y);
+    numbers.iter().zip(query).map(product).sum()
+}
+
+/// Checksum of a slot, without the checksum field.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough to notice damage"
+)]
+fn check(slot: &[u8]) -> [u8; 4] {
+    let numbers = xxh3_64(slot.get(SLOT_HEADER..).unwrap_or_default());
+    let factor = xxh3_64(slot.get(..4).unwrap_or_default());
+    ((numbers ^ factor.rotate_left(17)) as u32).to_le_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::quantized_vectors::*;
+    use proptest::prelude::*;
+
+    fn unit(numbers: &[f32]) -> Vec<f32> {
+        let length = numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
+        numbers.iter().map(|x| x / length).collect()
+    }
+
+    fn file(vectors: &[Vec<f32>]) -> Vec<u8> {
+        let dimensions = vectors[0].len();
+        let mut bytes = slots_header("model", dimensions, vectors.len()).to_vec();
+        bytes.extend(vectors.iter().flat_map(|vector| slot(vector)));
+        bytes
+    }
+
+    #[test]
+    fn slots_open_for_their_own_embedder_and_documents_alone() {
+        let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
+        let slots = Slots::open(&bytes, "model", 2, &SlotLayout::Single(2)).unwrap();
+        assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
+        assert!(slots.is_intact(0));
+        assert_eq!(slots.cosine(1, &QueryVector::new(&[1.0, 0.0])), None);
+        assert!(Slots::open(&bytes, "other", 2, &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, "model", 3, &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Single(3)).is_none());
+        for at in 0..bytes.len() {
+            assert!(Slots::open(&bytes[..at], "model", 2, &SlotLayout::Single(2)).is_none());
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            let slots = Slots::open(&damaged, "model", 2, &SlotLayout::Single(2));
+            let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
+            assert!(
+                slots.is_none_or(|slots| slots.is_intact(0) != in_first),
+                "{at}"
+            );
+        }
+    }
+
+    /// Clustered vectors, as in real data, where coarse comparison confuses near neighbours.
+    #[test]
+    fn the_nearest_are_those_of_the_exact_vectors() {
+        let mut state = 9u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            f32::from(u16::try_from(state >> 48).unwrap()) / 32_768.0 - 1.0
+        };
+        let centres: Vec<Vec<f32>> = (0..20)
+            .map(|_| (0..384).map(|_| random()).collect())
+            .collect();
+        let mut near = |centre: &[f32]| {
+            unit(
+                &centre
+                    .iter()
+                    .map(|x| x + 0.7 * random())
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let vectors: Vec<Vec<f32>> = (0..2_000).map(|i| near(&centres[i % 20])).collect();
+        let bytes = file(&vectors);
+        let layout = SlotLayout::Single(vectors.len());
+        let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
+        let top = |score: &dyn Fn(usize) -> f32| {
+            let mut order: Vec<(f32, usize)> = (0..vectors.len()).map(|i| (score(i), i)).collect();
+            order.sort_by(|a, b| b.0.total_cmp(&a.0));
+            order
+                .into_iter()
+                .take(10)
+                .map(|(_, i)| i)
+                .collect::<Vec<_>>()
+        };
+        let mut found = 0;
+        for centre in &centres {
+            let query = near(centre);
+            let exact = top(&|i| vectors[i].iter().zip(&query).map(|(a, b)| a * b).sum());
+            let asked = QueryVector::new(&query);
+            let ours = top(&|i| slots.cosine(i, &asked).unwrap());
+            found += exact.iter().filter(|i| ours.contains(i)).count();
+        }
+        assert!(found >= 198, "{found} of 200 are found");
+    }
+
+    #[test]
+    fn a_long_document_has_several_slots() {
+        let vectors = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]].map(Vec::from);
+        let bytes = file(&vectors);
+        let layout = SlotLayout::Windows(vec![0, 3, 4]);
+        let slots = Slots::open(&bytes, "model", 2, &layout).unwrap();
+        let query = QueryVector::new(&[0.0, 1.0]);
+        let cosine = slots.cosine(0, &query).unwrap();
+        // The beginning says 0, the nearest of two windows 1.
+        assert!((cosine - 0.96).abs() < 0.01, "{cosine}");
+        let all = slots.cosines(&query, None);
+        assert_eq!(all[0].to_bits(), cosine.to_bits());
+        assert_eq!(all.len(), 2);
+        let some = slots.cosines(&query, Some(&[false, true]));
+        assert!(some[0].is_nan() && some[1].abs() < 0.01, "{some:?}");
+        assert_eq!(slots.get(0).len(), 3 * slot_width(2));
+        assert_eq!(slots.nearest_window(0, &query), Some((0, 2)));
+        let other = QueryVector::new(&[1.0, 0.0]);
+        assert_eq!(slots.nearest_window(0, &other), Some((1, 2)));
+        assert_eq!(slots.nearest_window(1, &query), None);
+        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Windows(vec![0, 3])).is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn cosines_are_those_of_the_exact_vectors(a in prop::collection::vec(-1.0f32..1.0, 384), b in prop::collection::vec(-1.0f32..1.0, 384)) {
+            let (a, b) = (unit(&a), unit(&b));
+            let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
+            let bytes = file(std::slice::from_ref(&a));
+            let layout = SlotLayout::Single(1);
+            let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
+            let cosine = slots.cosine(0, &QueryVector::new(&b)).unwrap();
+            let of_all = slots.cosines(&QueryVector::new(&b), None);
+            prop_assert_eq!(of_all[0].to_bits(), cosine.to_bits());
+            prop_assert!(slots.cosines(&QueryVector::new(&b), Some(&[false]))[0].is_nan());
+            prop_assert!((cosine - exact).abs() < 0.005, "{cosine} {exact}");
+            let itself = slots.cosine(0, &QueryVector::new(&a)).unwrap();
+            prop_assert!((itself - 1.0).abs() < 0.001, "{itself}");
+        }
+    }
+}
