@@ -195,7 +195,6 @@ impl Context {
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
-                withhold: config.parsed("experiment.withhold")?,
                 audit_reads: config.parsed("audit.reads")?,
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,
@@ -221,15 +220,25 @@ impl Context {
 
     /// Name of the project: as git says, else that of the directory of the memory, else of this one.
     pub(super) fn project_name(&self) -> Option<String> {
+        let project = self.git_project();
+        self.here(project.as_ref()).project_name()
+    }
+
+    /// Returns the project of the working directory, as git says; `None` without a repository.
+    pub(super) fn git_project(&self) -> Option<Project> {
         let environment = &self.environment;
-        let project = Project::of(&environment.current_dir, environment.home.as_deref());
-        let here = Here {
-            directory: Some(&environment.current_dir),
+        let project = Project::of(&environment.current_dir, environment.home.as_deref())?;
+        Some(project.identified(&self.places.memory))
+    }
+
+    /// Returns the place that this program runs in.
+    pub(super) fn here<'a>(&'a self, project: Option<&'a Project>) -> Here<'a> {
+        Here {
+            directory: Some(&self.environment.current_dir),
             root: Some(self.project()),
-            project: project.as_ref(),
+            project,
             ..Here::default()
-        };
-        here.project_name()
+        }
     }
 
     /// Returns `true` if a person at a terminal can answer questions.

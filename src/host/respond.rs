@@ -45,7 +45,6 @@ pub fn respond(
                 error: event.output.clone(),
                 tool: event.tool.clone(),
                 command: Some(event.input.clone()),
-                project: here.project_name(),
                 session: Some(session),
                 max_hints: MAX_HINTS,
             };
@@ -101,8 +100,7 @@ fn before_tool(
     if is_decided || !host.takes_notes_before() {
         return Ok(is_decided.then(|| host.answer_before(event, action, &rules)));
     }
-    let project = here.project_name();
-    let lessons = adviser.lessons_before(&event.command, session, project.as_deref())?;
+    let lessons = adviser.lessons_before(&event.command, session)?;
     let text = note(&rules) + &lessons;
     Ok((!text.is_empty()).then(|| host.answer(event, &text)))
 }

@@ -46,16 +46,6 @@ pub struct Execution {
     /// Ids of the procedures in the prompt.
     #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub procedures_injected: Vec<String>,
-    /// Ids of the rules that the experiment withheld from the prompt.
-    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
-    pub reflexions_withheld: Vec<String>,
-    /// Share of rules withheld at the time, from 0 to 1; `None` outside an experiment.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        skip_serializing_if = "Option::is_none"
-    )]
-    pub experiment_withhold: Option<f64>,
     /// Token counts; `None` if the provider reports none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,

@@ -3,6 +3,10 @@
 //! The source documents fix two forms. `CORR-003` carries a counter. `EXEC-20260220124341` carries
 //! the second of its creation, with `-2`, `-3` … for later ids of the same second. The store
 //! ensures uniqueness, under its lock.
+//!
+//! A record that only this machine has carries a random word behind its counter, `REFL-003-k3v9q2`.
+//! No clone gives such an id. The record gets the form of the source documents when a person
+//! approves it, and keeps the first id in its field [`LOCAL_ID`].
 
 use chrono::{DateTime, Utc};
 
@@ -23,10 +27,8 @@ impl IdShape {
     pub fn of(kind: Kind, id: &str) -> Option<Self> {
         let rest = id.strip_prefix(kind.prefix())?.strip_prefix('-')?;
         if !kind.is_timestamped() {
-            return Some(Self {
-                number: digits(rest)?,
-                suffix: 1,
-            });
+            let number = local_number(kind, id).or_else(|| digits(rest))?;
+            return Some(Self { number, suffix: 1 });
         }
         let (stamp, suffix) = match rest.split_once('-') {
             None => (rest, 1),
@@ -56,6 +58,29 @@ impl Kind {
 /// Formats `CORR-003`: at least three digits, more if needed.
 pub fn numbered(kind: Kind, number: u64) -> String {
     format!("{}-{number:03}", kind.prefix())
+}
+
+/// Field of an approved record: the id that it had while only this machine had it.
+pub const LOCAL_ID: &str = "local_id";
+
+/// Length of the random word in the id of a record that only this machine has.
+const WORD: usize = 6;
+
+/// Formats `REFL-003-k3v9q2`, the id of a record that only this machine has. The word is the beginning
+/// of `random`.
+pub fn local(kind: Kind, number: u64, random: &str) -> String {
+    let word = random.chars().filter(char::is_ascii_alphanumeric);
+    let word: String = word.take(WORD).collect();
+    format!("{}-{:0<WORD$}", numbered(kind, number), word.to_lowercase())
+}
+
+/// Returns the number in the id of a record that only this machine has; `None` for other ids.
+pub fn local_number(kind: Kind, id: &str) -> Option<u64> {
+    let rest = id.strip_prefix(kind.prefix())?.strip_prefix('-')?;
+    let (number, word) = rest.split_once('-').filter(|_| !kind.is_timestamped())?;
+    let is_word = |b: u8| b.is_ascii_digit() || b.is_ascii_lowercase();
+    let is_local = word.len() == WORD && word.bytes().all(is_word);
+    is_local.then(|| digits(number)).flatten()
 }
 
 /// Formats `EXEC-20260220124341`, with `-2` and so on for later ids of the same second.
@@ -107,6 +132,9 @@ mod tests {
         check(Kind::Correction, "weird", None);
         check(Kind::Correction, "CORR-", None);
         check(Kind::Correction, "CORR-+1", None);
+        check(Kind::Correction, "CORR-007-k3v9q2", Some((7, 1)));
+        check(Kind::Correction, "CORR-007-k3v9", None);
+        check(Kind::Correction, "CORR-007-K3V9Q2", None);
         check(
             Kind::Execution,
             "EXEC-20260220124341",
@@ -120,6 +148,21 @@ mod tests {
         check(Kind::Execution, "EXEC-20260220124341-a1b2c3", None);
         check(Kind::Execution, "EXEC-20260220124341-123456", None);
         check(Kind::Execution, "EXEC-001", None);
+    }
+
+    #[test]
+    fn an_id_of_this_machine_alone_is_told_from_those_of_clones() {
+        let id = local(Kind::Reflexion, 3, "4F1c9a1e-0000");
+        assert_eq!(id, "REFL-003-4f1c9a");
+        assert_eq!(local(Kind::Reflexion, 3, "r"), "REFL-003-r00000");
+        assert_eq!(local_number(Kind::Reflexion, &id), Some(3));
+        for other in [
+            "REFL-003", "REFL-003-4f1c9", "PROC-003-4f1c9a", "REFL-x-4f1c9a",
+        ] {
+            assert_eq!(local_number(Kind::Reflexion, other), None, "{other}");
+        }
+        let run = "EXEC-20260220124341-a1b2c3";
+        assert_eq!(local_number(Kind::Execution, run), None);
     }
 
     #[test]

@@ -45,7 +45,10 @@ pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::Evidence;
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later, utc};
-pub use id::{IdShape, USER_STORE, numbered, split_origin, timestamped, with_origin};
+pub use id::{
+    IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
+    with_origin,
+};
 pub use judgement::{Judgement, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// One error of one session, from the failing call with available hints until recovery, abandonment
-/// or the end of the session. Shown and withheld hints are recorded alike.
+/// or the end of the session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Trial {
@@ -13,12 +13,8 @@ pub struct Trial {
     pub session: String,
     /// Key of the error.
     pub error_key: String,
-    /// Ids of the lessons that were shown or withheld.
+    /// Ids of the lessons that were shown.
     pub hints: Vec<String>,
-    /// `true` if the hints were withheld (control group).
-    pub withheld: bool,
-    /// Share of errors with withheld hints at the time, from 0 to 1; 0 outside an experiment.
-    pub share: f64,
     /// Number of times the same error recurred.
     pub repeats: u64,
     /// Number of calls after the failing one, including the one that succeeded.

@@ -26,10 +26,10 @@ const INSERT_EVENTS: &str = "
     on conflict (held_by, origin, entry_id) do nothing";
 
 const INSERT_OUTCOMES: &str = "
-    insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, withheld, overcome, helped,
+    insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, overcome, helped,
       repeats, steps, created_at)
     select $1, f->>'id', f->>'entry', f->>'session', f->>'error_key',
-      array(select jsonb_array_elements_text(f->'hints')), (f->>'withheld')::boolean, (f->>'overcome')::boolean,
+      array(select jsonb_array_elements_text(f->'hints')), (f->>'overcome')::boolean,
       (f->>'helped')::boolean, (f->>'repeats')::bigint, (f->>'steps')::bigint, (f->>'created')::timestamptz
     from unnest($2::text[]) as i (fields)
     cross join lateral (select i.fields::jsonb as f) as x
@@ -64,7 +64,6 @@ fn fields(log: SharedLog, line: &SharedLine) -> Option<String> {
                 "session": trial.session,
                 "error_key": trial.error_key,
                 "hints": trial.hints,
-                "withheld": trial.withheld,
                 "overcome": trial.overcome,
                 "helped": trial.helped,
                 "repeats": number(trial.repeats),

@@ -27,6 +27,9 @@ use crate::store::workspace::{Error, Workspace, repair_warnings};
 pub struct Approved {
     /// Id of the record.
     pub id: String,
+    /// Id that it had before; `None` if it is the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local_id: Option<String>,
     /// Kind of the record.
     pub kind: Kind,
     /// State before: `observed`, `quarantined`, `episode`, `candidate`, `approved` or `user`.
@@ -91,6 +94,7 @@ pub fn approve(
             Kind::Correction => approve_correction(&mut writer, entry)?,
             _ => said(entry),
         };
+        let record = with_id_now(&writer, record)?;
         writer.vouch(record.kind, &record.id)?;
         let record = match entry.kind {
             Kind::Reflexion => let_act(&mut writer, record, action)?,
@@ -123,6 +127,17 @@ pub fn approve(
         }
     }
     Ok(approved)
+}
+
+/// Sets the id that a record has now: a local one got that of a shared record.
+fn with_id_now(writer: &Writer, record: Approved) -> Result<Approved, Error> {
+    let id = writer.store().current_id(record.kind, &record.id)?;
+    let local_id = (id != record.id).then_some(record.id);
+    Ok(Approved {
+        id,
+        local_id,
+        ..record
+    })
 }
 
 /// Lets a rule act on the calls that its patterns match.
@@ -294,6 +309,7 @@ fn approve_correction(writer: &mut Writer, entry: &Entry) -> Result<Approved, Er
 fn looked_at(entry: &Entry, before: &'static str) -> Approved {
     Approved {
         id: entry.id.clone(),
+        local_id: None,
         kind: entry.kind,
         before,
         trust: Trust::Approved,

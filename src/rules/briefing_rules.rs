@@ -201,7 +201,7 @@ mod tests {
             store: &store,
             now: now.to_utc(),
             random: || "r".to_owned(),
-            withhold: crate::store::workspace::Share::NONE,
+            here: Here::default(),
         };
         let skills = root.join("skills");
         let here = Here {

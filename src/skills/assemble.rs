@@ -76,19 +76,11 @@ pub(crate) fn assemble(
             rule.reflexion_id
         )
     }));
-    // An execution gets its id at the end; until then its time and its input identify it.
-    let unit = format!("{}\n{}", workspace.timestamp(), input.unwrap_or_default());
-    let ids = rules.iter().map(|rule| rule.reflexion_id.clone());
-    let share = workspace.settings.withhold;
-    let withheld: Vec<String> = ids
-        .filter(|id| share.withholds(&workspace.store, id, &unit))
-        .collect();
     let (procedures, problems) = approved(&workspace.store, &Selection::default())?;
     warnings.extend(problems.iter().map(ToString::to_string));
     let records = Records {
         rules,
         procedures: &procedures,
-        withheld: &withheld,
     };
     let assembly = assemble_records(workspace, skill, records, input);
     let shown = assembly.injected.iter().map(|record| record.id.as_str());
@@ -116,7 +108,6 @@ pub(crate) fn assemble_layers(
     let records = Records {
         rules: rules.to_vec(),
         procedures: &[],
-        withheld: &[],
     };
     assemble_records(workspace, skill, records, input)
 }
@@ -127,8 +118,6 @@ struct Records<'a> {
     rules: Vec<Reflexion>,
     /// Approved procedures.
     procedures: &'a [Procedure],
-    /// Ids of the rules withheld for the control group.
-    withheld: &'a [String],
 }
 
 fn assemble_records(
@@ -144,7 +133,6 @@ fn assemble_records(
         budget: workspace.settings.rules_tokens,
         procedures_budget: workspace.settings.procedures_tokens,
         now: workspace.now,
-        withheld: records.withheld,
         fence: |text, nonce| memctl_redact::fence(&[text], nonce),
         nonce: &(workspace.random)(),
         refuses,

@@ -95,8 +95,6 @@ pub fn log_execution(
         model_used: options.model_used,
         reflexions_injected: options.reflexions_injected,
         procedures_injected: Vec::new(),
-        reflexions_withheld: Vec::new(),
-        experiment_withhold: None,
         usage: options.usage,
         nearest_case: None,
         reviewer_notes: String::new(),

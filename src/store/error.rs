@@ -205,9 +205,6 @@ pub enum ProblemKind {
     Unreadable,
     /// Two entries with the same id.
     Duplicate,
-    /// A record that only this machine has, with the id of a shared one, as after a pull of git. The
-    /// next write and `doctor --repair` give it another.
-    TakenId,
     /// The file as a whole is invalid.
     File,
 }
@@ -215,10 +212,7 @@ pub enum ProblemKind {
 impl ProblemKind {
     /// Returns `true` if `doctor --repair` can repair the problem.
     pub const fn is_repairable(self) -> bool {
-        matches!(
-            self,
-            Self::TornTail | Self::Damage | Self::File | Self::TakenId
-        )
+        matches!(self, Self::TornTail | Self::Damage | Self::File)
     }
 }
 

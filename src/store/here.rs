@@ -3,7 +3,7 @@
 use std::path::{Component, Path};
 
 use crate::model::Reflexion;
-use crate::store::Project;
+use crate::store::{Project, same_project, shown_project as shown};
 use memctl_files::named;
 
 /// Working directory of a session, and the workspace of its memory.
@@ -17,6 +17,8 @@ pub struct Here<'a> {
     pub skills: Option<&'a Path>,
     /// Project of the directory, as git says; `None` without a repository.
     pub project: Option<&'a Project>,
+    /// Name of the project that a client gives, which knows no directory here.
+    pub named: Option<&'a str>,
     /// `true` if the memory is the user store: nothing of a session is learned into it.
     pub is_of_user: bool,
 }
@@ -34,39 +36,54 @@ impl Here<'_> {
         Some(name.to_string_lossy().into_owned())
     }
 
-    /// Returns `true` if a project of this name is here: as git says, or without a repository the
-    /// working directory, a directory between it and the workspace, or a directory of the workspace
-    /// that is no repository of its own.
+    /// Returns `true` if something is known of this place.
+    pub(crate) fn is_known(&self) -> bool {
+        self.directory.is_some() || self.project.is_some() || self.named.is_some()
+    }
+
+    /// Returns `true` if a project of this name is here: as git says, or by the name of the working
+    /// directory or of a directory between it and the top of the project or the workspace.
     pub(crate) fn has_project(&self, name: &str) -> bool {
-        if let Some(project) = self.project {
-            return project.has_name(name) || self.is_part(name);
+        if let Some(named) = self.named {
+            return same_project(named, name);
         }
-        let is_named = |path: &Path| path.file_name().is_some_and(|last| last == name);
-        let is_between = |at: &Path, root: &Path| {
-            let mut above = at.ancestors().take_while(|path| path.starts_with(root));
-            above.any(is_named)
+        let (tops, own) = match self.project {
+            Some(project) if project.knows(name) => return project.has_name(name),
+            Some(project) => (
+                [self.root, Some(project.root.as_path())],
+                project.has_name(name),
+            ),
+            None => ([self.root, self.directory], false),
         };
-        self.directory.is_some_and(is_named)
-            || self
-                .directory
-                .zip(self.root)
-                .is_some_and(|(at, root)| is_between(at, root))
-            || self.is_part(name)
+        let is_named = |path: &Path| path.file_name().is_some_and(|last| last == shown(name));
+        own || self.directory.is_some_and(|at| {
+            let is_below = |path: &Path| tops.iter().flatten().any(|top| path.starts_with(top));
+            at.ancestors()
+                .take_while(|path| is_below(path))
+                .any(is_named)
+        })
     }
 
     /// Returns `true` if a rule is of every project, or people said it in one that is here.
     pub(crate) fn covers(&self, rule: &Reflexion) -> bool {
         let projects = rule.projects();
-        projects.is_empty() || projects.iter().any(|name| self.has_project(name))
+        projects.is_empty()
+            || projects
+                .iter()
+                .any(|name| self.has_project(name) || self.is_part(name))
     }
 
+    /// Returns `true` if a directory of the workspace has this name, where a session works in the
+    /// workspace as a whole. One that is a repository is a project of its own.
     fn is_part(&self, name: &str) -> bool {
+        let is_whole = self.directory.is_some() && self.directory == self.root;
         // The name comes from a file, and must not lead anywhere else.
         let mut parts = Path::new(name).components();
         if !matches!(
             (parts.next(), parts.next()),
             (Some(Component::Normal(_)), None)
-        ) {
+        ) || !is_whole
+        {
             return false;
         }
         let part = self.root.map(|root| root.join(name));
@@ -110,17 +127,32 @@ mod tests {
         };
         let shop = work.join("shop");
         check("work/shop", &shop, "shop", true);
-        check("work/shop", &shop, "api", true);
+        check("work/shop", &shop, "api", false);
         check("work/shop/api/src", &shop, "shop", true);
         check("work/shop/api/src", &shop, "work", false);
-        check("work/shop", &shop, "blog", false);
-        check("work/shop", &work, "work", true);
+        check("work/shop/api", &work, "shop", true);
+        check("work/shop/api", &work, "work", true);
         check("work/shop", &work, "blog", false);
-        check("work/shop", &work, "..", false);
-        check("work/shop", &work, "shop/api", false);
-        check("work/shop", &work, "", false);
+        check("work", &work, "shop", false);
+        check("work", &work, "work", true);
         check("elsewhere", &work, "elsewhere", true);
         check("elsewhere", &work, "work", false);
+        let rule = |project: &str| -> Reflexion {
+            let said = serde_json::json!({ "said": [{ "quote": "q", "workspace": project }] });
+            serde_json::from_value(said).unwrap()
+        };
+        let whole = Here {
+            directory: Some(&work),
+            root: Some(&work),
+            ..Here::default()
+        };
+        assert!(whole.covers(&rule("shop")) && !whole.covers(&rule("blog")));
+        assert!(!whole.covers(&rule("..")) && !whole.covers(&rule("shop/api")));
+        let part = Here {
+            directory: Some(&shop),
+            ..whole
+        };
+        assert!(part.covers(&rule("shop")) && !part.covers(&rule("blog")));
         let skills = work.join("skills");
         let here = Here {
             skills: Some(&skills),

@@ -85,7 +85,7 @@ pub use logs::retrievals::Retrieved;
 pub use logs::shared_lines::Unsent;
 pub use memctl_files::json::{compact, with_fields};
 pub use primary::location::PrimaryName;
-pub use project::Project;
+pub use project::{Project, project_of_session, same_project, shown_project};
 pub use redaction::{Redacted, redact};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};

@@ -1,8 +1,9 @@
 //! The project of a directory: what git says, read from git's files.
 //!
 //! A linked work tree belongs to its main checkout, and subdirectories to the top of the work tree,
-//! so that they share one memory and one name. A clone in another directory is recognised by the
-//! name of the repository that it comes from.
+//! so that they share one memory and one name. A clone in another directory is recognised by its root
+//! commit, or by the name of the repository that it comes from. Another project with the same name is
+//! told apart by its root commit.
 //!
 //! Invariant: a work tree counts as linked only if the repository names it too. What a foreign
 //! directory says of itself leads nowhere outside of it.
@@ -10,12 +11,24 @@
 //! Deliberately absent: trust. It is bound to the real memory directory.
 
 use std::ffi::OsStr;
+use std::io::Read as _;
 use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use memctl_files::named;
+use super::files::directory::DERIVED;
+use memctl_files::{Directory, FileState, named};
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Maximum size of a file of git that is read, in bytes.
 const LONGEST: u64 = 64 << 10;
+
+/// Sign before the root commit in the name of a project: `shop#1a2b3c4d5e6f`.
+const COMMIT: char = '#';
+/// Length of the root commit in a name.
+const COMMIT_LENGTH: usize = 12;
+/// Number of looks at git before it is given up, 2 ms apart.
+const PATIENCE: usize = 100;
 
 /// Project that a directory belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,15 +74,118 @@ impl Project {
         self.names.first().map(String::as_str)
     }
 
-    /// Returns `true` if the project is recognised by this name.
+    /// Returns `true` if the project is recognised by this name: by its root commit where both are
+    /// known, or else by a name.
     pub fn has_name(&self, name: &str) -> bool {
-        self.names.iter().any(|own| own == name)
+        self.names.iter().any(|own| same_project(own, name))
+    }
+
+    /// Returns `true` if root commits decide whether this name is one of the project.
+    pub fn knows(&self, name: &str) -> bool {
+        let is_known = |name: &str| name.contains(COMMIT);
+        is_known(name) && self.names.iter().any(|own| is_known(own))
+    }
+
+    /// Returns the project with its root commit in its names. The derived files of a memory keep what
+    /// git says.
+    #[must_use]
+    pub fn identified(mut self, memory: &Path) -> Self {
+        let derived = Directory::at(memory).below(DERIVED);
+        if let Some(commit) = root_commit(&self.main, &derived) {
+            for name in &mut self.names {
+                *name = format!("{name}{COMMIT}{commit}");
+            }
+        }
+        self
     }
 
     /// Returns `true` if the directory is in a linked work tree.
     pub fn is_linked(&self) -> bool {
         self.root != self.main
     }
+}
+
+/// Returns `true` if two names are of one project: they have one root commit, or where one has none,
+/// one name.
+pub fn same_project(a: &str, b: &str) -> bool {
+    match (a.split_once(COMMIT), b.split_once(COMMIT)) {
+        (Some((_, a)), Some((_, b))) => a == b,
+        _ => shown_project(a) == shown_project(b),
+    }
+}
+
+/// Returns the name of the project that a session began in, by its directory on any system: what git
+/// says if the directory is here, or else its last part.
+pub fn project_of_session(directory: &str) -> String {
+    let path = Path::new(directory);
+    let project = Some(path).filter(|path| path.is_absolute() && named::is_dir(path));
+    let project = project.and_then(|path| Project::of(path, None));
+    if let Some(name) = project.as_ref().and_then(Project::name) {
+        return name.to_owned();
+    }
+    let parts = directory.trim_end_matches(['/', '\\']);
+    let last = parts.rsplit(['/', '\\']).next();
+    last.unwrap_or_default().to_owned()
+}
+
+/// Returns the name of a project without its root commit, for people.
+pub fn shown_project(name: &str) -> &str {
+    name.split_once(COMMIT).map_or(name, |(name, _)| name)
+}
+
+/// Returns the beginning of the first commit of a repository. Asks git once, and keeps the answer as
+/// long as the directory of git is the same one.
+fn root_commit(main: &Path, derived: &Directory) -> Option<String> {
+    let git = main.join(".git");
+    let state = FileState::of(&std::fs::File::open(&git).ok()?).ok()?;
+    let is_shallow = named::link_metadata(&git.join("shallow")).is_ok();
+    if is_shallow {
+        return None;
+    }
+    let key = format!("{} {} {}", main.display(), state.device, state.inode);
+    let file = format!("{:016x}.root", xxh3_64(key.as_bytes()));
+    let kept = derived.read(&file, LONGEST).ok().flatten();
+    if let Some(kept) = kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        return is_commit(&kept).then_some(kept);
+    }
+    let commit = first_commit(main)?;
+    if derived.is_there() {
+        drop(derived.replace_derived(&file, &[commit.as_bytes()]));
+    }
+    Some(commit)
+}
+
+/// Asks git for the first commit, for a short time. A repository may be of others: nothing is fetched.
+fn first_commit(main: &Path) -> Option<String> {
+    let mut git = Command::new("git")
+        .arg("-C")
+        .arg(main)
+        .args(["rev-list", "--max-parents=0", "HEAD"])
+        .env_remove("GIT_DIR")
+        .env_remove("GIT_WORK_TREE")
+        .env("GIT_ALLOW_PROTOCOL", "none")
+        .env("GIT_NO_LAZY_FETCH", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    for _ in 0..PATIENCE {
+        if git.try_wait().ok()?.is_some() {
+            let mut text = String::new();
+            git.stdout?.take(LONGEST).read_to_string(&mut text).ok()?;
+            let oldest = text.lines().next_back()?.get(..COMMIT_LENGTH)?;
+            return is_commit(oldest).then(|| oldest.to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    drop(git.kill());
+    drop(git.wait());
+    None
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() == COMMIT_LENGTH && text.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Returns the main checkout of a linked work tree, and its directory of git: the file `.git` names
@@ -179,6 +295,68 @@ mod tests {
         assert_eq!(copy.name(), Some("copy"));
         assert!(copy.has_name("shop") && !copy.has_name("me"));
         assert_eq!(disk.of("elsewhere"), None);
+        let session = |path: &str| project_of_session(&disk.path(path).display().to_string());
+        assert_eq!(
+            [
+                session("shop/src/deep"),
+                session("fix/src"),
+                session("gone/x")
+            ],
+            ["shop", "shop", "x"]
+        );
+        assert_eq!(project_of_session("C:\\work\\shop\\"), "shop");
+    }
+
+    #[test]
+    fn root_commit_tells_projects_of_one_name_apart_and_finds_clones() {
+        let check = |a: &str, b: &str, expected: bool| {
+            assert_eq!(
+                (same_project(a, b), same_project(b, a)),
+                (expected, expected),
+                "{a} {b}"
+            );
+        };
+        check("shop", "shop", true);
+        check("shop", "blog", false);
+        check("shop#1a2b3c4d5e6f", "shop", true);
+        check("shop#1a2b3c4d5e6f", "copy#1a2b3c4d5e6f", true);
+        check("shop#1a2b3c4d5e6f", "shop#000000000000", false);
+        assert_eq!(shown_project("shop#1a2b3c4d5e6f"), "shop");
+        let project = |name: &str| Project {
+            names: vec![name.to_owned()],
+            ..Project::default()
+        };
+        assert!(project("shop#1a2b3c4d5e6f").knows("x#000000000000"));
+        assert!(!project("shop#1a2b3c4d5e6f").knows("shop") && !project("shop").knows("x#0"));
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "it needs git")]
+    fn git_is_asked_once_for_the_root_commit() {
+        let disk = Disk::with(&[("memory/.index/x", "")]);
+        let git = |args: &[&str]| {
+            let ran = Command::new("git")
+                .args(["-c", "user.name=n", "-c", "user.email=n@example.org"])
+                .args(args)
+                .current_dir(disk.path(""))
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("HOME", disk.path(""))
+                .output();
+            assert!(ran.unwrap().status.success(), "{args:?}");
+        };
+        git(&["init", "-q", "shop"]);
+        let named = |path: &str| disk.of(path).unwrap().identified(&disk.path("memory"));
+        // Without a commit, only the name says something.
+        assert_eq!(named("shop").name(), Some("shop"));
+        git(&["-C", "shop", "commit", "-q", "--allow-empty", "-m", "a"]);
+        git(&["clone", "-q", "shop", "other"]);
+        let (shop, other) = (named("shop"), named("other"));
+        assert!(other.has_name(shop.name().unwrap()) && shop.has_name(other.name().unwrap()));
+        let kept = std::fs::read_dir(disk.path("memory/.index"))
+            .unwrap()
+            .count();
+        assert_eq!(kept, 3);
+        assert_eq!(named("shop"), shop);
     }
 
     #[test]

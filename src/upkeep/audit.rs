@@ -39,12 +39,17 @@ pub fn audit(store: &Scoped, filter: &AuditFilter) -> Result<AuditReport, Error>
         total: 0,
         lines: VecDeque::new(),
     };
+    let both = match &filter.record {
+        Some(id) => store.both_ids(id)?,
+        None => Vec::new(),
+    };
     store.audited_by_all(&mut |line| {
         let of =
             |wanted: &Option<String>, is: &dyn Fn(&str) -> bool| wanted.as_deref().is_none_or(is);
         let is_wanted = of(&filter.who, &|who| line.who == who)
-            && of(&filter.record, &|id| {
-                line.records.iter().any(|r| r.eq_ignore_ascii_case(id))
+            && of(&filter.record, &|_| {
+                let is_it = |r: &String| both.iter().any(|id| r.eq_ignore_ascii_case(id));
+                line.records.iter().any(is_it)
             })
             && (!filter.foreign || line.is_foreign());
         if is_wanted {

@@ -87,7 +87,6 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         for file in DataFile::ALL {
             repaired.extend(workspace.store.repair(file, workspace.now)?);
         }
-        workspace.writer()?.separate_ids()?;
         finished = finish_all_guardrails(workspace)?;
     }
     let mut problems = Vec::new();

@@ -42,9 +42,6 @@ pub use prune::{PruneReport, Pruned, prune};
 pub use purge::{PurgeReport, Removed, purge, purge_user};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
-pub use stats::{
-    Arm, Comparison, Estimate, Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page,
-    stats,
-};
+pub use stats::{Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page, stats};
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

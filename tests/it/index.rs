@@ -60,7 +60,6 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             judge_prompt: None,
             rewrite_prompt: None,
             rewrite: RewriteBy::Off,
-            withhold: memctl::store::workspace::Share::NONE,
             audit_reads: memctl::store::workspace::AuditReads::default(),
             export_tests: false,
             task_days: 0,

@@ -6,8 +6,9 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::hosts::hook;
+use crate::mcp::Server;
 use crate::support::RUN;
-use crate::workspace::Workspace;
+use crate::workspace::{Ran, Workspace};
 
 const ERROR: &str = "jq: error (at report.json:1): Cannot index array with string \"total\"";
 
@@ -100,7 +101,9 @@ fn a_fix_of_a_colleague_keeps_its_id_and_both_are_hinted() {
     workspace.write(SHARED, theirs.to_string());
     workspace.run(&["trust"]).succeeds();
     workspace.run(&["doctor", "--repair"]).succeeds();
-    workspace.json(&["memory", "approve", "PROC-002"]);
+    let local = ids(&workspace, LOCAL);
+    let approved = workspace.json(&["memory", "approve", &local[0]]);
+    assert_eq!(approved["id"], "PROC-002", "{approved}");
     assert_eq!(ids(&workspace, SHARED), ["PROC-001", "PROC-002"]);
     assert_eq!(hinted(&workspace), "approved");
     let hint = workspace.json(&["hint", "--error", "disk quota exceeded"]);
@@ -196,30 +199,80 @@ fn a_clone_without_the_driver_is_mended_by_the_command_of_the_help() {
     assert_eq!(said, ["base", "ours", "theirs"]);
 }
 
+/// Item 12: a candidate and a pulled rule with one number. Each verb speaks of the one that is meant.
 #[test]
-fn doctor_gives_a_local_record_another_id_than_a_shared_one() {
-    let workspace = Workspace::empty();
-    workspace.run(&["init"]).succeeds();
-    let rule = |text: &str, status: &str| {
-        json!({"entries": [{"reflexion_id": "REFL-002", "skill": "", "rule": text, "status": status,
-            "source": "chat", "created_at": format!("2026-02-0{}T00:00:00+00:00", text.len() % 9 + 1)}]})
+fn item_12_a_local_candidate_beside_a_pulled_rule_of_its_number() {
+    let workspace = Workspace::sample();
+    workspace.run(&RUN).succeeds();
+    let heard = json!({ "skill": "hr/resume-screen",
+        "correction": "When screening for senior roles, ALWAYS weigh system design." });
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    drop(server.done("correct", &heard));
+    server.end();
+    let local: Value =
+        serde_json::from_str(&workspace.read(".agentura/reflexion_entries.local.json")).unwrap();
+    let candidate = local["entries"][0]["reflexion_id"].as_str().unwrap();
+    let number = candidate.rsplit_once('-').unwrap().0;
+    assert_eq!(number, "REFL-001");
+    let pulled = json!({"entries": [{"reflexion_id": number, "skill": "hr/resume-screen",
+        "rule": "Name the years of experience.", "applies_when": "", "status": "active",
+        "created_at": "2026-02-03T00:00:00+00:00", "correction_id": ""}]});
+    workspace.write(".agentura/reflexion_entries.json", pulled.to_string());
+    let whole = |args: &[&str]| -> Value {
+        let output = workspace.command().args(args).arg("--json").output();
+        Ran::whole(output.unwrap()).document()
     };
-    let put = |file: &str, rules: &Value| {
-        workspace.write(&format!(".agentura/{file}"), rules.to_string())
+    let rules = || -> Vec<String> {
+        let listed = whole(&["memory", "list", "rules"]);
+        let rows = listed["records"]
+            .as_array()
+            .unwrap_or_else(|| panic!("{listed}"));
+        rows.iter()
+            .map(|row| row["id"].as_str().unwrap().to_owned())
+            .collect()
     };
-    put("reflexion_entries.json", &rule("Pulled.", "active"));
-    put(
-        "reflexion_entries.local.json",
-        &rule("Heard here.", "candidate"),
+    let check_doctor = || {
+        let report = whole(&["doctor", "--repair"]);
+        assert_eq!(
+            (&report["problems"], &report["repaired"]),
+            (&json!([]), &json!([]))
+        );
+        assert_eq!(report["healthy"], true, "{report}");
+    };
+    let listed = rules();
+    assert_eq!(listed.len(), 2, "{listed:?}");
+    assert!(listed.iter().any(|id| id == candidate) && listed.iter().any(|id| id == number));
+    check_doctor();
+    let approved = whole(&["memory", "approve", candidate]);
+    assert_eq!(
+        (&approved["id"], &approved["local_id"]),
+        (&json!("REFL-002"), &json!(candidate))
     );
-    let report = workspace.json_of(&["doctor"]);
-    assert_eq!(report["problems"][0]["kind"], "taken_id", "{report}");
-    workspace.run(&["doctor", "--repair"]).succeeds();
-    assert_eq!(workspace.json(&["doctor"])["problems"], json!([]));
-    let id = |file: &str| {
-        let file: Value = serde_json::from_str(&workspace.read(file)).unwrap();
-        file["entries"][0]["reflexion_id"].clone()
-    };
-    assert_eq!(id(".agentura/reflexion_entries.json"), "REFL-002");
-    assert_eq!(id(".agentura/reflexion_entries.local.json"), "REFL-003");
+    // The old id still finds the rule, and its correction has an id of the seeds, too.
+    for command in [
+        &["memory", "show"][..],
+        &["memory", "why"],
+        &["memory", "audit", "--record"],
+    ] {
+        let shown = whole(&[command, &[candidate]].concat()).to_string();
+        assert!(shown.contains("REFL-002"), "{command:?} {shown}");
+    }
+    let rule = &workspace.stored("reflexion_entries.json")["entries"][1];
+    assert_eq!(
+        (&rule["reflexion_id"], &rule["correction_id"]),
+        (&json!("REFL-002"), &json!("CORR-001"))
+    );
+    let corrections = workspace.read(".agentura/corrections.json");
+    assert!(
+        corrections.contains("\"correction_id\": \"CORR-001\""),
+        "{corrections}"
+    );
+    check_doctor();
+    whole(&["memory", "undo"]);
+    let listed = rules();
+    assert!(
+        listed.iter().any(|id| id == candidate) && listed.len() == 2,
+        "{listed:?}"
+    );
+    check_doctor();
 }

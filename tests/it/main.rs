@@ -39,7 +39,6 @@ mod disable;
 mod edit;
 mod embedders;
 mod eval;
-mod experiment;
 mod export_import;
 #[cfg(unix)]
 mod exports;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::fake_model::{Behaviour, FakeModel};
 use crate::support::{EVER, lines, until};
-use crate::workspace::Workspace;
+use crate::workspace::{Workspace, without_words};
 
 const SKILL: &str = "hr/resume-screen";
 
@@ -80,7 +80,7 @@ impl Server {
 
     /// The next answer.
     fn answer(&mut self) -> Value {
-        message(&self.lines.recv_timeout(EVER).unwrap())
+        message(&without_words(&self.lines.recv_timeout(EVER).unwrap()))
     }
 
     pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {

@@ -121,7 +121,6 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             budget: 160,
             procedures_budget: 0,
             now: chrono::DateTime::UNIX_EPOCH,
-            withheld: &[],
             fence: |text, _| text.to_owned(),
             nonce: "n0nce",
             refuses: |_| None,

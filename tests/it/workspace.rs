@@ -299,7 +299,18 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
+    /// The output, without the random words of ids: `PROC-001` for `PROC-001-k3v9q2`.
     pub(crate) fn of(output: Output) -> Self {
+        let whole = Self::whole(output);
+        Self {
+            stdout: without_words(&whole.stdout),
+            stderr: without_words(&whole.stderr),
+            ..whole
+        }
+    }
+
+    /// The output as it is.
+    pub(crate) fn whole(output: Output) -> Self {
         Self {
             code: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
@@ -327,6 +338,12 @@ impl Ran {
     }
 }
 
+/// Removes the random words of ids that only this machine gives.
+pub(crate) fn without_words(text: &str) -> String {
+    let local = regex_lite::Regex::new(r"\b((?:PROC|REFL|CORR)-\d{3,})-[0-9a-z]{6}\b").unwrap();
+    local.replace_all(text, "$1").into_owned()
+}
+
 /// Copies a directory with everything in it.
 pub(crate) fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -344,6 +361,11 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 /// A file of a memory directory as JSON, with the counters of this machine, and with the entries of the
 /// local file of the same kind, in the order of their ids.
 pub(crate) fn stored_in(memory: &Path, name: &str) -> Value {
+    let all = whole_stored_in(memory, name);
+    serde_json::from_str(&without_words(&all.to_string())).unwrap()
+}
+
+fn whole_stored_in(memory: &Path, name: &str) -> Value {
     let read = |name: &str| -> Option<Value> {
         let text = fs::read(memory.join(name)).ok()?;
         Some(serde_json::from_slice(&text).unwrap())

@@ -204,11 +204,6 @@ pub(super) const KEYS: &[Key] = &[
         "personal",
         "reads in the audit log: `personal` (memories and sessions) or `all`",
     ),
-    Key::rules(
-        "experiment.withhold",
-        "0",
-        "share of hints and rules withheld at random to measure their benefit, 0 to 0.9",
-    ),
     Key::open(
         "learning.chat",
         "true",

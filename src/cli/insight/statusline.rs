@@ -21,8 +21,7 @@ use crate::cli::output::{Style, plural};
 use crate::host::{Host, SessionCounts};
 use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
-use crate::store::Scoped;
-use crate::store::workspace::Share;
+use crate::store::{Here, Scoped};
 use memctl_files::{Directory, named};
 
 /// Time after which the process ends without a line.
@@ -104,7 +103,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         store: &store,
         now: environment.now,
         random,
-        withhold: Share::default(),
+        here: Here::default(),
     };
     let session = input.session_id;
     let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));

@@ -12,6 +12,7 @@ use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success
 use crate::model::Evidence;
 use crate::model::error::UserError;
 use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
+use crate::store::Project;
 use crate::store::workspace::Error;
 
 /// Maximum length of a call's output: its last 256 KiB, where the error is.
@@ -53,11 +54,11 @@ pub(crate) fn hint(context: &Context, args: HintArgs) -> Done {
     }
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let report = adviser(context, &config, &store)?.hint(&HintOptions {
+    let project = context.git_project();
+    let report = adviser(context, &store, project.as_ref()).hint(&HintOptions {
         error: output_of_call(&args.error)?,
         tool: args.tool,
         command: args.command,
-        project: context.project_name(),
         session: args.session,
         max_hints: args.limit as usize,
     })?;
@@ -148,14 +149,14 @@ pub(crate) struct SuccessArgs {
 pub(crate) fn record(context: &Context, command: RecordCommand) -> Done {
     let config = context.config(&[])?;
     let store = config.with_user_store(context.store(&config)?, &context.environment);
-    let adviser = adviser(context, &config, &store)?;
+    let project = context.git_project();
+    let adviser = adviser(context, &store, project.as_ref());
     match command {
         RecordCommand::Failure(args) => {
             one_from_input(&args.code, &args.error)?;
             let failure = HintOptions {
                 command: Some(context.text(&args.code)?),
                 error: context.text(&args.error)?,
-                project: context.project_name(),
                 session: Some(args.session),
                 max_hints: args.limit as usize,
                 ..HintOptions::default()
@@ -186,16 +187,16 @@ fn one_from_input(a: &str, b: &str) -> Result<(), UserError> {
 }
 
 fn adviser<'a>(
-    context: &Context,
-    config: &Config,
+    context: &'a Context,
     store: &'a crate::store::Scoped,
-) -> Result<HintService<'a>, UserError> {
-    Ok(HintService {
+    project: Option<&'a Project>,
+) -> HintService<'a> {
+    HintService {
         store,
+        here: context.here(project),
         now: context.environment.now,
         random,
-        withhold: config.parsed("experiment.withhold")?,
-    })
+    }
 }
 
 impl Report for HintReport {
@@ -218,9 +219,7 @@ impl Report for HintReport {
         for rule in &self.pitfalls {
             page.warn("pitfall: ", rule);
         }
-        if !self.withheld.is_empty() {
-            page.line("Hints for this error are withheld at random (`experiment.withhold`).");
-        } else if !self.repeated.is_empty() {
+        if !self.repeated.is_empty() {
             page.line(self.repeated.trim_end());
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {
             page.line("No hints for this error.");

@@ -142,11 +142,13 @@ fn answer(
         return None;
     }
     let project = Project::of(&environment.current_dir, environment.home.as_deref());
+    let project = project.map(|project| project.identified(&places.memory));
     let here = Here {
         directory: event.cwd.as_deref(),
         root: places.memory.parent(),
         skills: Some(&places.skills),
         project: project.as_ref(),
+        named: None,
         is_of_user,
     };
     let store = match &config {
@@ -157,10 +159,7 @@ fn answer(
         store: &store,
         now: environment.now,
         random,
-        withhold: config
-            .as_ref()
-            .and_then(|config| config.parsed("experiment.withhold").ok())
-            .unwrap_or_default(),
+        here,
     };
     // Without readable settings, nobody has agreed to it.
     if event.kind == EventKind::Prompt {
@@ -175,6 +174,7 @@ fn answer(
         host,
         store: &store,
         event: &event,
+        here: &here,
     };
     if event.kind == EventKind::Stop {
         let config = config.as_ref().filter(|_| !read_only && !is_of_user)?;
@@ -193,6 +193,7 @@ fn answer(
             host,
             store: &store,
             event: &event,
+            here: &here,
         };
         return lessons.at_stop(config);
     }

@@ -11,8 +11,8 @@ use crate::cli::config::{Config, Environment, Places};
 use crate::cli::context::random;
 use crate::cli::lesson_author::person;
 use crate::host::{Event, EventKind, Host};
-use crate::lessons::failure::project_of;
 use crate::lessons::{AnswerBy, Asking, Marks, PROMPT, keep_call};
+use crate::store::Here;
 use crate::store::Scoped;
 use crate::store::workspace::Records;
 use memctl_files::{Directory, named};
@@ -53,13 +53,14 @@ pub(super) struct LessonEvent<'a> {
     pub(super) host: Host,
     pub(super) store: &'a Scoped,
     pub(super) event: &'a Event,
+    pub(super) here: &'a Here<'a>,
 }
 
 impl LessonEvent<'_> {
     /// Appends a call to the log of its session.
     pub(super) fn keep(&self) {
         let event = self.event;
-        let project = event.cwd.as_deref().and_then(project_of);
+        let project = self.here.project_name();
         let kept = keep_call(
             self.store,
             (&self.host.session(event), &project.unwrap_or_default()),

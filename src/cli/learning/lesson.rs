@@ -11,7 +11,6 @@ use serde::Serialize;
 use crate::cli::context::Context;
 use crate::cli::lesson_author::person;
 use crate::cli::output::{Done, Page, Report, Style};
-use crate::lessons::failure::project_of;
 use crate::lessons::{self, Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
 use crate::model::LessonScope;
 use crate::model::error::UserError;
@@ -110,7 +109,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         .iter()
         .any(|name| context.environment.var(name).is_some());
     let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
-        let project = project_of(context.project()).unwrap_or_default();
+        let project = context.project_name().unwrap_or_default();
         asking.add_of_person(&project, &given)
     } else {
         let own = context.environment.var("CLAUDE_CODE_SESSION_ID");
@@ -211,8 +210,9 @@ pub(crate) struct LessonList {
 
 fn list(context: &Context, args: &LessonListArgs) -> Result<LessonList, UserError> {
     let workspace = context.workspace(None)?;
-    let project = project_of(context.project()).filter(|_| args.here);
-    let lessons = lessons::list(&workspace.store, project.as_deref())?;
+    let project = context.git_project();
+    let here = context.here(project.as_ref());
+    let lessons = lessons::list(&workspace.store, args.here.then_some(&here))?;
     Ok(LessonList { lessons })
 }
 

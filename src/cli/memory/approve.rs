@@ -120,8 +120,11 @@ impl Report for Approval {
                 }
                 _ => " ".to_owned(),
             };
+            let was = record.local_id.iter();
+            let was: String = was.map(|id| format!(" (was {id})")).collect();
             page.styled(&[
                 (Style::Plain, &record.id),
+                (Style::Dim, &was),
                 (Style::Dim, &before),
                 (style, now),
             ]);

@@ -132,13 +132,6 @@ impl Report for RunReport {
         if !procedures.is_empty() {
             page.field("procedures", &procedures.join(", "));
         }
-        if !self.withheld.is_empty() {
-            let rules = self.withheld.join(", ");
-            page.field(
-                "withheld",
-                &format!("{rules}, at random (`experiment.withhold`)"),
-            );
-        }
         if let Some(outcome) = &self.outcome {
             page.field("outcome", outcome.as_str());
             page.field("latency", &latency(self.latency_ms));

@@ -1,4 +1,4 @@
-//! A failing call to find hints for: its error lines and keys, its command and its project.
+//! A failing call to find hints for: its error lines and keys, and its command.
 
 pub mod error_key;
 pub mod error_line;
@@ -40,8 +40,6 @@ pub(crate) struct Failure<'a> {
     pub(crate) tool: Option<&'a str>,
     /// Failing command or code, if known.
     pub(crate) code: Option<&'a str>,
-    /// Name of the directory that the call was made in, if known.
-    pub(crate) project: Option<&'a str>,
 }
 
 /// Line of an error.
@@ -60,7 +58,6 @@ impl<'a> Failure<'a> {
         error: &str,
         tool: Option<&'a str>,
         code: Option<&'a str>,
-        project: Option<&'a str>,
     ) -> Option<Self> {
         let error = memctl_redact::strip_fenced(error);
         let lines: Vec<ErrorLine> = error_lines(&error)
@@ -77,7 +74,6 @@ impl<'a> Failure<'a> {
             output: error.into_owned(),
             tool,
             code: code.filter(|code| !code.trim().is_empty()),
-            project,
         })
     }
 

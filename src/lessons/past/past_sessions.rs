@@ -12,10 +12,10 @@ use serde_json::json;
 
 use crate::lessons::recovery::recover::analyse;
 use crate::model::{ActionType, ExecutionLog};
-use crate::store::Source;
 use crate::store::workspace::execution_log_lines::{Scribe, data};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars};
+use crate::store::{Source, project_of_session};
 use memctl_files::named;
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_redact::Clean;
@@ -438,13 +438,6 @@ fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
         }
     }
     let directory = steps.iter().find_map(cwd).unwrap_or_default();
-    let name = |path: &str| {
-        let last = path
-            .trim_end_matches(['/', '\\'])
-            .rsplit(['/', '\\'])
-            .next();
-        last.unwrap_or_default().to_owned()
-    };
     let of_file = || {
         Path::new(&file.path)
             .file_name()
@@ -452,7 +445,7 @@ fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
     };
     let head = SessionHead {
         session: clean(&id.or_else(of_file).unwrap_or_default()),
-        project: clean(&name(&directory)),
+        project: clean(&project_of_session(&directory)),
     };
     let items = items(&steps, &remarks);
     let calls = items.iter().filter_map(|item| match item {

@@ -11,6 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::lessons::recovery::pattern::{self, NoPattern};
 use crate::lessons::recovery::recover::{self, Episode};
 use crate::model::Pattern;
+use crate::store::project_of_session;
 use memctl_files::named;
 use memctl_redact::Clean;
 use memctl_sessions::{BrokenLine, Event, Format, Remark, Step};
@@ -186,19 +187,14 @@ impl Window {
         };
         let id = |index: usize| step(index)?.native_id.clone();
         let failed = step(episode.fail_step);
-        let cwd = failed
-            .and_then(|step| step.cwd.as_deref())
-            .unwrap_or_default();
-        let workspace = cwd
-            .trim_end_matches(['/', '\\'])
-            .rsplit(['/', '\\'])
-            .next()
-            .unwrap_or_default();
+        // The agent may have changed directories since; its project stays.
+        let began = self.steps.iter().find_map(|step| step.cwd.as_deref());
+        let workspace = project_of_session(began.unwrap_or_default());
         Found {
             tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             fail_native_id: id(episode.fail_step),
             success_native_id: id(episode.success_step),
-            workspace: keep(workspace).into_string(),
+            workspace: keep(&workspace).into_string(),
             call: failed.map(call_hash).unwrap_or_default(),
             pattern: pattern::of_episode(&episode, &self.steps, keep),
             episode,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::model::{LessonScope, Procedure};
 use crate::store::workspace::Error;
-use crate::store::{Scoped, Selection};
+use crate::store::{Here, Scoped, Selection, shown_project};
 
 use super::new_lesson::is_in_use;
 
@@ -27,12 +27,16 @@ pub struct LessonRow {
     pub sessions: usize,
 }
 
-/// Lists the lessons in use, oldest first. With a project, only those that hold there or everywhere.
-pub fn list(store: &Scoped, project: Option<&str>) -> Result<Vec<LessonRow>, Error> {
+/// Lists the lessons in use, oldest first. With a place, only those that hold there or everywhere.
+pub fn list(store: &Scoped, here: Option<&Here<'_>>) -> Result<Vec<LessonRow>, Error> {
     let trust = store.trust_snapshot();
     let all = store.list::<Procedure>(&Selection::default())?.records;
-    let rows = all.iter().filter(|one| is_in_use(one)).map(|one| {
-        let mut projects: Vec<String> = one.origins.iter().map(|o| o.workspace.clone()).collect();
+    let is_here =
+        |one: &&Procedure| here.is_none_or(|here| one.is_of(&|name: &str| here.has_project(name)));
+    let in_use = all.iter().filter(|one| is_in_use(one)).filter(is_here);
+    let rows = in_use.map(|one| {
+        let names = one.origins.iter().map(|o| shown_project(&o.workspace));
+        let mut projects: Vec<String> = names.map(str::to_owned).collect();
         projects.sort();
         projects.dedup();
         projects.retain(|name| !name.is_empty());
@@ -50,9 +54,5 @@ pub fn list(store: &Scoped, project: Option<&str>) -> Result<Vec<LessonRow>, Err
             sessions: one.origins.len(),
         }
     });
-    let is_here = |row: &LessonRow| {
-        row.scope == LessonScope::Everywhere
-            || project.is_none_or(|project| row.projects.iter().any(|name| name == project))
-    };
-    Ok(rows.filter(is_here).collect())
+    Ok(rows.collect())
 }

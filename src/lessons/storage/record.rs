@@ -222,7 +222,7 @@ mod tests {
             store: &store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
-            withhold: crate::store::workspace::Share::NONE,
+            here: crate::store::Here::default(),
         });
     }
 
@@ -255,7 +255,7 @@ mod tests {
         with(|adviser| {
             let first = failure(adviser, WRONG, ERROR, "a").unwrap();
             assert!(first.hints.is_empty());
-            assert_eq!(success(adviser, RIGHT, "a").learned, ["PROC-001"]);
+            assert_eq!(success(adviser, RIGHT, "a").learned, ["PROC-001-r00000"]);
             let second = failure(adviser, WRONG, ERROR, "b").unwrap();
             assert_eq!(second.hints.len(), 1);
             assert_eq!(second.hints[0].working_code, RIGHT);
@@ -263,11 +263,14 @@ mod tests {
             let again = success(adviser, RIGHT, "b");
             assert_eq!(
                 (again.merged, again.helped),
-                (vec!["PROC-001".to_owned()], vec!["PROC-001".to_owned()])
+                (
+                    vec!["PROC-001-r00000".to_owned()],
+                    vec!["PROC-001-r00000".to_owned()]
+                )
             );
             let entry = adviser
                 .store
-                .find(Kind::Procedure, "PROC-001")
+                .find(Kind::Procedure, "PROC-001-r00000")
                 .unwrap()
                 .unwrap();
             let entry: Value = serde_json::from_slice(&entry.text).unwrap();
@@ -310,12 +313,12 @@ mod tests {
         with(|adviser| {
             failure(adviser, WRONG, ERROR, "a").unwrap();
             success(adviser, RIGHT, "a");
-            let procedure: Procedure = adviser.store.get("PROC-001").unwrap();
+            let procedure: Procedure = adviser.store.get("PROC-001-r00000").unwrap();
             let mut writer = adviser.store.write(&mut || "r".to_owned()).unwrap();
             writer
                 .remove(
                     Kind::Procedure,
-                    "PROC-001",
+                    "PROC-001-r00000",
                     &procedure.content(),
                     adviser.now,
                 )

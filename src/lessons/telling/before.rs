@@ -9,18 +9,12 @@ use crate::rules::acting::forbidden::without_forbidden;
 
 impl HintService<'_> {
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
-    /// redacted: it is compared, and not stored. A running experiment gets none: a failure that does
-    /// not happen could not be compared.
-    pub fn lessons_before(
-        &self,
-        code: &str,
-        session: &str,
-        project: Option<&str>,
-    ) -> Result<String, Error> {
-        if code.trim().is_empty() || self.withhold.get() > 0.0 {
+    /// redacted: it is compared, and not stored.
+    pub fn lessons_before(&self, code: &str, session: &str) -> Result<String, Error> {
+        if code.trim().is_empty() {
             return Ok(String::new());
         }
-        let lessons = matching::before_call(self.store, code, project, &[])?;
+        let lessons = matching::before_call(self.store, code, &self.here, &[])?;
         let lessons = without_forbidden(self.store, lessons);
         if lessons.is_empty() {
             return Ok(String::new());

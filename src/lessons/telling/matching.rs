@@ -25,6 +25,7 @@ use super::{cues, evidence, table};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::pattern::plain;
+use crate::store::Here;
 
 /// Maximum number of lessons at a failing call.
 const LESSONS: usize = 2;
@@ -47,16 +48,17 @@ const PHRASE: usize = 12;
 pub(crate) fn at_failure(
     store: &Scoped,
     failure: &Failure<'_>,
-    withheld: &[String],
+    here: &Here<'_>,
+    told: &[String],
     max_hints: usize,
 ) -> Result<Vec<Hint>, Error> {
     let mut hints = Vec::new();
-    let own = of_store(store, failure);
+    let own = of_store(store, failure, here);
     let is_failed = own.is_err();
     let mut found = own.unwrap_or_default();
     for Pulled { origin, store } in store.others() {
         // A copy that cannot be read is no reason to keep this memory's own lessons back.
-        let others = of_store(&store, failure).unwrap_or_default();
+        let others = of_store(&store, failure, here).unwrap_or_default();
         found.extend(others.into_iter().map(|one| Found {
             hint: Hint {
                 id: with_origin(&one.hint.id, &origin),
@@ -66,9 +68,9 @@ pub(crate) fn at_failure(
         }));
     }
     if is_failed && found.is_empty() {
-        of_store(store, failure)?;
+        of_store(store, failure, here)?;
     }
-    found.retain(|one| !withheld.contains(&one.hint.id));
+    found.retain(|one| !told.contains(&one.hint.id));
     found.sort_by(|a, b| a.rank.cmp(&b.rank).then(b.weight().total_cmp(&a.weight())));
     let mut lessons = 0;
     let mut said = HashSet::new();
@@ -106,7 +108,7 @@ impl Found {
     }
 }
 
-fn of_store(store: &Scoped, failure: &Failure<'_>) -> Result<Vec<Found>, Error> {
+fn of_store(store: &Scoped, failure: &Failure<'_>, here: &Here<'_>) -> Result<Vec<Found>, Error> {
     let terms = table::open(store)?;
     if terms.is_blank() {
         return Ok(Vec::new());
@@ -114,6 +116,7 @@ fn of_store(store: &Scoped, failure: &Failure<'_>) -> Result<Vec<Found>, Error> 
     let code = failure.code.map(without_people);
     let view = View {
         failure,
+        here,
         call: code
             .as_deref()
             .and_then(|code| Call::of(code, failure.tool)),
@@ -169,6 +172,7 @@ fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
 /// Failure as procedures are compared with it.
 struct View<'f> {
     failure: &'f Failure<'f>,
+    here: &'f Here<'f>,
     call: Option<Call>,
     code: String,
     /// Output in lower case, with single spaces.
@@ -180,7 +184,7 @@ impl View<'_> {
         if !procedure.is_active() {
             return None;
         }
-        let is_here = procedure.is_of(&|name| self.failure.project == Some(name));
+        let is_here = procedure.is_of(&|name| self.here.has_project(name));
         let make = |rank, score, why: &str, key: &str| {
             Some(Found {
                 rank,
@@ -205,8 +209,7 @@ impl View<'_> {
             let line = lines.iter().find(|line| cues::tells_of(procedure, line))?;
             return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
         };
-        let is_observed_here =
-            !procedure.origins.is_empty() && is_here && self.failure.project.is_some();
+        let is_observed_here = !procedure.origins.is_empty() && is_here && self.here.is_known();
         if is_observed_here && let Some(change) = self.same_failure(pattern) {
             return Some(Found {
                 change: Some(change),
@@ -360,7 +363,7 @@ fn prefixes(code: &str) -> Vec<String> {
 pub(crate) fn before_call(
     store: &Scoped,
     code: &str,
-    project: Option<&str>,
+    here: &Here<'_>,
     told: &[String],
 ) -> Result<Vec<Hint>, Error> {
     let prefixes = prefixes(code);
@@ -390,7 +393,7 @@ pub(crate) fn before_call(
                 && !procedure.lesson.is_empty()
                 && !is_out
                 && runs(code, &applies.commands)
-                && procedure.is_of(&|name| project == Some(name))
+                && procedure.is_of(&|name| here.has_project(name))
                 && !told.contains(&procedure.procedure_id)
                 && !evidence::is_followed(code, &evidence::advice(&procedure));
             if !is_meant {

@@ -22,7 +22,8 @@ use crate::rules::acting::forbidden::without_forbidden;
 use crate::store::{self, Notes, Scoped};
 
 use super::settlement::unless_locked;
-use crate::store::workspace::{Error, Share, milliseconds};
+use crate::store::Here;
+use crate::store::workspace::{Error, milliseconds};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;
@@ -36,8 +37,8 @@ pub struct HintService<'a> {
     pub now: DateTime<Utc>,
     /// Source of random names.
     pub random: fn() -> String,
-    /// Share of hints that is withheld at random.
-    pub withhold: Share,
+    /// Place that the calls are made in.
+    pub here: Here<'a>,
 }
 
 /// Failing call.
@@ -49,8 +50,6 @@ pub struct HintOptions {
     pub tool: Option<String>,
     /// Command or code that failed.
     pub command: Option<String>,
-    /// Name of the directory that the call was made in; `None` if unknown.
-    pub project: Option<String>,
     /// Session of the call; `None` records nothing and tracks no outcome.
     pub session: Option<String>,
     /// Maximum number of hints.
@@ -69,9 +68,6 @@ pub struct HintReport {
     /// Line about a failure that came several times in the same way; empty if it did not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub repeated: String,
-    /// Ids withheld by the experiment.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<String>,
     /// Duration in milliseconds.
     pub took_ms: f64,
 }
@@ -93,12 +89,7 @@ impl HintService<'_> {
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = memctl_redact::redact(&options.error).text;
         let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
-        let failure = Failure::of_redacted(
-            &error,
-            options.tool.as_deref(),
-            Some(&code),
-            options.project.as_deref(),
-        );
+        let failure = Failure::of_redacted(&error, options.tool.as_deref(), Some(&code));
         let key = failure.as_ref().map(|failure| failure.key().to_owned());
         let mut report = HintReport {
             error_key: key.clone(),
@@ -108,7 +99,8 @@ impl HintService<'_> {
         let own = pitfall::of_error(&error, tool);
         let Some(session) = &options.session else {
             if let Some(failure) = failure {
-                let hints = matching::at_failure(self.store, &failure, &[], options.max_hints)?;
+                let hints =
+                    matching::at_failure(self.store, &failure, &self.here, &[], options.max_hints)?;
                 report.hints = without_forbidden(self.store, hints);
             }
             self.count_retrieved(&report.hints);
@@ -130,29 +122,23 @@ impl HintService<'_> {
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
             let told = known.withheld();
-            let hints = matching::at_failure(self.store, &failure, &told, options.max_hints)?;
+            let hints =
+                matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
             let hints = without_forbidden(self.store, hints);
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
-            let withheld = self.withhold.withholds(self.store, &key, session);
             if !ids.is_empty() {
                 let trial = Trial {
                     at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
                     session: memctl_redact::redact(session).text.into_owned(),
                     error_key: key.clone(),
-                    hints: ids.clone(),
-                    withheld,
-                    share: self.withhold.get(),
+                    hints: ids,
                     ..Trial::default()
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
             owed = owed.and(PendingOutcomes { credits, trials });
-            if withheld {
-                report.withheld = ids;
-            } else {
-                known.showed(&key, &hints);
-                report.hints = hints;
-            }
+            known.showed(&key, &hints);
+            report.hints = hints;
         }
         if let Some(notes) = notes {
             notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;

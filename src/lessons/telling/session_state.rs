@@ -36,7 +36,7 @@ pub(crate) struct SessionNotes {
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
     pub pitfalls: Vec<Pitfall>,
-    /// Followed errors that had hints, shown or withheld.
+    /// Followed errors that had hints.
     pub trials: Trials,
     /// Steps since the first failure without a recovery.
     #[serde(skip_serializing_if = "Trace::is_empty")]

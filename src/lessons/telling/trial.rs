@@ -1,7 +1,7 @@
-//! Follows errors that have hints, whether shown or withheld.
+//! Follows errors that have hints.
 //!
-//! Both groups are judged by the next calls: the same error again is a repeat, and a success with
-//! the goal of the failed call ends the trial. The groups are therefore comparable.
+//! The next calls judge: the same error again is a repeat, and a success with the goal of the failed
+//! call ends the trial.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -44,9 +44,9 @@ fn sample(table: &str, user: &str) -> String {
              values ({user}, 'memctl-check', repeat('0', 64), '{{}}', 1, '', 'read', '{{}}', '{{}}', '', now())"
         ),
         "memctl.hint_outcomes" => format!(
-            "insert into {table} (held_by, origin, entry_id, entry, session, error_key, hints, withheld, overcome,
+            "insert into {table} (held_by, origin, entry_id, entry, session, error_key, hints, overcome,
                helped, repeats, steps, created_at)
-             values ({user}, 'memctl-check', repeat('0', 32), '{{}}', '', '', '{{}}', false, false, false, 0, 0, now())"
+             values ({user}, 'memctl-check', repeat('0', 32), '{{}}', '', '', '{{}}', false, false, 0, 0, now())"
         ),
         "memctl.disabled_users" => format!(
             "insert into {table} (held_by, origin, sub, is_disabled)

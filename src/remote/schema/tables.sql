@@ -252,9 +252,8 @@ create table memctl.hint_outcomes (
   entry text not null,
   session text not null,
   error_key text not null,
-  -- Ids of the procedures that were told, or withheld by an experiment.
+  -- Ids of the procedures that were told.
   hints text[] not null,
-  withheld boolean not null,
   -- A call with the same goal succeeded; it succeeded in the way of a hint.
   overcome boolean not null,
   helped boolean not null,

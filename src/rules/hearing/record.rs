@@ -19,10 +19,10 @@ use crate::model::likeness::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::contradictions::replaced_by;
-use crate::rules::place::passed_on::UNUSED;
+use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::similar::{SimilarRule, cosines, nearest};
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
-use crate::store::{self, Selection, Writer};
+use crate::store::{self, Selection, Writer, same_project};
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
@@ -112,7 +112,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
     });
     let own = rules
         .iter()
-        .position(|rule| is_same_message(rule, &heard, &message));
+        .position(|rule| is_same(rule, &heard, &message));
     let own = own.map(|at| rules.swap_remove(at));
     let words = format!("{} {}", heard.rule, heard.quote);
     let near = nearest(&words, rules.clone(), SHOWN)?;
@@ -179,13 +179,15 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
 /// Returns `true` for a rule that acts in a project.
 fn is_of(rule: &Reflexion, project: &str) -> bool {
     let projects = rule.projects();
-    rule.skill.is_empty() && (projects.is_empty() || projects.contains(&project))
+    let is_here = |name: &&str| same_project(name, project);
+    rule.skill.is_empty() && (projects.is_empty() || projects.iter().any(is_here))
 }
 
-/// Returns `true` for the candidate of the same quote.
-fn is_same_message(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
+/// Returns `true` for the candidate of the same quote, or of the same words.
+fn is_same(rule: &Reflexion, heard: &Heard, message: &Message) -> bool {
     let said = |said: &Said| said.quote == heard.quote && said.session == message.session;
-    rule.is_candidate() && rule.source == CHAT && rule.said.iter().any(said)
+    let is_said = rule.said.iter().any(said) || same_words(&rule.rule, &heard.rule);
+    rule.is_candidate() && rule.source == CHAT && is_said
 }
 
 /// Stores a candidate: a new one, or the changes of the one that the same quote made.
@@ -198,6 +200,10 @@ fn store_candidate(
     let Some(own) = own else {
         return Ok(writer.append(rule, workspace.now)?);
     };
+    let mut said = own.said;
+    said.retain(|one| rule.said.iter().all(|new| new.quote != one.quote));
+    said.extend(rule.said.iter().cloned());
+    let rule = Reflexion { said, ..rule };
     let changes: [(&str, Value); 6] = [
         ("rule", json!(rule.rule)),
         ("applies_when", json!(rule.applies_when)),

@@ -53,7 +53,8 @@ pub(crate) fn stand_for(
         }
         None => &["expected_output"],
     };
-    writer.update_without(Kind::Correction, &known.correction_id, &changes, gone)?;
+    let shared = writer.update_without(Kind::Correction, &known.correction_id, &changes, gone)?;
+    known.correction_id = shared.id;
     Ok(())
 }
 
@@ -112,7 +113,9 @@ fn become_active(
         rule.utility_score = Some(UNKNOWN);
         changes.push(("utility_score", json!(UNKNOWN)));
     }
-    writer.update(Kind::Reflexion, &rule.reflexion_id, &changes)?;
+    rule.reflexion_id = writer
+        .update(Kind::Reflexion, &rule.reflexion_id, &changes)?
+        .id;
     Ok(writer.vouch(Kind::Reflexion, &rule.reflexion_id)?)
 }
 
@@ -161,13 +164,19 @@ pub(crate) fn follow_up(
     let Ok(skill) = rule.skill.parse::<SkillPath>() else {
         return lifted;
     };
+    // The correction gets the id of a shared one before anything names it.
+    let corrected = approve_correction(workspace, &rule.correction_id, warnings);
     lifted.guardrails = workspace.finish_guardrails(&skill, warnings);
     lifted
         .guardrails
         .extend(workspace.add_guardrails(&skill, rule, warnings));
-    match approve_correction(workspace, &rule.correction_id, warnings) {
+    match corrected {
         Ok(Some((correction, execution))) => {
-            lifted.tests = workspace.write_tests(&correction, &execution, rule, warnings);
+            let rule = Reflexion {
+                correction_id: correction.correction_id.clone(),
+                ..rule.clone()
+            };
+            lifted.tests = workspace.write_tests(&correction, &execution, &rule, warnings);
         }
         // A rule from a chat has no correction, and nothing to test it with.
         Ok(None) if rule.correction_id.is_empty() => {}
@@ -198,9 +207,10 @@ fn approve_correction(
     if id.is_empty() || writer.store().find(Kind::Correction, id)?.is_none() {
         return Ok(None);
     }
-    let correction: Correction = writer.store().get(id)?;
+    let mut correction: Correction = writer.store().get(id)?;
     if correction.source == AGENT && correction.trust.is_empty() {
-        writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
+        let shared = writer.update(Kind::Correction, id, &[("trust", json!("approved"))])?;
+        correction.correction_id = shared.id;
     }
     let of = &correction.execution_id;
     if writer.store().find(Kind::Execution, of)?.is_none() {

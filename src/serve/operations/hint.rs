@@ -13,6 +13,7 @@ use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
 use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
+use crate::store::Here;
 use crate::store::workspace::Workspace;
 
 use super::fenced::{apart, is_data};
@@ -85,12 +86,12 @@ pub struct Hinted {
 
 pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserError> {
     let error = text("error", args.error, LONGEST_TEXT)?;
-    let adviser = adviser(workspace);
+    let project = args.project.as_deref().and_then(project_named);
+    let adviser = adviser(workspace, project.as_deref());
     let report = adviser
         .hint(&HintOptions {
             error,
             command: args.command,
-            project: args.project.as_deref().and_then(project_named),
             max_hints: HINTS.usual as usize,
             ..HintOptions::default()
         })
@@ -105,13 +106,16 @@ pub(super) fn hint(workspace: &Workspace, args: HintArgs) -> Result<Hints, UserE
     Ok(hints.within(token_budget::of(args.max_tokens)))
 }
 
-/// Returns the hint service of a workspace.
-pub(crate) fn adviser(workspace: &Workspace) -> HintService<'_> {
+/// Returns the hint service of a workspace, for calls in a project if the client names one.
+pub(crate) fn adviser<'a>(workspace: &'a Workspace, project: Option<&'a str>) -> HintService<'a> {
     HintService {
+        here: Here {
+            named: project,
+            ..Here::default()
+        },
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
-        withhold: workspace.settings.withhold,
     }
 }
 

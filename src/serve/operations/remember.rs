@@ -147,7 +147,7 @@ fn fix(workspace: &Workspace, fix: FixArgs) -> Result<Remembered, UserError> {
             ));
         }
     }
-    let adviser = adviser(workspace);
+    let adviser = adviser(workspace, None);
     let session = format!("remember/{}", (workspace.random)());
     let failure = adviser
         .record_failure(&HintOptions {

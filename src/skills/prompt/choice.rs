@@ -29,8 +29,6 @@ pub struct Choice<'a> {
     pub procedures_budget: usize,
     /// Current time, for the age of rules.
     pub now: DateTime<Utc>,
-    /// Ids of rules that the experiment withholds. Their tokens stay unused.
-    pub withheld: &'a [String],
     /// Fences observed rules as data, with a nonce.
     pub fence: fn(&str, &str) -> String,
     /// Random word for the fence.
@@ -49,7 +47,6 @@ impl Choice<'_> {
             budget: 0,
             procedures_budget: 0,
             now,
-            withheld: &[],
             fence: |text, _| text.to_owned(),
             nonce: "n0nce",
             refuses: |_| None,

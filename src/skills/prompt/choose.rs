@@ -2,8 +2,7 @@
 //!
 //! The worth of a rule combines its utility, its age and its relevance for the input. A rule that
 //! nobody here vouches for gets the tokens that the others leave. Deliberately
-//! absent: randomness. Same rules, input and time give the same prompt. The caller decides which
-//! rules an experiment withholds; their tokens stay unused.
+//! absent: randomness. Same rules, input and time give the same prompt.
 
 use crate::model::{Reflexion, UTILITY_FLOOR};
 use memctl_search::Corpus;

@@ -45,9 +45,6 @@ pub struct Assembly {
     pub injected: Vec<Injected>,
     /// Rules and procedures for this skill that are not in the prompt, with reasons.
     pub omitted: Vec<Omitted>,
-    /// Ids of the omitted rules that only the experiment withheld.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<String>,
 }
 
 /// One layer of a prompt.
@@ -104,7 +101,7 @@ pub fn assemble(
     procedures: &Learned<'_, Procedure>,
     choice: &Choice<'_>,
 ) -> Assembly {
-    let (chosen, mut omitted, withheld) = choose_rules(rules.records, choice);
+    let (chosen, mut omitted) = choose_rules(rules.records, choice);
     let (steps, left) = procedure_layer::choose(procedures.records, choice);
     omitted.extend(left);
     let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
@@ -157,16 +154,14 @@ pub fn assemble(
             .collect(),
         injected: rules.chain(steps).collect(),
         omitted,
-        withheld,
     }
 }
 
-/// Returns the rules of the prompt, the omitted ones, and the ids of those that only the experiment
-/// withheld.
+/// Returns the rules of the prompt, and the omitted ones.
 fn choose_rules<'r>(
     rules: &'r [Reflexion],
     choice: &Choice<'_>,
-) -> (Vec<&'r Reflexion>, Vec<Omitted>, Vec<String>) {
+) -> (Vec<&'r Reflexion>, Vec<Omitted>) {
     let (observed, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
         rules.iter().partition(|rule| rule.observed);
     let (mut chosen, mut omitted) = choose(&own, choice);
@@ -180,20 +175,7 @@ fn choose_rules<'r>(
         omitted.extend(left);
         chosen.extend(shown);
     }
-    let mut withheld = Vec::new();
-    chosen.retain(|rule| {
-        let is_withheld = choice.withheld.contains(&rule.reflexion_id);
-        if is_withheld {
-            withheld.push(rule.reflexion_id.clone());
-            omitted.push(Omitted {
-                id: rule.reflexion_id.clone(),
-                status: rule.state(),
-                reason: "withheld at random (`experiment.withhold`)".to_owned(),
-            });
-        }
-        !is_withheld
-    });
-    (chosen, omitted, withheld)
+    (chosen, omitted)
 }
 
 fn injected_rule(rule: &Reflexion) -> Injected {

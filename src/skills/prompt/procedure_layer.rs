@@ -4,8 +4,7 @@
 //! machine has approved. A procedure that has nothing to do with the input is noise, so relevance
 //! decides and not age: without an input only the procedures of the skill itself are shown.
 //!
-//! Deliberately absent: evidence. Nothing counts for or against a procedure, and the experiment
-//! withholds none.
+//! Deliberately absent: evidence. Nothing counts for or against a procedure.
 
 use std::collections::HashSet;
 

@@ -38,8 +38,6 @@ pub(super) fn record(
         model_used: answer.model.clone(),
         reflexions_injected: ids_of(&state.injected, Kind::Reflexion),
         procedures_injected: ids_of(&state.injected, Kind::Procedure),
-        reflexions_withheld: state.withheld.clone(),
-        experiment_withhold: Some(workspace.settings.withhold.get()).filter(|share| *share > 0.0),
         usage: answer.usage,
         nearest_case: answer.nearest_case.clone(),
         reviewer_notes: String::new(),
@@ -84,7 +82,6 @@ fn actions(
             input_data: data(&json!({ "skill": stored.skill })),
             output_data: data(&json!({
                 "injected": state.injected.iter().map(|record| &record.id).collect::<Vec<_>>(),
-                "withheld": stored.reflexions_withheld,
             })),
             ..line(ActionType::MemoryRead)
         });

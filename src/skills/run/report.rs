@@ -49,9 +49,6 @@ pub struct RunReport {
     pub injected: Vec<Injected>,
     /// Rules and procedures for the skill that are not in the prompt, with the reason.
     pub omitted: Vec<Omitted>,
-    /// Ids of the omitted rules that the experiment withheld.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub withheld: Vec<String>,
     /// Layers of the prompt, with their sizes.
     pub layers: Vec<LayerSize>,
     /// Known case that an offline answer comes from.

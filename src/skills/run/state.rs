@@ -13,8 +13,6 @@ pub(super) struct RunState {
     pub(super) injected: Vec<Injected>,
     /// Rules and procedures for the skill that are not in the prompt.
     pub(super) omitted: Vec<Omitted>,
-    /// Ids of the omitted rules that the experiment withheld.
-    pub(super) withheld: Vec<String>,
     layers: Vec<LayerSize>,
     sample_input: Option<String>,
     /// `true` if the memory is switched off.
@@ -36,7 +34,6 @@ impl RunState {
             skill,
             injected: assembly.injected.clone(),
             omitted: assembly.omitted.clone(),
-            withheld: assembly.withheld.clone(),
             layers: assembly.layers.clone(),
             sample_input,
             stateless,
@@ -62,7 +59,6 @@ impl RunState {
             usage: answer.usage,
             injected: self.injected,
             omitted: self.omitted,
-            withheld: self.withheld,
             layers: self.layers,
             nearest_case: answer.nearest_case,
             sample_input: self.sample_input,

@@ -1,6 +1,6 @@
 //! Audit of reads and writes by one caller, and the events that they may see.
 
-use crate::model::Viewer;
+use crate::model::{Kind, Viewer};
 use crate::store::audit::audit_event::{AuditAction, Line, Touched};
 use crate::store::audit::audit_log::AuditLog;
 use crate::store::audit::verify::Audited;
@@ -43,7 +43,7 @@ impl Scoped {
         for line in lines {
             let line = line.map_err(Error::io("read", &self.directory().join(AUDIT_LOG)))?;
             if let Ok(line) = serde_json::from_slice::<Line>(&line)
-                && self.may_see(&line)
+                && let Some(line) = self.seen_part(line)?
             {
                 visit(line);
             }
@@ -51,14 +51,35 @@ impl Scoped {
         Ok(())
     }
 
-    pub(crate) fn may_see(&self, line: &Line) -> bool {
-        match self.viewer() {
-            Viewer::Owner => true,
-            Viewer::Nobody => false,
-            Viewer::User(id) => {
-                line.who == id.as_str() || line.of.iter().any(|user| user == id.as_str())
-            }
+    /// Returns an event without the names and the records of other users that it also concerned;
+    /// `None` if nothing of it is of the viewer.
+    pub(crate) fn seen_part(&self, mut line: Line) -> Result<Option<Line>, Error> {
+        let id = match self.viewer() {
+            Viewer::Owner => return Ok(Some(line)),
+            Viewer::Nobody => return Ok(None),
+            Viewer::User(id) => id.as_str(),
+        };
+        if line.who == id {
+            return Ok(Some(line));
         }
+        if !line.of.iter().any(|user| user == id) {
+            return Ok(None);
+        }
+        if line.of.iter().any(|user| user != id) {
+            line.of.retain(|user| user == id);
+            let mut own = Vec::new();
+            for record in line.records {
+                let kind = Kind::of_id(&record).filter(|kind| kind.has_user());
+                if let Some(kind) = kind
+                    && let Some(entry) = self.find(kind, &record)?
+                    && entry.user_id().is_some_and(|user| user == id)
+                {
+                    own.push(record);
+                }
+            }
+            line.records = own;
+        }
+        Ok(Some(line))
     }
 
     /// Verifies the whole log. `noted` is a hash noted elsewhere that the log must still contain.

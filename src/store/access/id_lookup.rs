@@ -1,7 +1,10 @@
-//! Resolution of what a user types to the id of a record.
+//! Resolution of what a user types, or what an old log names, to the id of a record.
 
-use crate::model::{Kind, SkillPath};
+use std::borrow::Cow;
+
+use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered};
 use crate::store::error::Error;
+use memctl_files::json;
 
 use super::query::Selection;
 use super::scoped::Scoped;
@@ -10,6 +13,54 @@ use super::scoped::Scoped;
 const SUGGEST_AMONG: usize = 2_000;
 
 impl Scoped {
+    /// Returns the id that a record has now: one that was approved has another than before.
+    pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
+        let Some(number) = local_number(kind, id) else {
+            return Ok(id.to_owned());
+        };
+        let snapshots = self.snapshots(kind)?;
+        for snapshot in &snapshots {
+            if Self::holds(snapshot, kind, id)? {
+                return Ok(id.to_owned());
+            }
+        }
+        let was = |text: &[u8]| json::string_field(text, LOCAL_ID).is_some_and(|own| own == id);
+        let Some(shared) = snapshots.first() else {
+            return Ok(id.to_owned());
+        };
+        // An approval keeps the number where it can.
+        let likely = numbered(kind, number);
+        if let Some((_, entry)) = self.find_in(shared, kind, &likely)?
+            && was(&entry.text)
+        {
+            return Ok(likely);
+        }
+        for row in shared.rows()? {
+            let text = shared.read(&row)?;
+            if memchr::memmem::find(&text, id.as_bytes()).is_some()
+                && was(&text)
+                && let Some(now) = json::string_field(&text, kind.id_field())
+            {
+                return Ok(now.into_owned());
+            }
+        }
+        Ok(id.to_owned())
+    }
+
+    /// Returns the ids that a record has had, whichever of them is given.
+    pub fn both_ids(&self, id: &str) -> Result<Vec<String>, Error> {
+        let mut ids = vec![id.to_owned()];
+        if let Some(kind) = Kind::of_id(id)
+            && let Some(entry) = self
+                .find(kind, &id.to_uppercase())?
+                .or(self.find(kind, id)?)
+        {
+            ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
+            ids.push(entry.id);
+        }
+        Ok(ids)
+    }
+
     /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
     pub fn resolve(
         &self,

@@ -190,7 +190,7 @@ impl Scoped {
         trouble.map_or(Ok(rows), Err)
     }
 
-    /// Returns the entry with exactly this id.
+    /// Returns the entry with exactly this id, or the one that had it before its approval.
     pub fn find(&self, kind: Kind, id: &str) -> Result<Option<Entry>, Error> {
         Ok(self.find_with_file(kind, id)?.map(|(_, entry)| entry))
     }
@@ -202,7 +202,10 @@ impl Scoped {
                 return Ok(Some((snapshot.of, entry)));
             }
         }
-        Ok(None)
+        match self.current_id(kind, id)? {
+            now if now == id => Ok(None),
+            now => self.find_with_file(kind, &now),
+        }
     }
 
     /// Visits the entries with exactly these ids, each once, in file order. Reads each table once

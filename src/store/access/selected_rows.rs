@@ -1,7 +1,5 @@
 //! Rows of the files of a kind, in the order of their records.
 
-use std::collections::HashSet;
-
 use crate::model::{IdShape, Kind};
 use crate::store::error::{Error, Problem};
 use crate::store::files::data::json_file::Snapshot;
@@ -63,20 +61,13 @@ impl Scoped {
     }
 }
 
-/// Merges the rows of the files of a kind, each oldest first, in the order of their ids. An id that
-/// two files have, after a crash or a pull of git, is that of the record in the first one.
+/// Merges the rows of the files of a kind, each oldest first, in the order of their ids.
 fn merged(kind: Kind, mut files: Vec<Vec<Row>>) -> Vec<(usize, Row)> {
     let (Some(local), Some(shared)) = (files.get(1), files.first()) else {
         let only = files.pop().unwrap_or_default();
         return only.into_iter().map(|row| (0, row)).collect();
     };
-    let taken: HashSet<&[u8]> = if local.is_empty() {
-        HashSet::new()
-    } else {
-        shared.iter().map(Row::id).collect()
-    };
-    let is_free = |row: &&Row| row.id_is_cut() || row.id().is_empty() || !taken.contains(row.id());
-    let mut local = local.iter().filter(is_free).peekable();
+    let mut local = local.iter().peekable();
     let order = |row: &Row| IdShape::of(kind, &String::from_utf8_lossy(row.id()));
     let mut rows = Vec::with_capacity(shared.len());
     for row in shared {

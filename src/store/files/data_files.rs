@@ -6,10 +6,10 @@
 //! shared file.
 //!
 //! Invariants:
-//! - A record is in one file. The ids of a kind are unique across its files.
+//! - A record is in one file. The ids of the local file are of a form that no clone gives, see
+//!   [`crate::model::local`].
 //! - The file says nothing about trust: a record in the shared file may be anybody's word.
-//! - A record moves only when its approval changes. Those of earlier versions, which kept all in one
-//!   file, stay there until the first one is added to the local file.
+//! - A record moves only when its approval changes.
 
 use std::fmt;
 

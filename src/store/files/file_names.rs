@@ -26,3 +26,5 @@ pub(crate) const JOURNAL: &str = "changes.jsonl";
 pub(crate) const HINTS: &str = "hints.jsonl";
 /// Execution log of agents.
 pub(crate) const EXECUTION_LOGS: &str = "execution_logs.jsonl";
+/// Note of a move between the local and the shared file of a kind.
+pub(crate) const MOVING: &str = "moving.local.json";

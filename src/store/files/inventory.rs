@@ -13,8 +13,8 @@ use super::counters;
 use super::data_files::DataFile;
 use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::file_names::{
-    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, JOURNAL, PRIMARY,
-    PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, JOURNAL, MOVING,
+    PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
 use super::tombstones;
 
@@ -75,6 +75,7 @@ const NAMED: &[(&str, Role)] = &[
     (AUDIT_LOG, Role::Account),
     (AUDIT_ANCHOR, Role::Seal),
     (counters::FILE, Role::Counters),
+    (MOVING, Role::Leftover),
     (REMOTE, Role::Remote),
     (DERIVED, Role::Derived),
     (RECOVERED, Role::Copies),

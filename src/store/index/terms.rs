@@ -17,6 +17,7 @@ use crate::model::Kind;
 use crate::store::access::scoped::Scoped;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
+use crate::store::files::counters::Counters;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{self, DERIVED};
 use crate::store::trust::TrustSnapshot;
@@ -41,6 +42,8 @@ pub struct Terms {
     store: Scoped,
     // Loaded only when an entry is found.
     trust_snapshot: OnceCell<TrustSnapshot>,
+    /// Counters of this machine for the records of the shared file.
+    counters: OnceCell<Counters>,
 }
 
 /// Index from terms to the entries of a file.
@@ -90,6 +93,7 @@ impl Scoped {
             kind,
             store: self.clone(),
             trust_snapshot: OnceCell::new(),
+            counters: OnceCell::new(),
         })
     }
 
@@ -191,17 +195,22 @@ impl Terms {
     /// Returns an entry by its number; `None` if the caller may not see it or a table is damaged.
     pub fn entry(&self, number: u32) -> Option<Entry> {
         let mut number = u64::from(number);
-        for table in &self.tables {
+        for (file, table) in DataFile::of(self.kind).zip(&self.tables) {
             if number < table.entries {
                 let (text, offset) = table.entry(number)?;
                 let id = json::string_field(&text, self.kind.id_field())?.into_owned();
-                let visible = self.store.access().sees(self.kind, &text);
-                return visible.then_some(Entry {
+                let mut entry = Entry {
                     kind: self.kind,
                     id,
                     text,
                     offset,
-                });
+                };
+                if !file.is_local {
+                    let counters = || self.store.counters(file);
+                    self.counters.get_or_init(counters).apply(&mut entry);
+                }
+                let visible = self.store.access().sees(self.kind, &entry.text);
+                return visible.then_some(entry);
             }
             number -= table.entries;
         }

@@ -218,8 +218,9 @@ impl Scoped {
             if std::mem::take(&mut is_first) {
                 failed = self.audited_before(&line.at, visit).err();
             }
-            if self.may_see(&line) {
-                visit(line);
+            match self.seen_part(line) {
+                Ok(line) => drop(line.map(&mut *visit)),
+                Err(error) => failed = Some(error),
             }
         });
         done.map_err(Error::Primary)?;

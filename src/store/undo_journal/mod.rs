@@ -148,7 +148,12 @@ fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
 /// skill files in the same changes: guardrails and tests quote the rule.
 pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> {
     let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
-    let ids: HashSet<&str> = ids.iter().copied().collect();
+    let mut ids: HashSet<&str> = ids.iter().copied().collect();
+    for (local, shared) in lines.iter().filter_map(|line| line.step.both_ids()) {
+        if ids.contains(local) || ids.contains(shared) {
+            ids.extend([local, shared]);
+        }
+    }
     let concerns = |line: &&Line| {
         line.step.kind() == Some(kind) && line.step.target().is_some_and(|id| ids.contains(id))
     };
@@ -167,30 +172,6 @@ pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
         rewrite(lock, kept)?;
     }
     Ok(())
-}
-
-/// Drops every change that involves one of these ids, completely: the ids now belong to other
-/// records.
-pub(crate) fn forget(lock: &Lock, ids: &[(Kind, &str)]) -> Result<(), Error> {
-    let lines: Vec<Line> = log::read(lock.directory(), FILE)?;
-    let concerned = |line: &&Line| {
-        line.step
-            .kind()
-            .zip(line.step.target())
-            .is_some_and(|key| ids.contains(&key))
-    };
-    let gone: HashSet<&str> = lines
-        .iter()
-        .filter(concerned)
-        .map(|line| line.change.as_str())
-        .collect();
-    if gone.is_empty() {
-        return Ok(());
-    }
-    let kept = lines
-        .iter()
-        .filter(|line| !gone.contains(line.change.as_str()));
-    rewrite(lock, kept)
 }
 
 fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(), Error> {

@@ -92,8 +92,11 @@ pub enum Step {
     Moved {
         /// Kind of the record.
         kind: Kind,
-        /// Id of the record.
+        /// Id of the record there.
         id: String,
+        /// Id of the record before; `None` if it is the same.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
         /// `true` if it is in the local file now.
         local: bool,
     },
@@ -161,12 +164,26 @@ pub struct Splice {
 }
 
 impl Step {
-    /// Step of a record that is moved to this file.
-    pub(crate) fn moved(to: DataFile, id: &str) -> Self {
+    /// Step of a record that is moved to this file, where it has another id or the same.
+    pub(crate) fn moved(to: DataFile, from: &str, id: &str) -> Self {
         Self::Moved {
             kind: to.kind,
             id: id.to_owned(),
+            from: (from != id).then(|| from.to_owned()),
             local: to.is_local,
+        }
+    }
+
+    /// Returns the id of a moved record in the local and in the shared file, if they differ.
+    pub fn both_ids(&self) -> Option<(&str, &str)> {
+        match self {
+            Self::Moved {
+                id,
+                from: Some(from),
+                local,
+                ..
+            } => Some(if *local { (id, from) } else { (from, id) }),
+            _ => None,
         }
     }
 

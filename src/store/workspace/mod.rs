@@ -17,7 +17,6 @@ pub(crate) mod block_error;
 pub(crate) mod document;
 pub(crate) mod error;
 pub(crate) mod execution_log_lines;
-pub(crate) mod experiment;
 pub(crate) mod explain;
 pub(crate) mod locate;
 
@@ -28,7 +27,6 @@ pub(crate) mod session_error;
 
 pub use block_error::BlockError;
 pub use error::Error;
-pub use experiment::{InvalidShare, Share};
 pub use providers::{Chosen, Providers};
 pub use read_audit::{AuditReads, InvalidReads};
 pub use session_error::SessionError;
@@ -110,8 +108,6 @@ pub struct Settings {
     pub rewrite_prompt: Option<String>,
     /// Rewriting of search queries, unless the caller chooses.
     pub rewrite: RewriteBy,
-    /// The share of rules that is withheld at random.
-    pub withhold: Share,
     /// Which reads are noted in the audit.
     pub audit_reads: AuditReads,
     /// Also writes the tests of corrections for `DeepEval` and Promptfoo.

@@ -64,7 +64,9 @@ impl Writer {
         all: &mut [&mut dyn Addition],
         vouched: &mut Vec<Entry>,
     ) -> Result<(), Error> {
-        let mut ids = FreeIds::of(snapshot, kind, self.highest_beside(snapshot.of)?);
+        let beside = self.highest_beside(snapshot.of)?;
+        let word = self.word_for(snapshot.of).map(str::to_owned);
+        let mut ids = FreeIds::of(snapshot, kind, beside, word.as_deref());
         let mut steps = Vec::new();
         let mut texts: Vec<(usize, String)> = Vec::new();
         for (at, new) in all.iter_mut().enumerate() {
@@ -150,7 +152,14 @@ impl Writer {
         new.text()
     }
 
-    /// Returns the highest id in the other files of a kind, which share its ids.
+    /// Returns the random word in the ids of a file; `None` where a counter is enough: in a shared file,
+    /// and at a primary database, which sees every id.
+    pub(super) fn word_for(&self, file: DataFile) -> Option<&str> {
+        let is_alone = file.is_local && self.at_primary.is_none();
+        is_alone.then_some(self.word.as_str())
+    }
+
+    /// Returns the highest id in the other files of a kind, whose counter it shares.
     pub(super) fn highest_beside(&self, file: DataFile) -> Result<IdShape, Error> {
         let mut highest = IdShape::default();
         for other in DataFile::of(file.kind).filter(|other| *other != file) {

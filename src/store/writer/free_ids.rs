@@ -15,17 +15,25 @@ pub(super) struct FreeIds<'a> {
     highest: IdShape,
     /// Highest suffix of each time that an id was assigned for.
     assigned: HashMap<u64, u32>,
+    /// Random word of the ids; `None` for ids that clones give, too.
+    word: Option<&'a str>,
 }
 
 impl<'a> FreeIds<'a> {
     /// `beside` is the highest id in other files of the kind.
-    pub(super) fn of(snapshot: &'a Snapshot, kind: Kind, beside: IdShape) -> Self {
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        kind: Kind,
+        beside: IdShape,
+        word: Option<&'a str>,
+    ) -> Self {
         let highest = snapshot.table.header.highest.max(beside);
         Self {
             snapshot,
             kind,
             highest,
             assigned: HashMap::new(),
+            word,
         }
     }
 
@@ -34,7 +42,11 @@ impl<'a> FreeIds<'a> {
         let (kind, highest) = (self.kind, self.highest);
         if !kind.is_timestamped() {
             self.highest.number += 1;
-            return Ok(model::numbered(kind, self.highest.number));
+            let number = self.highest.number;
+            return Ok(match self.word {
+                Some(word) => model::local(kind, number, word),
+                None => model::numbered(kind, number),
+            });
         }
         let plain = model::timestamped(kind, now, 1);
         let shape = IdShape::of(kind, &plain).unwrap_or_default();

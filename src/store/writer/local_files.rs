@@ -1,59 +1,109 @@
 //! Records that move between the local and the shared file of their kind.
 //!
 //! - A record that is approved moves to the shared file, in the order of its id: two people who
-//!   approve records rarely write the same lines, so git can merge them. An undo moves it back.
-//! - A pull of git may bring a record with an id that a local record has. The local one gets another
-//!   id, here and in the local records that refer to it.
+//!   approve records rarely write the same lines, so git can merge them. It gets an id there that the
+//!   source documents know, and keeps the one that it had in [`LOCAL_ID`].
+//! - An undo moves it back, under the id that it had.
+//! - What refers to it follows both ways (`renaming`); [`Scoped::current_id`] finds it by its old id.
 //!
-//! A record is written to its new file before it leaves the old one. After a crash in between, the one
-//! in the shared file counts, and the next writer removes the other.
+//! A record is written to its new file before it leaves the old one. A note says what moves until that
+//! is done, so that the next writer finishes after a crash.
+//!
+//! Deliberately absent: other ids for records that clash. No clone gives the id of a local record.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{IdShape, Kind, numbered};
+use serde::{Deserialize, Serialize};
+
+use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
+use crate::store::access::scoped::Scoped;
+use crate::store::atomic;
 use crate::store::audit::audit_event::AuditAction;
-use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::frame::Frame;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::{DERIVED, SMALL_FILE};
-use crate::store::files::ignored;
-use crate::store::undo_journal::{self, step::Step};
+use crate::store::files::directory::SMALL_FILE;
+use crate::store::files::file_names::MOVING;
+use crate::store::files::{ignored, tombstones};
+use crate::store::undo_journal::step::Step;
 use memctl_files::json;
 
 use super::Writer;
 
+/// A record that moves to the other file of its kind.
+pub(super) struct MovingRecord {
+    from: String,
+    /// Id in the new file.
+    pub(super) to: String,
+    /// Text for the new file.
+    pub(super) text: String,
+}
+
+/// Note of a move that may be unfinished.
+#[derive(Debug, Serialize, Deserialize)]
+struct Move {
+    kind: Kind,
+    /// `true` if the records move to the local file.
+    is_local: bool,
+    /// New ids by the old ones.
+    ids: HashMap<String, String>,
+}
+
 impl Writer {
     /// Moves records that are approved to the shared file of their kind, each with its text.
-    pub(super) fn share(&mut self, kind: Kind, records: &[(&str, &str)]) -> Result<(), Error> {
-        let local = DataFile::of(kind).find(|file| file.is_local);
-        let Some(from) = local else {
-            return Ok(());
-        };
-        let to = DataFile::shared(kind);
-        for (id, _) in records {
-            self.journal(Step::moved(to, id));
-        }
-        self.move_to(to, from, records)
-    }
-
-    /// Writes records to another file of their kind, each with its text, and removes them from the
-    /// file that they were in.
-    fn move_to(
+    pub(super) fn share(
         &mut self,
-        to: DataFile,
-        from: DataFile,
+        kind: Kind,
         records: &[(&str, &str)],
-    ) -> Result<(), Error> {
-        self.begin_local(to)?;
-        self.redone(to, |writer, snapshot| writer.insert(snapshot, records))?;
-        let ids: HashSet<&str> = records.iter().map(|(id, _)| *id).collect();
-        self.redone(from, |writer, snapshot| writer.drop_rows(snapshot, &ids))
+    ) -> Result<Vec<MovingRecord>, Error> {
+        let to = DataFile::shared(kind);
+        let mut moving: Vec<MovingRecord> = Vec::new();
+        for (id, text) in records {
+            let given: Vec<&str> = moving.iter().map(|one| one.to.as_str()).collect();
+            let new = self.shared_id(kind, id, &given)?;
+            self.journal(Step::moved(to, id, &new));
+            let text = if new == *id {
+                (*text).to_owned()
+            } else {
+                let ids = [(kind.id_field(), new.as_str()), (LOCAL_ID, *id)];
+                let fields = ids.map(|(name, id)| (name, format!("\"{id}\"")));
+                json::with_fields(text, &fields, 6)
+            };
+            moving.push(MovingRecord {
+                from: (*id).to_owned(),
+                to: new,
+                text,
+            });
+        }
+        self.move_to(to, &moving)?;
+        Ok(moving)
     }
 
-    /// Moves a record to the local file of its kind or back, as it is. Returns `false` if it is not
-    /// in the other one.
+    /// Returns the id that a local record gets in the shared file: its number if that is free, or the
+    /// next one. At a primary database an id is for good.
+    fn shared_id(&self, kind: Kind, id: &str, given: &[&str]) -> Result<String, Error> {
+        let shared = self.store().file(DataFile::shared(kind)).snapshot()?;
+        if self.at_primary.is_some() {
+            return Ok(id.to_owned());
+        }
+        let own = match local_number(kind, id) {
+            Some(number) => numbered(kind, number),
+            None => id.to_owned(),
+        };
+        let removed = tombstones::ids(self.lock().directory(), kind)?;
+        let is_free = !given.contains(&own.as_str()) && !removed.contains(&own);
+        if is_free && !Scoped::holds(&shared, kind, &own)? {
+            return Ok(own);
+        }
+        let given = given.iter().filter_map(|id| IdShape::of(kind, id));
+        let beside = self.highest_beside(DataFile::shared(kind))?;
+        let highest = given.fold(shared.table.header.highest.max(beside), Ord::max);
+        Ok(numbered(kind, highest.number + 1))
+    }
+
+    /// Moves a record to the local file of its kind or back. Returns `false` if it is not in the other
+    /// one.
     pub fn move_back(&mut self, kind: Kind, id: &str, is_local: bool) -> Result<bool, Error> {
         let mut files = DataFile::of(kind);
         let (Some(to), Some(from)) = (
@@ -66,18 +116,90 @@ impl Writer {
         let Some((_, entry)) = self.store().find_in(&snapshot, kind, id)? else {
             return Ok(false);
         };
-        self.note(Step::moved(to, id), AuditAction::Edited, None)?;
         let mut counters = self.store().counters(from);
         let text = counters.shown(&entry).into_owned();
-        self.move_to(to, from, &[(id, &text)])?;
+        if !is_local {
+            self.store().audit(AuditAction::Edited, &[(id, None)])?;
+            return self.share(kind, &[(id, &text)]).map(|_| true);
+        }
+        let back = match json::string_field(text.as_bytes(), LOCAL_ID) {
+            Some(own) => {
+                let fields = [(kind.id_field(), format!("\"{own}\""))];
+                let text = json::without_fields(&text, &[LOCAL_ID]);
+                MovingRecord {
+                    from: id.to_owned(),
+                    to: own.clone().into_owned(),
+                    text: json::with_fields(&text, &fields, 6),
+                }
+            }
+            None => MovingRecord {
+                from: id.to_owned(),
+                to: id.to_owned(),
+                text,
+            },
+        };
+        self.note(Step::moved(to, id, &back.to), AuditAction::Edited, None)?;
+        self.move_to(to, &[back])?;
         if counters.forget(id) {
             counters.write(self.lock())?;
         }
         Ok(true)
     }
 
+    /// Writes records to another file of their kind, and removes them from the file that they were in.
+    fn move_to(&mut self, to: DataFile, records: &[MovingRecord]) -> Result<(), Error> {
+        self.begin_local(to)?;
+        let ids = records.iter().map(|one| (one.from.clone(), one.to.clone()));
+        let note = Move {
+            kind: to.kind,
+            is_local: to.is_local,
+            ids: ids.collect(),
+        };
+        atomic::replace(self.lock().directory(), MOVING, &serde_json::to_vec(&note)?)?;
+        let texts: Vec<(&str, &str)> = records
+            .iter()
+            .map(|one| (one.to.as_str(), one.text.as_str()))
+            .collect();
+        self.redone(to, |writer, snapshot| writer.insert(snapshot, &texts))?;
+        self.finish_move(&note)
+    }
+
+    /// Finishes the move of an earlier writer that was interrupted.
+    pub(super) fn finish_moves(&mut self) -> Result<(), Error> {
+        if self.is_settled {
+            return Ok(());
+        }
+        self.is_settled = true;
+        let note = self.lock().directory().read(MOVING, SMALL_FILE);
+        let Some(note) = note.ok().flatten() else {
+            return Ok(());
+        };
+        match serde_json::from_slice(&note) {
+            Ok(note) => self.finish_move(&note),
+            // Nothing moves before its note is complete.
+            Err(_) => atomic::remove(self.lock().directory(), MOVING),
+        }
+    }
+
+    /// Removes the records that have arrived from the file that they were in.
+    fn finish_move(&mut self, note: &Move) -> Result<(), Error> {
+        let [mut to, mut from] = [DataFile::shared(note.kind); 2];
+        (to.is_local, from.is_local) = (note.is_local, !note.is_local);
+        let arrived = self.prepare(to)?;
+        let mut ids = HashMap::new();
+        for (old, new) in &note.ids {
+            if Scoped::holds(&arrived, note.kind, new)? {
+                ids.insert(old.clone(), new.clone());
+            }
+        }
+        let gone: HashSet<&str> = ids.keys().map(String::as_str).collect();
+        self.redone(from, |writer, snapshot| writer.drop_rows(snapshot, &gone))?;
+        self.rename(&ids)?;
+        atomic::remove(self.lock().directory(), MOVING)
+    }
+
     /// Tells git to ignore the local file of a kind before its first record.
-    pub(super) fn begin_local(&mut self, file: DataFile) -> Result<(), Error> {
+    pub(super) fn begin_local(&self, file: DataFile) -> Result<(), Error> {
         let state = self.lock().directory().state(file.name());
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
@@ -147,121 +269,6 @@ impl Writer {
         }
         self.store().file(snapshot.of).remove_all(snapshot, &going)
     }
-
-    /// Gives records that only this machine has another id where a shared record has theirs.
-    pub fn separate_ids(&mut self) -> Result<(), Error> {
-        Kind::ALL
-            .into_iter()
-            .try_for_each(|kind| self.make_ids_unique(kind))
-    }
-
-    /// Makes the ids of each kind unique across its files, unless that is known. Does nothing before
-    /// a write to a kind with one file.
-    pub(super) fn make_ids_unique(&mut self, kind: Kind) -> Result<(), Error> {
-        if self.is_settled || DataFile::of(kind).count() == 1 {
-            return Ok(());
-        }
-        self.is_settled = true;
-        for local in DataFile::ALL.into_iter().filter(|file| file.is_local) {
-            let settled = self.make_ids_of_file_unique(local);
-            // Damage in the files of another kind keeps no record back.
-            if local.kind == kind {
-                settled?;
-            }
-        }
-        Ok(())
-    }
-
-    fn make_ids_of_file_unique(&mut self, local: DataFile) -> Result<(), Error> {
-        let kind = local.kind;
-        let shared = self.prepare(DataFile::shared(kind))?;
-        let own = self.prepare(local)?;
-        let state = |file: &Snapshot| file.table.header.generation;
-        let state = format!("{:016x} {:016x}", state(&shared), state(&own));
-        let note = format!("{}.settled", local.derived_name());
-        let derived = self.lock().directory().below(DERIVED);
-        let known = derived.read(&note, SMALL_FILE).ok().flatten();
-        if own.table.header.count == 0 || known.is_some_and(|known| known == state.as_bytes()) {
-            return Ok(());
-        }
-        self.separate(&shared, &own)?;
-        // Derived: without it, the next writer compares again.
-        let now = [&shared.of, &local].map(|file| self.store().file(*file).snapshot());
-        if let [Ok(shared), Ok(own)] = &now
-            && derived.create().is_ok()
-        {
-            let state = |file: &Snapshot| file.table.header.generation;
-            let state = format!("{:016x} {:016x}", state(shared), state(own));
-            drop(derived.replace_derived(&note, &[state.as_bytes()]));
-        }
-        Ok(())
-    }
-
-    /// Removes what a crash has left in the local file, and gives other records with a taken id a new
-    /// one.
-    fn separate(&mut self, shared: &Snapshot, own: &Snapshot) -> Result<(), Error> {
-        let kind = own.of.kind;
-        let mut mine: HashMap<String, Entry> = HashMap::new();
-        each_entry(own, &mut |entry| drop(mine.insert(entry.id.clone(), entry)))?;
-        let (mut left, mut taken) = (HashSet::new(), Vec::new());
-        each_entry(shared, &mut |entry| {
-            if let Some(other) = mine.get(&entry.id).filter(|_| !entry.id.is_empty()) {
-                let made = |entry: &Entry| {
-                    json::string_field(&entry.text, "created_at").map(std::borrow::Cow::into_owned)
-                };
-                if made(&entry) == made(other) {
-                    left.insert(entry.id);
-                } else {
-                    taken.push(entry.id);
-                }
-            }
-        })?;
-        if !left.is_empty() {
-            let ids = left.iter().map(String::as_str).collect();
-            self.redone(own.of, |writer, snapshot| writer.drop_rows(snapshot, &ids))?;
-        }
-        if taken.is_empty() {
-            return Ok(());
-        }
-        let highest = shared.table.header.highest.max(own.table.header.highest);
-        let new = (highest.number + 1..).map(|number| numbered(kind, number));
-        let ids: HashMap<String, String> = taken.iter().cloned().zip(new).collect();
-        let touched: Vec<_> = ids.values().map(|id| (id.as_str(), None)).collect();
-        self.store().audit(AuditAction::Edited, &touched)?;
-        for file in DataFile::ALL.into_iter().filter(|file| file.is_local) {
-            let renamed = self.redone(file, |writer, snapshot| writer.rename(snapshot, &ids));
-            if file == own.of {
-                renamed?;
-            }
-        }
-        let gone: Vec<_> = taken.iter().map(|id| (kind, id.as_str())).collect();
-        undo_journal::forget(self.lock(), &gone)
-    }
-
-    /// Replaces ids in all entries of a file.
-    fn rename(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
-        let mut changes = Vec::new();
-        for row in snapshot.rows()? {
-            let text = snapshot.read(&row)?;
-            let new = json::with_other_strings(&String::from_utf8_lossy(&text), ids);
-            changes.extend(new.map(|new| (row, new)));
-        }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let changes: Vec<_> = changes.iter().map(|(row, text)| (row, &**text)).collect();
-        self.store()
-            .file(snapshot.of)
-            .replace_all(snapshot, &changes)
-    }
-}
-
-/// Visits all entries of a file.
-fn each_entry(snapshot: &Snapshot, visit: &mut dyn FnMut(Entry)) -> Result<(), Error> {
-    for row in snapshot.rows()? {
-        visit(snapshot.entry(snapshot.of.kind, &row)?);
-    }
-    Ok(())
 }
 
 #[cfg(test)]

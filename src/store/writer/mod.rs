@@ -5,7 +5,8 @@
 //!
 //! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these. `group_commit`:
 //!   additions of several requests in one write. `seen_entries`: search for an equal entry.
-//! - `local_files`: records that move between the local and the shared file of their kind.
+//! - `local_files`: records that move between the local and the shared file of their kind, and their
+//!   two ids. `renaming`: references to them.
 //! - `raw_transfer`: byte-for-byte export and import. `remove_all`: purge.
 //! - `puller`: remote records. `moving`: move of a memory to a database. `replica`: name of this
 //!   copy.
@@ -22,6 +23,7 @@ pub(crate) mod puller;
 pub(crate) mod raw_transfer;
 pub(crate) mod remove;
 pub(crate) mod remove_all;
+mod renaming;
 pub(crate) mod repair;
 pub(crate) mod replica;
 pub(crate) mod revert;
@@ -60,7 +62,9 @@ pub struct Writer {
     key: Option<UserKey>,
     repaired: Vec<Problem>,
     left_out: Vec<&'static str>,
-    /// `true` if no two files of a kind are known to share an id.
+    /// Random word of the ids that this writer gives to records of this machine alone.
+    word: String,
+    /// `true` if no move between two files is known to be unfinished.
     is_settled: bool,
 }
 
@@ -124,6 +128,7 @@ impl Writer {
             identity,
             repaired: Vec::new(),
             left_out: Vec::new(),
+            word: random(),
             is_settled: false,
         })
     }
@@ -193,7 +198,7 @@ impl Writer {
         file: DataFile,
         mut attempt: impl FnMut(&mut Self, &Snapshot) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        self.make_ids_unique(file.kind)?;
+        self.finish_moves()?;
         redone(|| {
             let mark = undo_journal::mark(&self.lock);
             let done = self

@@ -60,12 +60,9 @@ pub struct Cleaned {
 impl Scoped {
     /// Returns all problems of the files of a kind; reads every entry. Requires full access.
     pub fn inspect(&self, kind: Kind) -> Result<Vec<Problem>, Error> {
-        let mut ids = HashSet::new();
         let mut problems = Vec::new();
         for file in DataFile::of(kind) {
-            let mut own = HashSet::new();
-            problems.extend(self.inspect_file(file, &ids, &mut own)?);
-            ids.extend(own);
+            problems.extend(self.inspect_file(file)?);
         }
         Ok(problems)
     }
@@ -83,15 +80,9 @@ impl Scoped {
         Ok(found)
     }
 
-    /// Returns the problems of a file; `taken` are the ids of the entries in the files before it. Adds
-    /// the ids of this one to `own`.
-    fn inspect_file(
-        &self,
-        file: DataFile,
-        taken: &HashSet<String>,
-        own: &mut HashSet<String>,
-    ) -> Result<Vec<Problem>, Error> {
+    fn inspect_file(&self, file: DataFile) -> Result<Vec<Problem>, Error> {
         self.must_see_all(file)?;
+        let mut own = HashSet::new();
         let kind = file.kind;
         let snapshot = self.file(file).by_scan()?;
         let mut problems = snapshot.problems.clone();
@@ -112,7 +103,7 @@ impl Scoped {
                 text,
                 offset: row.at,
             };
-            for (kind, message) in misfits(&entry, taken, own) {
+            for (kind, message) in misfits(&entry, &mut own) {
                 let line = lines.at(row.at).map_err(Error::io("read", path))?;
                 problems.push(Problem {
                     path: path.clone(),
@@ -249,13 +240,8 @@ impl Scoped {
     }
 }
 
-/// Returns all problems of an entry; `taken` are the ids in the files before it, `own` those of the
-/// entries before it.
-fn misfits(
-    entry: &Entry,
-    taken: &HashSet<String>,
-    own: &mut HashSet<String>,
-) -> Vec<(ProblemKind, String)> {
+/// Returns all problems of an entry; `own` are the ids of the entries before it.
+fn misfits(entry: &Entry, own: &mut HashSet<String>) -> Vec<(ProblemKind, String)> {
     let (kind, id) = (entry.kind, &entry.id);
     let mut found = Vec::new();
     if let Err(error) = parse(entry) {
@@ -271,9 +257,6 @@ fn misfits(
     }
     if id.is_empty() {
         found.push((ProblemKind::Unreadable, "the entry has no id".into()));
-    } else if taken.contains(id) {
-        let message = format!("`{id}` is also the id of a shared record, which hides this one");
-        found.push((ProblemKind::TakenId, message));
     } else if !own.insert(id.clone()) {
         let message = format!("`{id}` is the id of an entry before it");
         found.push((ProblemKind::Duplicate, message));

@@ -41,6 +41,7 @@ impl Writer {
         changes: &[(&str, V)],
         gone: &[&str],
     ) -> Result<Entry, Error> {
+        let id = &self.store.current_id(kind, id)?;
         for file in DataFile::of(kind) {
             let updated = self.redone(file, |writer, snapshot| {
                 writer.update_one_in(snapshot, id, changes, gone)
@@ -68,8 +69,10 @@ impl Writer {
         self.note(change.step, AuditAction::Edited, entry.user_id().as_deref())?;
         self.send(kind, &[(id, &change.shown)])?;
         let text = &change.text;
+        let mut moved = None;
         let done = if file.after_change(text.as_bytes()) != file {
             self.share(kind, &[(id, text)])
+                .map(|all| moved = all.into_iter().next())
         } else if text.as_bytes() == entry.text {
             Ok(())
         } else {
@@ -79,7 +82,10 @@ impl Writer {
         if change.is_counted {
             counters.write(self.lock())?;
         }
-        entry.text = change.shown.into_bytes();
+        (entry.id, entry.text) = match moved {
+            Some(moved) => (moved.to, moved.text.into_bytes()),
+            None => (entry.id, change.shown.into_bytes()),
+        };
         Ok(Some(entry))
     }
 
@@ -92,9 +98,13 @@ impl Writer {
         if changes.is_empty() {
             return Ok(());
         }
+        let mut now = Vec::new();
+        for (id, fields) in changes {
+            now.push((self.store.current_id(kind, id)?, fields.as_slice()));
+        }
         for file in DataFile::of(kind) {
             self.redone(file, |writer, snapshot| {
-                writer.update_in(snapshot, kind, changes)
+                writer.update_in(snapshot, kind, &now)
             })?;
         }
         Ok(())
@@ -104,7 +114,7 @@ impl Writer {
         &mut self,
         snapshot: &Snapshot,
         kind: Kind,
-        changes: &[(String, Vec<(&str, V)>)],
+        changes: &[(String, &[(&str, V)])],
     ) -> Result<(), Error> {
         let ids: HashSet<&str> = changes.iter().map(|(id, _)| id.as_str()).collect();
         let mut entries = HashMap::new();
@@ -151,7 +161,7 @@ impl Writer {
         }
         if done.is_ok() && !moving.is_empty() {
             let moving: Vec<_> = moving.iter().map(|(_, text, id)| (*id, *text)).collect();
-            done = self.share(kind, &moving);
+            done = self.share(kind, &moving).map(drop);
         }
         self.followed(done)?;
         if is_counted {

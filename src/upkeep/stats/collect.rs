@@ -8,11 +8,9 @@ use crate::model::{
 };
 use crate::store::{LateCalls, Selection};
 
-use super::compare::{self, Comparison};
 use super::days::{Days, percentile};
 use super::{
-    Estimate, Executions, Experiment, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport,
-    Used, mean, rounded,
+    Executions, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport, Used, mean, rounded,
 };
 use crate::lessons::telling::evidence::doubts;
 use crate::rules::acting;
@@ -86,14 +84,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
     count_by_day(&mut days, &rules.records, &procedures, &trials);
     learning.a_week = days.a_week(learning.reflexions + learning.procedures);
-    let of_hints = compare::of_hints(&trials);
-    let hints = hints(&trials, &procedures, of_hints.as_ref());
-    let comparisons: Vec<Comparison> = of_hints
-        .into_iter()
-        .flatten()
-        .chain(runs.experiment.compare(&corrected))
-        .collect();
-    let experiment = (!comparisons.is_empty()).then_some(Experiment { comparisons });
+    let hints = hints(&trials, &procedures);
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
         let injected = runs.injected.get(&rule.reflexion_id);
@@ -117,7 +108,6 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         rules,
         lessons,
         at_calls,
-        experiment,
         period,
         over_time,
         warnings,
@@ -168,8 +158,7 @@ fn count_by_day(days: &mut Days, rules: &[Reflexion], procedures: &[Procedure], 
     }
     for trial in trials {
         let piece = days.at(&trial.at);
-        piece.hints_withheld += u64::from(trial.withheld);
-        piece.hints_shown += u64::from(!trial.withheld);
+        piece.hints_shown += 1;
         piece.hints_helped += u64::from(trial.helped);
     }
 }
@@ -201,42 +190,25 @@ fn most_used(all: impl Iterator<Item = Used>) -> Vec<Used> {
 }
 
 /// Statistics of hints, from the hint log and the evidence of lessons.
-fn hints(trials: &[Trial], procedures: &[Procedure], compared: Option<&[Comparison; 2]>) -> Hints {
-    let (withheld, shown): (Vec<&Trial>, Vec<&Trial>) = trials.iter().partition(|t| t.withheld);
+fn hints(trials: &[Trial], procedures: &[Procedure]) -> Hints {
     let share = |is: &dyn Fn(&Trial) -> bool| {
-        let count = shown.iter().filter(|trial| is(trial)).count();
-        Part::new(count as u64, shown.len() as u64)
+        let count = trials.iter().filter(|trial| is(trial)).count();
+        Part::new(count as u64, trials.len() as u64)
     };
     #[expect(clippy::cast_precision_loss, reason = "steps of a session stay far below 2^52")]
-    let steps = |of: &[&Trial]| {
-        let steps: Vec<f64> = of.iter().map(|trial| trial.steps as f64).collect();
-        mean(&steps).map(rounded)
-    };
+    let steps: Vec<f64> = trials.iter().map(|trial| trial.steps as f64).collect();
     let mut evidence = Evidence::default();
     for one in procedures.iter().map(Procedure::evidence) {
         evidence.shown += one.shown;
         evidence.helped += one.helped;
         evidence.harmed += one.harmed;
     }
-    let estimate = |comparison: &Comparison| {
-        let (difference, interval) = comparison.difference.zip(comparison.interval)?;
-        #[expect(clippy::cast_precision_loss, reason = "counts of errors stay far below 2^52")]
-        let times = |by: f64| (by * comparison.shown.count as f64 * 10.0).round() / 10.0;
-        Some(Estimate {
-            value: times(difference),
-            interval: interval.map(times),
-        })
-    };
     Hints {
-        shown: shown.len() as u64,
-        withheld: withheld.len() as u64,
+        shown: trials.len() as u64,
         precision: share(&|trial| trial.helped),
         overcome: share(&|trial| trial.overcome),
         repeated: share(&|trial| trial.repeats > 0),
-        steps_shown: steps(&shown),
-        steps_withheld: steps(&withheld),
-        failures_avoided: compared.and_then(|[repeated, _]| estimate(repeated)),
-        steps_saved: compared.and_then(|[_, steps]| estimate(steps)),
+        steps_shown: mean(&steps).map(rounded),
         evidence,
     }
 }
@@ -253,13 +225,11 @@ struct Runs {
     latencies: Vec<f64>,
     /// Number of prompts that held each rule.
     injected: HashMap<String, u64>,
-    experiment: compare::Executions,
 }
 
 impl Runs {
     fn take(&mut self, run: &Execution, corrected: &HashMap<String, u64>, days: &mut Days) {
         self.report.total += 1;
-        self.experiment.take(run);
         for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
             *self.injected.entry(id.clone()).or_default() += 1;
         }

@@ -2,13 +2,12 @@
 //! learning and reuse, cost and time.
 //!
 //! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
-//! more often for other reasons. Only the experiment, which withholds at random, shows a cause.
+//! more often for other reasons.
 //!
-//! - `interval`: confidence intervals. `compare`: shown against withheld. `time`, `days`: days,
-//!   weeks and months. `collect`: one pass over the store.
+//! - `interval`: confidence intervals. `time`, `days`: days, weeks and months. `collect`: one pass
+//!   over the store.
 
 mod collect;
-mod compare;
 mod days;
 mod interval;
 mod time;
@@ -22,7 +21,6 @@ use crate::model::{CallAction, Evidence, Receipts};
 use crate::store::workspace::{Error, redacting_writer};
 
 pub use collect::stats;
-pub use compare::{Arm, Comparison};
 pub use time::Period;
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
@@ -42,8 +40,6 @@ pub struct StatsReport {
     pub lessons: Vec<Used>,
     /// Rules that act on calls, and those that did, most told first.
     pub at_calls: Vec<RuleAtCalls>,
-    /// Results of the experiment; `None` if there was none.
-    pub experiment: Option<Experiment>,
     /// Length of a piece of `over_time`; `None` without data.
     pub period: Option<Period>,
     /// Statistics by period, without gaps, oldest first.
@@ -117,8 +113,6 @@ pub struct Latencies {
 pub struct Hints {
     /// Number of errors with hints shown.
     pub shown: u64,
-    /// Number of errors with hints withheld by an experiment.
-    pub withheld: u64,
     /// Errors with hints shown whose recovery used a hint: precision@k, where k is the number of
     /// hints shown at once.
     pub precision: Part,
@@ -128,24 +122,8 @@ pub struct Hints {
     pub repeated: Part,
     /// Mean number of calls from a failure until its recovery or until giving up, with hints shown.
     pub steps_shown: Option<f64>,
-    /// Mean number of calls until then, with hints withheld.
-    pub steps_withheld: Option<f64>,
-    /// Repeated failures avoided: the difference in the experiment, times the errors with hints
-    /// shown. `None` without an experiment, or with too little data.
-    pub failures_avoided: Option<Estimate>,
-    /// Steps saved, estimated in the same way.
-    pub steps_saved: Option<Estimate>,
     /// Evidence of lessons, including outcomes from before the hint log.
     pub evidence: Evidence,
-}
-
-/// Estimated number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Estimate {
-    /// Most likely value.
-    pub value: f64,
-    /// 95 % interval; one that contains 0 proves nothing.
-    pub interval: [f64; 2],
 }
 
 /// Learned records.
@@ -198,13 +176,6 @@ pub struct RuleAtCalls {
     pub active: bool,
 }
 
-/// Results of the experiment.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct Experiment {
-    /// Comparisons that have data.
-    pub comparisons: Vec<Comparison>,
-}
-
 /// Statistics of a day, a week or a month.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Piece {
@@ -228,8 +199,6 @@ pub struct Piece {
     pub hints_shown: u64,
     /// Number of errors whose recovery used a hint.
     pub hints_helped: u64,
-    /// Number of errors with hints withheld.
-    pub hints_withheld: u64,
 }
 
 impl StatsReport {

@@ -135,31 +135,36 @@ pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
     let mut planned: Vec<RevertStep> = Vec::new();
     let mut lines: Vec<&Step> = change.lines.iter().map(|line| &line.step).collect();
     lines.reverse();
+    // A record that moved has two ids. The plan names the one that it has in the local file.
+    let pairs = lines.iter().filter_map(|step| step.both_ids());
+    let local: HashMap<&str, &str> = pairs.map(|(local, shared)| (shared, local)).collect();
+    let named = lines.iter().filter_map(|step| {
+        let target = step.target()?;
+        Some((local.get(target).copied().unwrap_or(target), *step))
+    });
+    let named: Vec<(&str, &Step)> = named.collect();
     let mut seen: HashSet<&str> = HashSet::new();
-    for step in &lines {
-        let Some(target) = step.target().filter(|target| seen.insert(target)) else {
-            continue;
-        };
-        let of_target = lines.iter().filter(|step| step.target() == Some(target));
-        planned.extend(fold(of_target.copied()));
+    for (of, _) in named.iter().filter(|(of, _)| seen.insert(of)) {
+        let of_target = named.iter().filter(|(target, _)| target == of);
+        planned.extend(fold(of, of_target.map(|(_, step)| *step)));
     }
     planned
 }
 
 /// Folds the steps on one target, last one first, into effects.
-fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
+fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
     let mut planned: Vec<RevertStep> = Vec::new();
     for step in steps {
         match (step, planned.last_mut()) {
             // This change added the record, so all its later steps go with it. If the change also
             // removed the record, nothing is left to do.
-            (Step::Added { kind, id }, _) => {
+            (Step::Added { kind, .. }, _) => {
                 let went = planned
                     .iter()
                     .any(|undo| matches!(undo, RevertStep::Restore { .. }));
                 planned.retain(|undo| matches!(undo, RevertStep::Lines { .. }));
                 if !went {
-                    let (kind, id) = (*kind, id.clone());
+                    let (kind, id) = (*kind, of.to_owned());
                     planned.push(RevertStep::Remove { kind, id });
                 }
             }
@@ -171,9 +176,9 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
                     }
                 }
             }
-            (Step::Edited { kind, id, fields }, _) => planned.push(RevertStep::Fields {
+            (Step::Edited { kind, fields, .. }, _) => planned.push(RevertStep::Fields {
                 kind: *kind,
-                id: id.clone(),
+                id: of.to_owned(),
                 fields: fields.clone(),
             }),
             (
@@ -204,14 +209,14 @@ fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
                 go: *came,
                 lines: lines.clone(),
             }),
-            (Step::Moved { kind, id, local }, last) => {
+            (Step::Moved { kind, local, .. }, last) => {
                 // Fields of steps before and after the move are one effect.
                 let is_behind = matches!(last, Some(RevertStep::Fields { .. }));
                 planned.retain(|undo| !matches!(undo, RevertStep::Move { .. }));
                 let at = planned.len() - usize::from(is_behind);
                 let undo = RevertStep::Move {
                     kind: *kind,
-                    id: id.clone(),
+                    id: of.to_owned(),
                     to_local: !local,
                 };
                 planned.insert(at, undo);
@@ -314,6 +319,7 @@ mod tests {
         let moved = |local| Step::Moved {
             kind,
             id: id.clone(),
+            from: None,
             local,
         };
         let back_to_local = RevertStep::Move {
@@ -324,7 +330,19 @@ mod tests {
         // Approved, approved again after an undo, and shown in between.
         let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
         check(&steps, &[back_to_local.clone(), fields.clone()]);
-        check(&[moved(false), moved(true), moved(false)], &[back_to_local]);
+        check(
+            &[moved(false), moved(true), moved(false)],
+            &[back_to_local.clone()],
+        );
+        // With another id in the shared file.
+        let renamed = Step::Moved {
+            kind,
+            id: "2".to_owned(),
+            from: Some(id.clone()),
+            local: false,
+        };
+        let steps = [edited("1", "a", "b"), renamed, edited("2", "b", "c")];
+        check(&steps, &[back_to_local, fields.clone()]);
         let restore = RevertStep::Restore {
             kind,
             id: id.clone(),

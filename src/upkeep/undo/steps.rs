@@ -10,7 +10,7 @@ use super::plan::RevertStep;
 use crate::model::Kind;
 use crate::store::workspace::document::document;
 use crate::store::workspace::{Error, Workspace, stamp};
-use crate::store::{Returning, Reverted, Writer};
+use crate::store::{Returning, Reverted, Scoped, Writer};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
 /// one kind.
@@ -36,6 +36,7 @@ pub(super) fn perform(
     run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
+    let run = &current(writer.store(), run)?;
     let Some(undo) = run.first() else {
         return Ok(Vec::new());
     };
@@ -80,6 +81,20 @@ pub(super) fn perform(
         }
     };
     Ok(vec![one])
+}
+
+/// Returns the steps with the ids that their records have now.
+fn current(store: &Scoped, run: &[RevertStep]) -> Result<Vec<RevertStep>, Error> {
+    let mut run = run.to_vec();
+    for step in &mut run {
+        if let RevertStep::Remove { kind, id }
+        | RevertStep::Fields { kind, id, .. }
+        | RevertStep::Move { kind, id, .. } = step
+        {
+            *id = store.current_id(*kind, id)?;
+        }
+    }
+    Ok(run)
 }
 
 /// Removes records of a kind that the change added.

@@ -19,7 +19,7 @@ pub(crate) fn run(bytes: &[u8]) {
         store: &store,
         now: chrono::DateTime::UNIX_EPOCH,
         random: || "n0nce".to_owned(),
-        withhold: "0.5".parse().unwrap(),
+        here: Here::default(),
     };
     for host in Host::ALL {
         let Some(event) = host.event(bytes) else {

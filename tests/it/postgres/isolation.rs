@@ -172,9 +172,9 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     ben.refused(DENIED, "select memctl.keep_audit()");
     // Outcomes of another's memory are not deleted, and memories that another holds are not found.
     store.ann.run(
-        "insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, withheld, overcome,
+        "insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, overcome,
            helped, repeats, steps, created_at)
-         values ('served', repeat('0', 32), '{}', '', '', '{}', false, true, true, 0, 1, now())",
+         values ('served', repeat('0', 32), '{}', '', '', '{}', true, true, 0, 1, now())",
     );
     assert_eq!(ben.value("select memctl.delete_hints('served')"), "0");
     assert_eq!(

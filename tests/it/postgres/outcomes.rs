@@ -87,10 +87,9 @@ fn hints_that_helped_at_one_copy_count_at_every_other() {
     for copy in [&one, &two] {
         assert_eq!(hints(copy), (2, 2));
     }
-    let row =
-        "select session || ' ' || array_to_string(hints, ',') || ' ' || helped || ' ' || withheld
+    let row = "select session || ' ' || array_to_string(hints, ',') || ' ' || helped
         from memctl.hint_outcomes order by created_at limit 1";
-    assert_eq!(store.ann.value(row), "claude-code/s1 PROC-001 true false");
+    assert_eq!(store.ann.value(row), "claude-code/s1 PROC-001 true");
     assert_eq!(
         (store.ann.value(OUTCOMES), store.ben.value(OUTCOMES)),
         ("2".into(), "0".into())

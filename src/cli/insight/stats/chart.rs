@@ -226,22 +226,6 @@ pub(super) fn bar(parts: &[(&str, f64)], whole: f64) -> String {
     svg
 }
 
-/// Returns a difference and its confidence interval around zero, for a table cell.
-pub(super) fn interval(difference: f64, [low, high]: [f64; 2], proves: bool) -> String {
-    let reach = low.abs().max(high.abs()).max(f64::MIN_POSITIVE) * 1.1;
-    let x = |value: f64| 80.0 + value / reach * 78.0;
-    let class = if proves { "a" } else { "c" };
-    format!(
-        "<svg class=\"interval\" viewBox=\"0 0 160 16\" aria-hidden=\"true\">\
-         <line class=\"grid\" x1=\"80\" x2=\"80\" y1=\"0\" y2=\"16\"/>\
-         <line class=\"line {class}\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"8\" y2=\"8\"/>\
-         <circle class=\"{class}\" cx=\"{:.1}\" cy=\"8\" r=\"4\"/></svg>",
-        x(low),
-        x(high),
-        x(difference)
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -39,7 +39,6 @@ const FIGURES: [Figure; 5] = [
             ("no effect seen", "b", |p| {
                 Some(p.hints_shown.saturating_sub(p.hints_helped) as f64)
             }),
-            ("withheld", "c", |p| Some(p.hints_withheld as f64)),
         ],
     },
     Figure {

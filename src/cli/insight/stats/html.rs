@@ -9,8 +9,8 @@ use chrono::{DateTime, Utc};
 use super::chart;
 use super::escape::escape;
 use super::figures::over_time;
-use super::words::{NO_PROOF, NONE, basis, compared, estimate, ms, number, percent, usd};
-use crate::upkeep::{Estimate, Part, StatsReport, Used};
+use super::words::{NONE, basis, ms, number, percent, usd};
+use crate::upkeep::{Part, StatsReport, Used};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -34,7 +34,6 @@ pub(super) fn page(report: &StatsReport, now: DateTime<Utc>) -> String {
         );
     } else {
         body.push_str(&cards(report));
-        body.push_str(&experiment(report));
         body.push_str(&over_time(report));
         body.push_str(&evidence("rules", "Rules", "Skill", &report.rules));
         body.push_str(&evidence("lessons", "Lessons", "Used", &report.lessons));
@@ -55,10 +54,7 @@ const MEANINGS: &str = "<details class=\"meanings\"><summary>Meaning of the figu
     corrected. More right runs with rules do not prove that the rules are the cause: skills and inputs differ.</dd>\
     <dt>Helped</dt><dd>A hint was shown at a failing call, and the call then recovered in the way that the hint named. \
     With k hints at once this is precision@k.</dd>\
-    <dt>Failures avoided, steps saved</dt><dd>Result of an experiment: the difference between errors whose hints were \
-    withheld at random and those whose hints were shown, times the number of the latter. Without an experiment there is no figure.</dd>\
-    <dt>95 %</dt><dd>The range that contains the true value in 95 of 100 cases: Wilson and Newcombe for shares, Welch for means. \
-    A difference whose range contains 0 proves nothing.</dd>\
+    <dt>95 %</dt><dd>The range that contains the true value in 95 of 100 cases: Wilson's interval of a share.</dd>\
     <dt>Confidence</dt><dd>(helped + 2) / (helped + harmed + 4): 0.5 without any outcome.</dd></dl></details>";
 
 fn card(name: &str, value: Option<String>, note: &str) -> String {
@@ -82,12 +78,6 @@ fn cards(report: &StatsReport) -> String {
     let (plain, plain_note) = share(&runs.right_without_rules);
     let (helped, helped_note) = share(&hints.precision);
     let (reused, reused_note) = share(&learnt.reused);
-    let proof = |estimated: &Option<Estimate>, what: &str| {
-        let note = estimated.map_or(NO_PROOF.to_owned(), |e| estimate(&e, what));
-        (estimated.map(|e| number(e.value)), note)
-    };
-    let (avoided, avoided_note) = proof(&hints.failures_avoided, "failures");
-    let (saved, saved_note) = proof(&hints.steps_saved, "steps");
     let tokens = runs.tokens_with_rules.zip(runs.tokens_without_rules);
     let tokens_note = tokens.map_or(String::new(), |(_, without)| {
         format!("{} without rules", number(without))
@@ -103,8 +93,6 @@ fn cards(report: &StatsReport) -> String {
         card("Right with rules", right, &right_note),
         card("Right without rules", plain, &plain_note),
         card("Hints that helped", helped, &helped_note),
-        card("Failures avoided", avoided, &avoided_note),
-        card("Steps saved", saved, &saved_note),
         card(
             "Learned per week",
             learnt.a_week.map(number),
@@ -123,38 +111,6 @@ fn cards(report: &StatsReport) -> String {
         card("Latency", runs.latency_ms.map(|l| ms(l.p50)), &latency_note),
     ];
     format!("<dl class=\"cards\">{}</dl>", all.concat())
-}
-
-fn experiment(report: &StatsReport) -> String {
-    let Some(experiment) = &report.experiment else {
-        return String::new();
-    };
-    let rows: Vec<String> = experiment
-        .comparisons
-        .iter()
-        .map(|comparison| {
-            let (result, proves) = compared(comparison);
-            let value = |of: Option<f64>| of.map_or("–".to_owned(), |v| format!("{v:.2}"));
-            let picture = comparison.difference.zip(comparison.interval);
-            let picture = picture.map_or(String::new(), |(d, i)| chart::interval(d, i, proves));
-            format!(
-                "<tr><th scope=\"row\">{}<br/><small>{}</small></th><td>{}</td><td>{}</td><td>{picture}</td><td class=\"prose\">{}</td></tr>",
-                escape(comparison.measure),
-                escape(comparison.unit),
-                value(comparison.withheld.value),
-                value(comparison.shown.value),
-                escape(&result),
-            )
-        })
-        .collect();
-    format!(
-        "<section aria-labelledby=\"experiment\"><h2 id=\"experiment\">Experiment</h2>\
-         <p>Hints and rules withheld at random, compared with those shown. Right of the middle, memory reduces the measure.</p>\
-         <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"experiment\"><table><thead><tr>\
-         <th scope=\"col\">Measure</th><th scope=\"col\">Withheld</th><th scope=\"col\">Shown</th>\
-         <th scope=\"col\" class=\"picture\">Difference</th><th scope=\"col\">In words</th></tr></thead><tbody>{}</tbody></table></div></section>",
-        rows.concat()
-    )
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]

@@ -21,7 +21,7 @@ use crate::store::workspace::Error;
 use crate::upkeep::{self, Part, RuleAtCalls, StatsReport, Used};
 use memctl_files::named;
 
-use words::{compared, estimate, ms, number, part, usd};
+use words::{ms, number, part, usd};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -168,46 +168,27 @@ fn joined(figures: [Option<String>; 2]) -> String {
 
 fn hints(report: &StatsReport, page: &mut Page) {
     let hints = &report.hints;
-    if hints.shown + hints.withheld + hints.evidence.shown == 0 {
+    if hints.shown + hints.evidence.shown == 0 {
         return;
     }
     page.line("");
     page.styled(&[(Style::Strong, "Hints at failing calls")]);
-    let withheld = (hints.withheld > 0).then(|| format!("{} withheld", hints.withheld));
-    let steps = [
-        hints
-            .steps_shown
-            .map(|mean| format!("{} until recovery or the end of the attempt", number(mean))),
-        hints
-            .steps_withheld
-            .map(|mean| format!("{} where withheld", number(mean))),
-    ];
+    let steps = hints
+        .steps_shown
+        .map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
     let of = hints.evidence;
     let all = format!(
         "{} shown, {} helped, {} harmed",
         of.shown, of.helped, of.harmed
     );
-    let avoided = hints.failures_avoided.map(|of| estimate(&of, "failures"));
-    let saved = hints.steps_saved.map(|of| estimate(&of, "steps"));
     page.fields([
-        ("shown", joined([Some(hints.shown.to_string()), withheld])),
+        ("shown", hints.shown.to_string()),
         ("helped", part(&hints.precision).unwrap_or_default()),
         ("recovered", part(&hints.overcome).unwrap_or_default()),
         ("repeated", part(&hints.repeated).unwrap_or_default()),
-        ("calls", joined(steps)),
+        ("calls", steps.unwrap_or_default()),
         ("all lessons", all),
-        ("avoided", avoided.unwrap_or_default()),
-        ("saved", saved.unwrap_or_default()),
     ]);
-    let comparisons = report.experiment.iter().flat_map(|of| &of.comparisons);
-    for (place, comparison) in comparisons.enumerate() {
-        if place == 0 {
-            page.line("");
-            page.styled(&[(Style::Strong, "Experiment: withheld minus shown")]);
-        }
-        page.line(format!("{}, by {}", comparison.measure, comparison.unit));
-        page.field("difference", &compared(comparison).0);
-    }
 }
 
 fn learning(report: &StatsReport, page: &mut Page) {

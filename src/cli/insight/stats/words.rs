@@ -1,11 +1,9 @@
 //! Number formats for people. A missing value is never shown as a number.
 
-use crate::upkeep::{Comparison, Estimate, Part};
+use crate::upkeep::Part;
 
 /// Text for missing data.
 pub(super) const NONE: &str = "no data yet";
-/// Text for figures that only an experiment provides.
-pub(super) const NO_PROOF: &str = "no data yet; `experiment.withhold = 0.1` collects it";
 
 /// Returns a number with at most one decimal, and none from 100 on.
 pub(super) fn number(value: f64) -> String {
@@ -54,48 +52,6 @@ pub(super) fn basis(part: &Part) -> Option<String> {
     ))
 }
 
-/// Returns `about 12 failures (95 %: 4 to 20)`.
-pub(super) fn estimate(estimate: &Estimate, what: &str) -> String {
-    let [low, high] = estimate.interval.map(number);
-    let about = format!(
-        "about {} {what} (95 %: {low} to {high})",
-        number(estimate.value)
-    );
-    if estimate.interval[0] <= 0.0 {
-        about + ", which proves nothing yet"
-    } else {
-        about
-    }
-}
-
-/// Returns the result of a comparison, and `true` if it proves a benefit.
-pub(super) fn compared(comparison: &Comparison) -> (String, bool) {
-    if let Some(reason) = &comparison.too_little {
-        return (reason.clone(), false);
-    }
-    let Some((difference, [low, high])) = comparison.difference.zip(comparison.interval) else {
-        return (NONE.to_owned(), false);
-    };
-    let said = |value: f64| format!("{value:+.2}");
-    let verdict = if low > 0.0 {
-        "memory reduces it"
-    } else if high < 0.0 {
-        "memory increases it"
-    } else {
-        "proves nothing yet"
-    };
-    let text = format!(
-        "{} ({} to {}, {}; {} withheld, {} shown): {verdict}",
-        said(difference),
-        said(low),
-        said(high),
-        comparison.method,
-        comparison.withheld.count,
-        comparison.shown.count,
-    );
-    (text, low > 0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,14 +65,5 @@ mod tests {
         );
         assert_eq!([ms(12.3), ms(1_500.0)], ["12.3 ms", "1.5 s"]);
         assert_eq!(part(&Part::default()), None);
-        let estimated = |low: f64| Estimate {
-            value: 4.0,
-            interval: [low, 9.0],
-        };
-        assert_eq!(
-            estimate(&estimated(1.0), "steps"),
-            "about 4 steps (95 %: 1 to 9)"
-        );
-        assert!(estimate(&estimated(-1.0), "steps").ends_with("proves nothing yet"));
     }
 }

@@ -10,7 +10,7 @@ use crate::model::SkillPath;
 use crate::skills;
 use crate::skills::prompt::tokens;
 use crate::store::Here;
-use crate::store::workspace::{Error, Share, Workspace};
+use crate::store::workspace::{Error, Workspace};
 
 use super::text::{Piece, shown};
 
@@ -49,7 +49,7 @@ fn at_start(workspace: &Workspace) -> Result<String, Error> {
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
-        withhold: Share::NONE,
+        here: Here::default(),
     };
     let root = workspace.store.directory().parent();
     let here = Here {

@@ -51,16 +51,16 @@ pub(crate) async fn hint(
     Extension(caller): Extension<Caller>,
     Body(body): Body<HintBody>,
 ) -> Result<Response, Problem> {
+    let project = body.project.as_deref().and_then(project_named);
     let options = HintOptions {
         error: text("error", body.error, LONGEST_TEXT)?,
         tool: body.tool,
         command: body.command,
-        project: body.project.as_deref().and_then(project_named),
         session: body.session.map(|name| own(&caller, &name)).transpose()?,
         max_hints: HINTS.check("max_hints", body.max_hints)?,
     };
     let work = server.work(&caller, "serve hints", move |workspace| {
-        Ok(adviser(workspace).hint(&options)?)
+        Ok(adviser(workspace, project.as_deref()).hint(&options)?)
     });
     reply(&work.await?)
 }
@@ -91,17 +91,17 @@ pub(crate) async fn failure(
     Body(body): Body<FailureBody>,
 ) -> Result<Response, Problem> {
     let session = own(&caller, body.session.as_deref().unwrap_or(SESSION))?;
+    let project = body.project.as_deref().and_then(project_named);
     let failure = HintOptions {
         error: text("error", body.error, LONGEST_TEXT)?,
         command: Some(text("code", body.code, LONGEST_TEXT)?),
-        project: body.project.as_deref().and_then(project_named),
         session: Some(session),
         max_hints: HINTS_OF_RECORDED.check("max_hints", body.max_hints)?,
         ..HintOptions::default()
     };
     let work = server.work(&caller, "serve failures", move |workspace| {
         may_learn(workspace)?;
-        Ok(adviser(workspace).record_failure(&failure)?)
+        Ok(adviser(workspace, project.as_deref()).record_failure(&failure)?)
     });
     reply(&work.await?)
 }
@@ -135,7 +135,7 @@ pub(crate) async fn success(
     };
     let work = server.work(&caller, "serve successes", move |workspace| {
         may_learn(workspace)?;
-        Ok(adviser(workspace).record_success(&success)?)
+        Ok(adviser(workspace, None).record_success(&success)?)
     });
     reply(&work.await?)
 }

@@ -84,7 +84,7 @@ impl Snapshot {
         bytes.map_err(Error::io("read", &self.path))
     }
 
-    /// Returns all rows.
+    /// Returns all rows, oldest first.
     pub(crate) fn rows(&self) -> Result<Vec<Row>, Error> {
         let mut rows = Vec::new();
         self.each(false, &mut |row| {

@@ -38,9 +38,7 @@ impl Memory {
     }
 
     fn writer(&self) -> Writer {
-        self.store
-            .write(&mut || "0123456789abcdef0123456789abcdef".to_owned())
-            .unwrap()
+        self.store.write(&mut || "k3v9q2".to_owned()).unwrap()
     }
 
     fn put(&self, name: &str, entries: &[Value]) {
@@ -98,21 +96,30 @@ fn approved(id: &str, error: &str) -> Value {
     procedure
 }
 
+/// Id of a record that only this machine has.
+fn local(number: u32) -> String {
+    format!("PROC-{number:03}-k3v9q2")
+}
+
 #[test]
-fn what_is_approved_moves_to_the_shared_file_in_the_order_of_its_id() {
+fn what_is_approved_gets_the_id_of_a_shared_record_and_keeps_its_number() {
     let memory = Memory::new();
     for error in ["one", "two", "three"] {
         memory.learn(error);
     }
     let (first, second, third) = ("PROC-001", "PROC-002", "PROC-003");
-    assert_eq!(memory.files(), [vec![], vec![first, second, third]]);
-    memory.approve(third);
-    memory.approve(first);
-    assert_eq!(memory.files(), [vec![first, third], vec![second]]);
-    memory.approve(second);
+    assert_eq!(memory.files(), [vec![], vec![local(1), local(2), local(3)]]);
+    memory.approve(&local(3));
+    memory.approve(&local(1));
+    assert_eq!(
+        memory.files(),
+        [vec![first.to_owned(), third.to_owned()], vec![local(2)]]
+    );
+    memory.approve(&local(2));
     assert_eq!(memory.files(), [vec![first, second, third], vec![]]);
-    assert_eq!(memory.learn("four"), "PROC-004");
-    assert_eq!(memory.listed(), [first, second, third, "PROC-004"]);
+    assert_eq!(memory.learn("four"), local(4));
+    let fourth = local(4);
+    assert_eq!(memory.listed(), [first, second, third, &fourth]);
     assert_eq!(memory.store.count(Kind::Procedure).unwrap(), 4);
     let newest = Selection {
         newest: Some(2),
@@ -120,7 +127,7 @@ fn what_is_approved_moves_to_the_shared_file_in_the_order_of_its_id() {
     };
     let found = memory.store.list::<Procedure>(&newest).unwrap().records;
     let ids: Vec<_> = found.iter().map(|one| one.procedure_id.as_str()).collect();
-    assert_eq!(ids, [third, "PROC-004"]);
+    assert_eq!(ids, [third, &fourth]);
     // A shared record stays shared after any later change.
     memory
         .writer()
@@ -130,19 +137,77 @@ fn what_is_approved_moves_to_the_shared_file_in_the_order_of_its_id() {
 }
 
 #[test]
+fn the_old_id_finds_the_record_that_was_approved_and_what_refers_to_it_follows() {
+    let memory = Memory::new();
+    memory.put("procedural_memory.json", &[approved("PROC-001", "theirs")]);
+    memory.learn("mine");
+    memory.learn("newer");
+    // As a pull of git brings it afterwards.
+    let theirs = [approved("PROC-001", "theirs"), approved("PROC-002", "more")];
+    memory.put("procedural_memory.json", &theirs);
+    let replaced = [("superseded_by", local(2))];
+    memory
+        .writer()
+        .update(Kind::Procedure, &local(3), &replaced)
+        .unwrap();
+    assert_eq!(memory.listed().len(), 4);
+    memory.approve(&local(2));
+    let own = memory.store.get::<Procedure>(&local(2)).unwrap();
+    assert_eq!(
+        (own.procedure_id.as_str(), own.lesson.as_str()),
+        ("PROC-004", "mine")
+    );
+    let older = memory.store.get::<Procedure>(&local(3)).unwrap();
+    assert_eq!(older.superseded_by, "PROC-004");
+    assert_eq!(
+        memory
+            .store
+            .resolve(Kind::Procedure, &local(2), None)
+            .unwrap(),
+        "PROC-004"
+    );
+    let ids = memory.store.both_ids("PROC-004").unwrap();
+    assert!(ids.contains(&local(2)), "{ids:?}");
+    // A change by the old id is one of the record.
+    let changes = [(local(2), vec![("lesson", "mended")])];
+    memory
+        .writer()
+        .update_all(Kind::Procedure, &changes)
+        .unwrap();
+    assert_eq!(
+        memory.store.get::<Procedure>("PROC-004").unwrap().lesson,
+        "mended"
+    );
+    assert_eq!(
+        memory.store.get::<Procedure>("PROC-002").unwrap().lesson,
+        "more"
+    );
+}
+
+#[test]
 fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
     let memory = Memory::new();
     for error in ["one", "two", "three"] {
         memory.learn(error);
     }
-    let changes = ["PROC-003", "PROC-001"].map(|id| (id.to_owned(), vec![("trust", "approved")]));
+    let before = fs::read(
+        memory
+            .dir
+            .path()
+            .join("memory/procedural_memory.local.json"),
+    )
+    .unwrap();
+    let changes = [3, 1].map(|number| (local(number), vec![("trust", "approved")]));
     memory
         .writer()
         .update_all(Kind::Procedure, &changes)
         .unwrap();
     assert_eq!(
         memory.files(),
-        [vec!["PROC-001", "PROC-003"], vec!["PROC-002"]]
+        [
+            vec!["PROC-001".to_owned(), "PROC-003".to_owned()],
+            vec![local(2)]
+        ]
     );
     let moved: Vec<_> = memory
         .store
@@ -156,52 +221,63 @@ fn an_approval_of_several_moves_them_together_and_each_can_move_back() {
     assert!(writer.move_back(Kind::Procedure, "PROC-001", true).unwrap());
     assert!(!writer.move_back(Kind::Procedure, "PROC-001", true).unwrap());
     assert!(!writer.move_back(Kind::Memory, "MEM-001", true).unwrap());
+    assert!(writer.move_back(Kind::Procedure, "PROC-003", true).unwrap());
+    for number in [1, 3] {
+        let observed = [("trust", "observed")];
+        writer
+            .update(Kind::Procedure, &local(number), &observed)
+            .unwrap();
+    }
     drop(writer);
-    assert_eq!(
-        memory.files(),
-        [vec!["PROC-003"], vec!["PROC-001", "PROC-002"]]
-    );
+    assert_eq!(memory.files(), [vec![], vec![local(1), local(2), local(3)]]);
+    let after = fs::read(
+        memory
+            .dir
+            .path()
+            .join("memory/procedural_memory.local.json"),
+    )
+    .unwrap();
+    assert_eq!(after, before);
 }
 
 #[test]
-fn a_pulled_record_keeps_its_id_and_the_local_one_gets_another() {
+fn a_pulled_record_and_a_local_one_never_have_one_id() {
     let memory = Memory::new();
     memory.learn("mine");
-    memory.learn("another");
     memory.put("procedural_memory.json", &[approved("PROC-001", "theirs")]);
-    // Until something is written, the shared record counts.
-    assert_eq!(memory.listed(), ["PROC-001", "PROC-002"]);
-    let seen = memory.store.get::<Procedure>("PROC-001").unwrap();
-    assert_eq!(seen.lesson, "theirs");
+    assert_eq!(memory.listed(), ["PROC-001".to_owned(), local(1)]);
+    let lesson = |id: &str| memory.store.get::<Procedure>(id).unwrap().lesson;
+    assert_eq!(
+        (lesson("PROC-001"), lesson(&local(1))),
+        ("theirs".into(), "mine".into())
+    );
     memory.writer().check(Kind::Procedure).unwrap();
+    assert_eq!(memory.store.inspect(Kind::Procedure).unwrap(), []);
     assert_eq!(
         memory.files(),
-        [vec!["PROC-001"], vec!["PROC-003", "PROC-002"]]
-    );
-    let mine = memory.store.get::<Procedure>("PROC-003").unwrap();
-    assert_eq!(mine.lesson, "mine");
-    let journal = memory.store.changes().unwrap();
-    assert!(
-        journal
-            .iter()
-            .all(|line| line.step.target() != Some("PROC-001"))
+        [vec!["PROC-001".to_owned()], vec![local(1)]]
     );
 }
 
 #[test]
-fn what_a_crash_between_two_files_left_counts_once_and_goes() {
+fn a_move_that_a_crash_interrupted_is_finished_by_the_next_writer() {
     let memory = Memory::new();
     memory.learn("one");
     memory.learn("two");
-    memory.put("procedural_memory.json", &[approved("PROC-001", "one")]);
-    assert_eq!(memory.listed(), ["PROC-001", "PROC-002"]);
-    let positions = memory.store.positions(Kind::Procedure).unwrap();
-    assert_eq!(positions.len(), 3);
-    assert_eq!(memory.learn("three"), "PROC-003");
+    let mut moved = approved("PROC-001", "one");
+    moved["local_id"] = local(1).into();
+    memory.put("procedural_memory.json", &[moved]);
+    let note = json!({ "kind": "procedure", "is_local": false,
+        "ids": { local(1): "PROC-001", local(2): "PROC-002" } });
+    let path = memory.dir.path().join("memory/moving.local.json");
+    fs::write(&path, note.to_string()).unwrap();
+    assert_eq!(memory.learn("three"), local(3));
+    // The second had not arrived.
     assert_eq!(
         memory.files(),
-        [vec!["PROC-001"], vec!["PROC-002", "PROC-003"]]
+        [vec!["PROC-001".to_owned()], vec![local(2), local(3)]]
     );
+    assert!(!path.exists());
 }
 
 #[test]
@@ -216,15 +292,16 @@ fn a_rejected_candidate_stays_and_an_approved_one_moves() {
         .unwrap();
         memory.writer().append(rule, now).unwrap();
     }
-    for (id, status) in [("REFL-001", "retired"), ("REFL-002", "active")] {
+    for (number, status) in [(1, "retired"), (2, "active")] {
+        let id = format!("REFL-{number:03}-k3v9q2");
         memory
             .writer()
-            .update(Kind::Reflexion, id, &[("status", status)])
+            .update(Kind::Reflexion, &id, &[("status", status)])
             .unwrap();
     }
     assert_eq!(
         memory.ids_in(Kind::Reflexion, "reflexion_id"),
-        [["REFL-002"], ["REFL-001"]]
+        [["REFL-002"], ["REFL-001-k3v9q2"]]
     );
 }
 
@@ -234,6 +311,10 @@ fn damage_in_the_rules_keeps_no_procedure_back() {
     memory.learn("one");
     let path = memory.dir.path().join("memory/reflexion_entries.json");
     fs::write(path, "{\"entries\": [{\"reflexion_id\": 1} x").unwrap();
-    assert_eq!(memory.learn("two"), "PROC-002");
-    assert_eq!(memory.files()[1], ["PROC-001", "PROC-002"]);
+    assert_eq!(memory.learn("two"), local(2));
+    memory.approve(&local(1));
+    assert_eq!(
+        memory.files(),
+        [vec!["PROC-001".to_owned()], vec![local(2)]]
+    );
 }

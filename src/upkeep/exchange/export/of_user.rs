@@ -48,7 +48,7 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
             text: entry.text,
         });
     }
-    for (name, text) in lines_of_user(&workspace.store, &user, &lines)? {
+    for (name, text) in lines_of_user(&workspace.store)? {
         *report.counts.entry(name.to_owned()).or_default() += 1;
         let name = name.to_owned();
         lines.push(Line::Log { name, text });
@@ -75,30 +75,15 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
 }
 
 /// Returns the log lines of the user, and the audit events of them and on their records. An event of
-/// somebody else that is also about others names only the user, and only `records`.
-fn lines_of_user(
-    store: &Scoped,
-    user: &str,
-    records: &[Line],
-) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
-    let is_theirs = |wanted: &String| {
-        records
-            .iter()
-            .any(|record| matches!(record, Line::Entry { id, .. } if id == wanted))
-    };
+/// somebody else that is also about others names only the user and their records.
+fn lines_of_user(store: &Scoped) -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let mut found = Vec::new();
     for (name, role) in logs() {
         if role == store::Role::Account {
             let mut failed = None;
-            store.audited_by_all(&mut |mut line| {
-                if line.who != user && line.of.iter().any(|other| other != user) {
-                    line.of.retain(|other| other == user);
-                    line.records.retain(is_theirs);
-                }
-                match serde_json::to_vec(&line) {
-                    Ok(text) => found.push((name, text)),
-                    Err(error) => failed = Some(error),
-                }
+            store.audited_by_all(&mut |line| match serde_json::to_vec(&line) {
+                Ok(text) => found.push((name, text)),
+                Err(error) => failed = Some(error),
             })?;
             if let Some(error) = failed {
                 return Err(store::Error::from(error).into());

@@ -1,18 +1,19 @@
 //! Imports records in this program's own format, byte for byte.
 //!
 //! A record that exists here is not imported twice, even under another id. A record whose id
-//! belongs to another one gets a new id and keeps the old one in `imported_from`; references among
-//! the imported records follow. Tombstones stay in force unless a restore is requested. A record
+//! belongs to another one gets a new id and keeps the old one in `imported_from`, and so does a record
+//! that nobody has approved, unless a clone cannot give its id; references among the imported records
+//! follow. Tombstones stay in force unless a restore is requested. A record
 //! that has changed here since the export stays as it is.
 
 use std::collections::{HashMap, HashSet};
 
 use serde_json::json;
 
-use crate::model::Kind;
+use crate::model::{Kind, local_number};
 use crate::store::{
-    Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
-    text_field,
+    DataFile, Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs,
+    redact, text_field,
 };
 use crate::upkeep::exchange::Skipped;
 use crate::upkeep::exchange::lines::Line;
@@ -69,6 +70,7 @@ pub(crate) fn import(
         workspace,
         own,
         restore: options.restore,
+        is_at_primary: workspace.store.primary_name()?.is_some(),
         is_ours,
         source: carried.workspace.clone().unwrap_or_default(),
         here: Here::read(workspace)?,
@@ -128,6 +130,8 @@ struct Import<'a> {
     /// Texts that this user has said or approved; `None` if the claims of the file count.
     own: Option<TrustSnapshot>,
     restore: bool,
+    /// True if the records here are those of a database.
+    is_at_primary: bool,
     /// True if the records come from this workspace.
     is_ours: bool,
     /// Origin of the workspace that wrote the export; empty if unknown.
@@ -228,7 +232,7 @@ impl Import<'_> {
             }
             let is_free = !self.here.taken.holds(&entry.id)
                 || (was_forgotten && self.is_ours && !self.here.known.contains_key(&key));
-            if is_free && self.kept.insert(key) {
+            if is_free && !self.needs_local_id(&entry) && self.kept.insert(key) {
                 self.here.taken.take(entry.kind, &entry.id);
             } else {
                 // References mean this record only if no other imported record has kept the id.
@@ -240,11 +244,14 @@ impl Import<'_> {
         // By now every id that stays is known.
         for (at, is_meant) in clashing {
             let origin = self.origin(&ready[at]);
+            let needs_local = self.needs_local_id(&ready[at]);
             let entry = &mut ready[at];
-            let id = self
-                .here
-                .taken
-                .free(entry.kind, &entry.created, self.workspace.now);
+            let taken = &mut self.here.taken;
+            let id = if needs_local {
+                taken.free_local(entry.kind, &entry.id, &(self.workspace.random)())
+            } else {
+                taken.free(entry.kind, &entry.created, self.workspace.now)
+            };
             report.renamed.push(Renamed {
                 from: entry.id.clone(),
                 to: id.clone(),
@@ -260,6 +267,15 @@ impl Import<'_> {
             report.take(entry.kind.plural());
         }
         ready
+    }
+
+    /// Returns true if only this machine will have the record, under an id that clones give, too. A
+    /// primary database sees every id.
+    fn needs_local_id(&self, entry: &Incoming) -> bool {
+        let text = entry.observed.as_ref().unwrap_or(&entry.text);
+        !self.is_at_primary
+            && DataFile::for_record(entry.kind, text.as_bytes()).is_local
+            && local_number(entry.kind, &entry.id).is_none()
     }
 
     /// Returns true if two records with one id are versions of the same record.

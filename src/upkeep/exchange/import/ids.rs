@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 
-use crate::model::{IdShape, Kind, numbered, timestamped};
+use crate::model::{IdShape, Kind, local, numbered, timestamped};
 
 /// Ids that must not be assigned: those of existing, deleted and incoming records.
 #[derive(Default)]
@@ -26,6 +26,20 @@ impl Taken {
     /// Returns true if an id is taken.
     pub(crate) fn holds(&self, id: &str) -> bool {
         self.ids.contains(id)
+    }
+
+    /// A free id for a record that only this machine has, taken from now on. It keeps the number of
+    /// its old id if it can.
+    pub(crate) fn free_local(&mut self, kind: Kind, old: &str, word: &str) -> String {
+        let highest = self.highest.get(&kind).copied().unwrap_or_default();
+        let own = IdShape::of(kind, old).map(|shape| shape.number);
+        let mut numbers = own.into_iter().chain(highest.saturating_add(1)..);
+        loop {
+            let id = local(kind, numbers.next().unwrap_or(u64::MAX), word);
+            if self.take(kind, &id) {
+                return id;
+            }
+        }
     }
 
     /// A free id, taken from now on. One with a time has that of the record's birth.
@@ -62,6 +76,12 @@ mod tests {
         assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-008");
         assert_eq!(taken.free(Kind::Procedure, "", now), "PROC-009");
         assert_eq!(taken.free(Kind::Memory, "", now), "MEM-001");
+        let check = |taken: &mut Taken, old: &str, expected: &str| {
+            assert_eq!(taken.free_local(Kind::Procedure, old, "k3v9q2"), expected);
+        };
+        check(&mut taken, "PROC-007", "PROC-007-k3v9q2");
+        check(&mut taken, "PROC-007", "PROC-010-k3v9q2");
+        check(&mut taken, "weird", "PROC-011-k3v9q2");
         let created = "2026-02-20T12:43:41.681444+00:00";
         assert_eq!(
             taken.free(Kind::Execution, created, now),
