@@ -66,14 +66,6 @@
 // Fuzzing builds the parsers and their dependencies, without the command line and the network.
 #[cfg(not(fuzzing))]
 pub mod cli;
-<<<<<<< HEAD
-#[cfg(not(fuzzing))]
-pub mod config;
-#[cfg(not(fuzzing))]
-pub mod error;
-=======
-pub mod embedder;
->>>>>>> integration
 pub mod host;
 pub mod lessons;
 pub mod model;

@@ -6,14 +6,8 @@ use std::num::NonZero;
 use std::time::Duration;
 
 use super::context::Context;
-<<<<<<< HEAD
-use crate::config::{Config, LONGEST};
-use crate::error::UserError;
-=======
 use crate::cli::config::{Config, LONGEST};
-use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 use crate::model::error::UserError;
->>>>>>> integration
 use crate::store::workspace::Providers;
 use memctl_files::{Directory, named};
 use memctl_llm::{EmbeddingsProtocol, Secret};

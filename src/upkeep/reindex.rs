@@ -8,15 +8,9 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::indexing::Filter;
+use crate::notes::indexing::Filter;
 
-<<<<<<< HEAD
-use crate::indexing::MultiIndex;
-=======
-use memctl_search::embedder::Embedder;
-use memctl_search::embedder::config::{Destination, Patience};
 use crate::notes::indexing::MultiIndex;
->>>>>>> integration
 use crate::store::workspace::{Error, Workspace, milliseconds};
 use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::{Destination, Patience};

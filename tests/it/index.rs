@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::{fs, thread};
 
 use chrono::Utc;
-use memctl::indexing::Filter;
 use memctl::model::{Correction, Scope};
 use memctl::notes::find::rewrite::{Rewrite, RewriteBy};
+use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::Scoped;
 use memctl::store::workspace::{Providers, Settings, Workspace as Opened};

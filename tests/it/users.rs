@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use chrono::{DateTime, Utc};
-use memctl::indexing::Filter;
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
 use memctl::notes::find::rewrite::Rewrite;
+use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::{Error, Scoped, Selection};
 use memctl_search::Fusion;

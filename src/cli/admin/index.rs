@@ -5,12 +5,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Page, Report, plural};
 use crate::cli::price::{Spending, price};
-<<<<<<< HEAD
-use crate::error::UserError;
-=======
-use memctl_search::embedder::Destination;
 use crate::model::error::UserError;
->>>>>>> integration
 use crate::upkeep::{self, IndexOptions, IndexReport, IndexStage};
 use memctl_search::embedder::Destination;
 

@@ -11,23 +11,14 @@ use crate::cli::interrupt::wait;
 use crate::cli::output::{Done, Page, Report, Table};
 use crate::cli::progress::follow;
 use crate::cli::share::remote::address;
-<<<<<<< HEAD
-use crate::error::UserError;
-use crate::indexing::Filter;
-=======
 use crate::model::error::UserError;
->>>>>>> integration
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::{self, RemoteQuestion};
-<<<<<<< HEAD
-use memctl_search::Fusion;
-=======
-use crate::indexing::Filter;
-use memctl_search::{Fusion};
 use crate::serve::arguments::{RESULTS, TYPED};
->>>>>>> integration
+use memctl_search::Fusion;
 
 /// Search records by keywords and meaning
 ///

@@ -14,12 +14,6 @@ use crate::cli::learning::hooks::{self, in_project, is_on_path, of_user, project
 use crate::cli::learning::installation;
 use crate::cli::output::{Page, Printer, Report};
 use crate::cli::primary;
-<<<<<<< HEAD
-use crate::config::Environment;
-use crate::error::UserError;
-=======
-use memctl_search::embedder::EmbedderCache;
->>>>>>> integration
 use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Purpose, Server, serve};

@@ -15,8 +15,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Instant;
 
-use crate::indexing::Filter;
 use crate::model::{Document, Kind};
+use crate::notes::indexing::Filter;
 use memctl_search::{
     ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::indexing::Filter;
 use crate::model::{Kind, MemoryType, Trust, with_origin};
+use crate::notes::indexing::Filter;
 use memctl_search::Fusion;
 
 use crate::notes::find::rewrite::Rewrite;

@@ -93,8 +93,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::indexing::Filter;
     use crate::model::Scope;
+    use crate::notes::indexing::Filter;
     use crate::store::Scoped;
     use memctl_search::embedder::Embedding;
     use memctl_search::{Fusion, Question, Ranker};

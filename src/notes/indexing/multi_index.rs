@@ -4,8 +4,8 @@
 //! workspace touches no other index. A ranking covers all of them: a word has the same weight
 //! everywhere.
 
-use crate::indexing::Filter;
 use crate::model::Document;
+use crate::notes::indexing::Filter;
 use crate::store::Scoped;
 use memctl_search::{Damaged, Ranker};
 

@@ -1,6 +1,6 @@
 //! Vectors of documents: computed on demand and stored.
 
-use crate::indexing::Filter;
+use crate::notes::indexing::Filter;
 use memctl_search::{Damaged, Ranker, SLOTS_HEADER, slot, slot_width, texts_of};
 
 use super::held::{Bytes, IndexedSegment, SegmentVectors};

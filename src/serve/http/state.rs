@@ -11,11 +11,6 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 
-<<<<<<< HEAD
-use crate::error::Kind;
-=======
-use memctl_search::embedder::EmbedderCache;
->>>>>>> integration
 use crate::model::Viewer;
 use crate::model::error::Kind;
 use crate::remote;

@@ -3,22 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-<<<<<<< HEAD
-use crate::arguments::{LONGEST_QUERY, RESULTS, text};
-use crate::error::UserError;
-use crate::indexing::Filter;
-use crate::model::{Kind, MemoryType, Trust, mark};
-use crate::notes::find::rewrite::{Rewrite, RewriteBy};
-use crate::notes::{self, FindOptions, Found};
-=======
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust, mark};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
-use crate::indexing::Filter;
-use memctl_search::{snippet, words};
 use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
->>>>>>> integration
 use crate::store::workspace::Workspace;
 use memctl_search::{snippet, words};
 

@@ -1,10 +1,5 @@
 //! Explanations of errors of the engine.
 
-<<<<<<< HEAD:src/error/engine.rs
-use super::{Explain, Explanation, Kind, of_io};
-=======
-use memctl_search::embedder;
->>>>>>> integration:src/store/workspace/explain.rs
 use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::workspace::{BlockError, Error, SessionError};

@@ -7,8 +7,8 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::indexing::Filter;
 use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
 use crate::store;
 use crate::store::workspace::Workspace;

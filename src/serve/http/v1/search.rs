@@ -7,18 +7,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-<<<<<<< HEAD
-use crate::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
-use crate::indexing::Filter;
 use crate::model::{Kind, MemoryType};
+use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions};
-=======
-use crate::model::{Kind, MemoryType};
-use crate::notes::{self, FindOptions};
-use crate::indexing::Filter;
-use memctl_search::{Fusion, Rrf};
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
->>>>>>> integration
 use crate::serve::token::Caller;
 use crate::skills;
 use memctl_search::{Fusion, Rrf};
