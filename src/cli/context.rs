@@ -1,31 +1,33 @@
 //! Context of every command: settings, workspace, clock and user.
 
+use std::io::Read as _;
 use std::path::Path;
 
+use memctl_files::{decoded, named, process};
+use serde_json::value::RawValue;
+
+use crate::cli::arguments::Global;
 use crate::cli::config::{Config, Environment, Places};
+use crate::cli::connections::primary;
+use crate::cli::off::Off;
+use crate::cli::output::printer::Printer;
 use crate::model::error::UserError;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::remote;
-use crate::store::workspace::{Settings, Workspace};
+use crate::store::workspace::{Error, Settings, Workspace};
 use crate::store::{AuditContext, Here, Project, Scoped};
-use memctl_files::process;
 
-use super::global::Global;
-use super::off::Off;
-use super::output::Printer;
-use super::primary::primary;
-
-pub(super) struct Context {
+pub(crate) struct Context {
     pub(crate) environment: Environment,
-    pub(super) places: Places,
-    pub(super) printer: Printer,
+    pub(crate) places: Places,
+    pub(crate) printer: Printer,
     /// Reason why memory is switched off; `None` while it is on.
-    pub(super) off: Option<Off>,
+    pub(crate) off: Option<Off>,
     /// Scope as given on the command line; `None` without the flag.
-    pub(super) given_scope: Option<String>,
+    pub(crate) given_scope: Option<String>,
     scope: Scope,
     user: Option<String>,
-    pub(super) verbose: bool,
+    pub(crate) verbose: bool,
     /// Name of the command in audit events and the undo journal.
     why: String,
     /// Name of the change that the command makes.
@@ -33,7 +35,7 @@ pub(super) struct Context {
 }
 
 impl Context {
-    pub(super) fn new(
+    pub(crate) fn new(
         environment: Environment,
         global: &Global,
         printer: Printer,
@@ -55,7 +57,7 @@ impl Context {
     }
 
     /// Returns the context for another workspace, without scope or user.
-    pub(super) fn for_workspace(&self, places: Places) -> Self {
+    pub(crate) fn for_workspace(&self, places: Places) -> Self {
         Self {
             off: Off::of(&self.environment, &places, None),
             places,
@@ -71,7 +73,7 @@ impl Context {
     }
 
     /// Returns this context for one more change, which is undone by itself.
-    pub(super) fn for_next_change(&self) -> Self {
+    pub(crate) fn for_next_change(&self) -> Self {
         Self {
             change: AuditContext::change_name(&random()),
             given_scope: self.given_scope.clone(),
@@ -82,7 +84,7 @@ impl Context {
     }
 
     /// Opens the store for the caller's scope and user, at the current time.
-    pub(super) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
+    pub(crate) fn store(&self, config: &Config) -> Result<Scoped, UserError> {
         let viewer = config.viewer()?;
         let audit_context = audit_context(
             &self.environment,
@@ -107,12 +109,12 @@ impl Context {
     }
 
     /// Returns the user of the command line.
-    pub(super) fn given_user(&self) -> Option<&str> {
+    pub(crate) fn given_user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
     /// Loads the settings and prints their warnings.
-    pub(super) fn config(&self, flags: &[(&str, String)]) -> Result<Config, UserError> {
+    pub(crate) fn config(&self, flags: &[(&str, String)]) -> Result<Config, UserError> {
         let user = self.user.iter().map(|user| ("user", user.clone()));
         let flags: Vec<(&str, String)> = flags.iter().cloned().chain(user).collect();
         let config = Config::load(&self.environment, &self.places.memory, &flags)?;
@@ -123,13 +125,13 @@ impl Context {
     }
 
     /// Loads the settings without printing their warnings.
-    pub(super) fn config_quietly(&self) -> Result<Config, UserError> {
+    pub(crate) fn config_quietly(&self) -> Result<Config, UserError> {
         Ok(Config::load(&self.environment, &self.places.memory, &[])?)
     }
 
     /// Opens the workspace and applies what other copies of the memory have written. `model` is the
     /// model of the command line.
-    pub(super) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+    pub(crate) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() {
             remote::catch_up(&workspace.store)?;
@@ -139,7 +141,7 @@ impl Context {
 
     /// Opens the workspace with the user store beside it, for commands that read for the user or
     /// their agents.
-    pub(super) fn workspace_of_user(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+    pub(crate) fn workspace_of_user(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let mut workspace = self.workspace(model)?;
         if self.off.is_none() {
             let config = self.config_quietly()?;
@@ -149,7 +151,7 @@ impl Context {
     }
 
     /// Returns the context of the user store, for the commands that change it.
-    pub(super) fn of_user_store(&self) -> Result<Self, UserError> {
+    pub(crate) fn of_user_store(&self) -> Result<Self, UserError> {
         let places = Places::of_user(&self.environment).ok_or_else(|| {
             UserError::usage("there is no data directory for a user store", "set HOME")
         })?;
@@ -158,7 +160,7 @@ impl Context {
 
     /// Opens the workspace that holds the record of an id: this one, or the user store for
     /// `REFL-001@user`. Returns it with the id in it.
-    pub(super) fn workspace_of_id(&self, id: &str) -> Result<(Workspace, String), UserError> {
+    pub(crate) fn workspace_of_id(&self, id: &str) -> Result<(Workspace, String), UserError> {
         match split_origin(id) {
             (own, Some(USER_STORE)) => Ok((self.of_user_store()?.workspace(None)?, own.to_owned())),
             _ => Ok((self.workspace(None)?, id.to_owned())),
@@ -166,12 +168,12 @@ impl Context {
     }
 
     /// Says how to revert a change of the user store. The last change of this workspace is another.
-    pub(super) fn note_change_of_user_store(&self) {
+    pub(crate) fn note_change_of_user_store(&self) {
         self.printer.note("to undo it: memctl undo --user-store");
     }
 
     /// Opens the workspace over the files as they are.
-    pub(super) fn workspace_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+    pub(crate) fn workspace_over_files(&self, model: Option<&str>) -> Result<Workspace, UserError> {
         let flags: Vec<(&str, String)> =
             model.map(|m| ("model", m.to_owned())).into_iter().collect();
         let config = self.config(&flags)?;
@@ -191,7 +193,7 @@ impl Context {
                 min_similarity: config.parsed("offline.min_similarity")?,
                 reflect_prompt: self.prompt("reflect.md"),
                 past_session_prompt: self.prompt("past_session.md"),
-                person: super::lesson_author::person(&self.environment),
+                person: crate::cli::arguments::person(&self.environment),
                 judge_prompt: self.prompt("judge.md"),
                 rewrite_prompt: self.prompt("rewrite_query.md"),
                 rewrite: config.parsed("search.rewrite")?,
@@ -209,30 +211,30 @@ impl Context {
     }
 
     /// Returns the session of a command: from the flag, else from the variable `MEMCTL_SESSION`.
-    pub(super) fn session(&self, given: Option<String>) -> Option<String> {
+    pub(crate) fn session(&self, given: Option<String>) -> Option<String> {
         given.or_else(|| self.environment.var("MEMCTL_SESSION"))
     }
 
     /// Directory of the project: the one that holds the memory.
-    pub(super) fn project(&self) -> &Path {
+    pub(crate) fn project(&self) -> &Path {
         self.places.memory.parent().unwrap_or(&self.places.memory)
     }
 
     /// Name of the project: as git says, else that of the directory of the memory, else of this one.
-    pub(super) fn project_name(&self) -> Option<String> {
+    pub(crate) fn project_name(&self) -> Option<String> {
         let project = self.git_project();
         self.here(project.as_ref()).project_name()
     }
 
     /// Returns the project of the working directory, as git says; `None` without a repository.
-    pub(super) fn git_project(&self) -> Option<Project> {
+    pub(crate) fn git_project(&self) -> Option<Project> {
         let environment = &self.environment;
         let project = Project::of(&environment.current_dir, environment.home.as_deref())?;
         Some(project.identified(&self.places.memory))
     }
 
     /// Returns the place that this program runs in.
-    pub(super) fn here<'a>(&'a self, project: Option<&'a Project>) -> Here<'a> {
+    pub(crate) fn here<'a>(&'a self, project: Option<&'a Project>) -> Here<'a> {
         Here {
             directory: Some(&self.environment.current_dir),
             root: Some(self.project()),
@@ -242,14 +244,14 @@ impl Context {
     }
 
     /// Returns `true` if a person at a terminal can answer questions.
-    pub(super) fn is_interactive(&self) -> bool {
+    pub(crate) fn is_interactive(&self) -> bool {
         use std::io::IsTerminal as _;
         !self.printer.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 }
 
 /// Returns the audit context of a command: user, command and time.
-pub(super) fn audit_context(
+pub(crate) fn audit_context(
     environment: &Environment,
     viewer: &Viewer,
     why: String,
@@ -270,6 +272,63 @@ pub(super) fn audit_context(
 }
 
 /// Returns a random UUID.
-pub(super) fn random() -> String {
+pub(crate) fn random() -> String {
     uuid::Uuid::new_v4().to_string()
+}
+
+/// Maximum size of a text from standard input or a file: 16 MiB.
+const MAX_GIVEN: u64 = 16 << 20;
+
+impl Context {
+    /// Returns the given text, or standard input for `-`.
+    pub(crate) fn text(&self, given: &str) -> Result<String, UserError> {
+        if given == "-" {
+            self.read(Path::new("-"))
+        } else {
+            Ok(given.to_owned())
+        }
+    }
+
+    /// Reads a JSON document from a file, or from standard input for `-`.
+    pub(crate) fn json(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
+        let text = self.read(path)?;
+        serde_json::from_str(text.trim()).map_err(|source| {
+            let path = path.to_owned();
+            Error::NotJson { path, source }.into()
+        })
+    }
+
+    /// Reads the text of a file, or of standard input for `-`.
+    pub(crate) fn read(&self, path: &Path) -> Result<String, UserError> {
+        let unreadable = |source| Error::Unreadable {
+            path: path.to_owned(),
+            source,
+        };
+        let mut bytes = Vec::new();
+        let limit = MAX_GIVEN + 1;
+        if path == Path::new("-") {
+            std::io::stdin()
+                .lock()
+                .take(limit)
+                .read_to_end(&mut bytes)
+                .map_err(unreadable)?;
+        } else {
+            let file = named::open(&self.environment.absolute(path)).map_err(unreadable)?;
+            file.take(limit)
+                .read_to_end(&mut bytes)
+                .map_err(unreadable)?;
+        }
+        if bytes.len() as u64 > MAX_GIVEN {
+            return Err(unreadable(invalid("larger than 16 MiB")).into());
+        }
+        decoded::text(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
+        })
+    }
+}
+
+/// Error about the content of a file that the user named.
+fn invalid(reason: &str) -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::InvalidData, reason)
 }

@@ -1,64 +1,51 @@
 //! Command line: parses the arguments, calls a verb, and prints its report as text or JSON.
 //!
-//! One file per command, with its argument struct (its doc comments are the help), its function
-//! and its page. Decisions about memory belong to the verbs.
+//! One file per group of functions, each with its argument structs (their doc comments are the help),
+//! its commands and their pages. Decisions about memory belong to the verbs.
 //!
-//! - `start`, `skills`, `learning`, `review`, `insight`, `memory`, `session`, `share`, `admin`: commands, by
-//!   the groups of the help.
-//! - `context`: the workspace that a command works on. `providers`: its models and prompts. `input`: what the
-//!   user gives. `output`: pages, tables and JSON. `usage_error`: messages of the parser.
-//! - `follow`, `live`: screens that follow changes. `interrupt`, `crash`: how a command ends.
+//! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
+//!   help. `help`: the groups, pages and messages of the parser. `shell`, `schema`: for programs.
+//! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
+//!   models, prompts and database. `arguments`: values of options. `off`: the switch.
+//! - `output`: pages, tables and JSON. `ask`: questions and prices. `live`: screens that follow
+//!   changes. `ending`: interrupts, crashes and deadlines.
 
-mod admin;
-mod agent_host;
-mod complete;
+pub(crate) mod arguments;
+pub(crate) mod ask;
+pub(crate) mod care;
 pub mod config;
-mod context;
-mod crash;
-mod deadline;
-mod explain;
-mod follow;
-mod global;
-mod groups;
-mod help;
-mod input;
-mod insight;
-mod interrupt;
-mod learning;
-mod lesson_author;
-mod live;
-mod memory;
-mod names;
-mod off;
-mod output;
-mod price;
-mod primary;
-mod progress;
-mod providers;
-mod question;
-mod review;
-mod session;
-mod share;
-mod skills;
-mod start;
-mod suggest;
-mod usage_error;
-mod version;
+pub(crate) mod connections;
+pub(crate) mod context;
+pub(crate) mod ending;
+pub(crate) mod explain;
+pub(crate) mod help;
+pub(crate) mod learn;
+pub(crate) mod live;
+pub(crate) mod memory;
+pub(crate) mod off;
+pub(crate) mod output;
+pub(crate) mod review;
+pub(crate) mod schema;
+pub(crate) mod session;
+pub(crate) mod share;
+pub(crate) mod shell;
+pub(crate) mod skills;
+pub(crate) mod start;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
-
-use crate::cli::config::Environment;
-use crate::model::error::{Kind, UserError};
 use memctl_files::named;
 use memctl_files::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
 
-use context::Context;
-use global::Global;
-use groups::grouped;
-use output::{Printer, Report};
+use crate::cli::arguments::Global;
+use crate::cli::config::Environment;
+use crate::cli::context::Context;
+use crate::cli::help::grouped;
+use crate::cli::output::Report;
+use crate::cli::output::printer::Printer;
+use crate::model::error::{Kind, UserError};
 
 /// Memory for AI agents that learns from corrections and failed tool calls
 ///
@@ -89,21 +76,21 @@ enum Command {
     Init(start::init::InitArgs),
     Run(skills::run::RunArgs),
     Correct(skills::correct::CorrectArgs),
-    Accept(skills::verdict::AcceptArgs),
-    Reject(skills::verdict::RejectArgs),
+    Accept(skills::run::AcceptArgs),
+    Reject(skills::run::RejectArgs),
     Test(skills::test::TestArgs),
-    Watch(insight::watch::WatchArgs),
-    Hint(learning::hint::HintArgs),
+    Watch(review::watch::WatchArgs),
+    Hint(learn::hint::HintArgs),
     #[command(subcommand)]
-    Record(learning::hint::RecordCommand),
-    Hook(learning::hook::HookArgs),
+    Record(learn::hint::RecordCommand),
+    Hook(start::hook::HookArgs),
     #[command(subcommand)]
-    Hooks(learning::hooks::HooksCommand),
-    Learn(learning::learn::LearnArgs),
+    Hooks(start::hooks::HooksCommand),
+    Learn(learn::sessions::LearnArgs),
     #[command(subcommand)]
-    Lesson(learning::lesson::LessonCommand),
-    Stats(insight::stats::StatsArgs),
-    Statusline(insight::statusline::StatuslineArgs),
+    Lesson(learn::lesson::LessonCommand),
+    Stats(review::stats::StatsArgs),
+    Statusline(start::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
     #[command(flatten)]
     Records(memory::RecordsCommand),
@@ -118,25 +105,25 @@ enum Command {
     Sync(share::sync::SyncArgs),
     Mcp(share::mcp::McpArgs),
     Serve(share::serve::ServeArgs),
-    Token(share::token::TokenArgs),
+    Token(share::serve::TokenArgs),
     #[command(subcommand)]
-    Config(admin::config::ConfigCommand),
-    Index(admin::index::IndexArgs),
+    Config(care::settings::ConfigCommand),
+    Index(care::search::IndexArgs),
     #[command(subcommand)]
-    Eval(admin::eval::EvalCommand),
-    Trust(admin::trust::TrustArgs),
-    Doctor(admin::doctor::DoctorArgs),
-    MergeDriver(admin::merge_driver::MergeDriverArgs),
-    Schema(admin::schema::SchemaArgs),
-    Completions(admin::completions::CompletionsArgs),
-    Man(admin::man::ManArgs),
+    Eval(care::search::EvalCommand),
+    Trust(care::settings::TrustArgs),
+    Doctor(care::doctor::DoctorArgs),
+    MergeDriver(care::git::MergeDriverArgs),
+    Schema(schema::SchemaArgs),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
     Help(help::HelpArgs),
 }
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
-    crash::guarded(&arguments, is_hook_call(&arguments), || {
+    ending::guarded(&arguments, is_hook_call(&arguments), || {
         run(arguments.clone(), Environment::of_process())
     })
 }
@@ -153,8 +140,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     {
         // Fast path for hook events, without building the other commands.
         let host = host.to_string_lossy();
-        let answer = learning::hook::hook(&environment, &host, read_only, None);
-        primary::share_lines();
+        let answer = start::hook::hook(&environment, &host, read_only, None);
+        connections::share_lines();
         Printer::new(false, true, true).write(&answer.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
@@ -162,17 +149,17 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         && command == "statusline"
     {
         // As fast, for the same reason.
-        let line = insight::statusline::statusline(&environment, None);
+        let line = start::statusline::statusline(&environment, None);
         Printer::new(false, true, true).write(&line.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
     // Without building the commands.
-    if let Some(version) = version::answer(&arguments) {
+    if let Some(version) = help::answer(&arguments) {
         let printer = Printer::new(false, true, true);
         printer.write(&version);
         return ExitCode::from(written(&printer).unwrap_or(0));
     }
-    if let Some(answer) = complete::answer(&arguments, &environment, program) {
+    if let Some(answer) = shell::answer(&arguments, &environment, program) {
         Printer::new(false, true, true).write(&answer);
         return ExitCode::SUCCESS;
     }
@@ -186,7 +173,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
         Err(_) if is_hook => return ExitCode::SUCCESS,
-        Err(error) => return usage_error::refuse(&error, &arguments, plain),
+        Err(error) => return help::refuse(&error, &arguments, plain),
     };
     let printer = Printer::new(
         cli.global.json,
@@ -203,7 +190,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
             error.kind.code()
         }
     };
-    primary::share_lines();
+    connections::share_lines();
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 
@@ -309,21 +296,20 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Init(args) => start::init::init(context, &args)?,
         Command::Run(args) => skills::run::run(context, &args)?,
         Command::Correct(args) => skills::correct::correct(context, args)?,
-        Command::Accept(args) => skills::verdict::accept(context, &args)?,
-        Command::Reject(args) => skills::verdict::reject(context, args)?,
+        Command::Accept(args) => skills::run::accept(context, &args)?,
+        Command::Reject(args) => skills::run::reject(context, args)?,
         Command::Test(args) => skills::test::test(context, &args)?,
-        Command::Watch(args) => return insight::watch::watch(context, &args),
-        Command::Hint(args) => learning::hint::hint(context, args)?,
-        Command::Record(command) => learning::hint::record(context, command)?,
+        Command::Watch(args) => return review::watch::watch(context, &args),
+        Command::Hint(args) => learn::hint::hint(context, args)?,
+        Command::Record(command) => learn::hint::record(context, command)?,
         Command::Hook(args) => return Ok(answer_host(context, &args, global.root.as_deref())),
-        Command::Hooks(command) => learning::hooks::hooks(context, &command)?,
-        Command::Lesson(command) => learning::lesson::lesson(context, command)?,
-        Command::Learn(args) => learning::learn::learn(context, &args)?,
+        Command::Hooks(command) => start::hooks::hooks(context, &command)?,
+        Command::Lesson(command) => learn::lesson::lesson(context, command)?,
+        Command::Learn(args) => learn::sessions::learn(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
-        Command::Stats(args) => insight::stats::stats(context, &args)?,
+        Command::Stats(args) => review::stats::stats(context, &args)?,
         Command::Statusline(_) => {
-            let line =
-                insight::statusline::statusline(&context.environment, global.root.as_deref());
+            let line = start::statusline::statusline(&context.environment, global.root.as_deref());
             context.printer.write(&line.unwrap_or_default());
             return Ok(0);
         }
@@ -335,16 +321,16 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Sync(args) => share::sync::sync(context, &args)?,
         Command::Mcp(args) => return share::mcp::mcp(context, global, &args),
         Command::Serve(args) => return share::serve::serve(context, &args),
-        Command::Token(args) => share::token::token(context, &args)?,
-        Command::Config(command) => admin::config::config(context, &command)?,
-        Command::Index(args) => admin::index::index(context, &args)?,
-        Command::Eval(command) => admin::eval::eval(context, command)?,
-        Command::Trust(args) => admin::trust::trust(context, &args)?,
-        Command::Doctor(args) => admin::doctor::doctor(context, &args)?,
-        Command::MergeDriver(args) => admin::merge_driver::merge_driver(context, &args)?,
-        Command::Schema(args) => admin::schema::schema(&args)?,
-        Command::Completions(args) => admin::completions::completions(&args)?,
-        Command::Man(args) => admin::man::man(&args, &grouped(program(), true))?,
+        Command::Token(args) => share::serve::token(context, &args)?,
+        Command::Config(command) => care::settings::config(context, &command)?,
+        Command::Index(args) => care::search::index(context, &args)?,
+        Command::Eval(command) => care::search::eval(context, command)?,
+        Command::Trust(args) => care::settings::trust(context, &args)?,
+        Command::Doctor(args) => care::doctor::doctor(context, &args)?,
+        Command::MergeDriver(args) => care::git::merge_driver(context, &args)?,
+        Command::Schema(args) => schema::schema(&args)?,
+        Command::Completions(args) => shell::completions(&args)?,
+        Command::Man(args) => shell::man(&args, &grouped(program(), true))?,
         Command::Help(args) => help::help(&args, program())?,
     };
     context.printer.show(report.as_ref())
@@ -353,11 +339,11 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
 /// Answers an agent host. An error still exits with 0.
 fn answer_host(
     context: &Context,
-    args: &learning::hook::HookArgs,
+    args: &start::hook::HookArgs,
     root: Option<&std::path::Path>,
 ) -> u8 {
     let environment = &context.environment;
-    let answer = learning::hook::hook(environment, &args.host, args.read_only, root);
+    let answer = start::hook::hook(environment, &args.host, args.read_only, root);
     context.printer.write(&answer.unwrap_or_default());
     0
 }
@@ -380,7 +366,7 @@ fn is_typed(arguments: &[OsString]) -> bool {
 fn signals(sees_to_interrupts: bool) {
     let code = Kind::Interrupted.code();
     if !sees_to_interrupts {
-        let is_on = std::sync::Arc::clone(&interrupt::END_AT_ONCE);
+        let is_on = std::sync::Arc::clone(&ending::END_AT_ONCE);
         drop(exit_at_interrupt(code, is_on));
     }
     drop(keep_file_size_limit_an_error());

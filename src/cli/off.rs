@@ -6,17 +6,18 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use memctl_files::Directory;
+
 use crate::cli::config::{Config, Environment, Places};
 use crate::model::Viewer;
 use crate::store::{disabled_users, is_disabled};
-use memctl_files::Directory;
 
 /// Variable that switches memory off for one process.
 const VARIABLE: &str = "MEMCTL_MEMORY";
 
 /// Reason why memory is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Off {
+pub(crate) enum Off {
     /// The marker file at this path.
     Marker(PathBuf),
     /// The environment variable, with its value.
@@ -46,7 +47,7 @@ impl Off {
     /// variable switches it off too: the user meant something, and unwanted writes cannot be
     /// undone.
     /// `user` is the user of the command line.
-    pub(super) fn of(
+    pub(crate) fn of(
         environment: &Environment,
         places: &Places,
         user: Option<&str>,
@@ -79,7 +80,7 @@ impl Off {
     }
 
     /// Returns the way to switch memory on again.
-    pub(super) fn hint(&self) -> String {
+    pub(crate) fn hint(&self) -> String {
         match self {
             Self::Marker(_) => "memctl memory enable".to_owned(),
             Self::User(user) => format!("memctl memory enable --user {user}"),

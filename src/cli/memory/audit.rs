@@ -4,10 +4,14 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, Table, plural};
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report};
 use crate::serve::arguments::TYPED;
 use crate::store::Audited;
-use crate::upkeep::{self, AuditFilter, AuditReport};
+use crate::upkeep;
+use crate::upkeep::{AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///

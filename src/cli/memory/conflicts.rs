@@ -1,11 +1,16 @@
-//! `memory conflicts`: duplicate and contradictory rules.
+//! `memory conflicts`, `memory resolve`: rules that disagree, and records that two branches changed.
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, plural};
+use crate::cli::output::page::Page;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report, Style};
 use crate::model::SkillPath;
-use crate::rules::{self, ConflictsReport, MergeReport, RulePair, Separated};
+use crate::rules;
+use crate::rules::{ConflictsReport, MergeReport, RulePair, Separated};
+use crate::upkeep::merge;
+use crate::upkeep::merge::{ResolveReport, ResolveSide as Side};
 
 /// List related rules, and near ones that nobody has related
 ///
@@ -108,5 +113,65 @@ impl Report for MergeReport {
         }
         let why = format!("to see its history: memctl why {}", self.merged);
         page.dim(&why);
+    }
+}
+
+/// Resolve a merge conflict in a record
+///
+/// If both branches set a field to different values, the record keeps the value of the branch that
+/// was merged into. The other value is in `merge_conflict`; `memctl doctor` lists it. Use
+/// `memctl edit` to set a third value.
+#[derive(Debug, Args)]
+#[command(
+    group = ArgGroup::new("side").required(true),
+    after_help = "Examples:\n  memctl memory resolve REFL-003 --theirs\n  \
+    memctl memory resolve MEM-007 --ours --field metadata/tone"
+)]
+pub(crate) struct ResolveArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Keep the value in the record
+    #[arg(long, group = "side")]
+    ours: bool,
+    /// Use the value of the merged branch
+    #[arg(long, group = "side")]
+    theirs: bool,
+    /// Resolve only this field; default: all fields
+    #[arg(long, value_name = "NAME")]
+    field: Option<String>,
+}
+
+pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
+    let side = if args.theirs {
+        Side::Theirs
+    } else {
+        Side::Ours
+    };
+    let report = merge::resolve(
+        &context.workspace(None)?,
+        &args.id,
+        side,
+        args.field.as_deref(),
+    )?;
+    Ok(Box::new(report))
+}
+
+impl Report for ResolveReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let decided = self.decided.join(", ");
+        page.styled(&[
+            (Style::Good, "resolved "),
+            (Style::Plain, &self.id),
+            (Style::Dim, &format!("  {decided}")),
+        ]);
+        if self.open.is_empty() {
+            let file = self.kind.file();
+            let hint = format!("if git reports a conflict: git add .agentura/{file}");
+            page.dim(&hint);
+        } else {
+            let open = self.open.join(", ");
+            page.warn("unresolved ", &open);
+        }
     }
 }

@@ -3,13 +3,16 @@
 use clap::Args;
 use dialoguer::Confirm;
 
+use crate::cli::ask::{ask, editor};
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report};
-use crate::cli::question::{ask, editor};
+use crate::cli::output::page::Page;
+use crate::cli::output::{Done, Report};
 use crate::model::error::UserError;
 use crate::model::{USER_STORE, with_origin};
-use crate::review::{self, Draft, EditReport};
+use crate::review::{Draft, EditReport};
 use crate::store::workspace::Workspace;
+use crate::upkeep::ForgetReport;
+use crate::{review, upkeep};
 
 /// Change the text of a record
 ///
@@ -177,6 +180,45 @@ impl Report for EditReport {
         }
         if !self.reset.is_empty() {
             page.dim(format!("reset: {}", self.reset.join(", ")));
+        }
+    }
+}
+
+/// Delete a record, and do not learn its content again
+///
+/// A rule takes its guardrail and its generated tests along, unless a person has edited them.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl forget REFL-003\n  memctl forget MEM-001 --for-good")]
+pub(crate) struct ForgetArgs {
+    /// Record id, or a prefix of one
+    id: String,
+    /// Delete the record permanently: `memctl undo` cannot restore it
+    #[arg(long)]
+    for_good: bool,
+}
+
+pub(crate) fn forget(context: &Context, args: &ForgetArgs) -> Done {
+    let (workspace, id) = context.workspace_of_id(&args.id)?;
+    let mut report = upkeep::forget(&workspace, &id, args.for_good)?;
+    if id != args.id {
+        report.id = with_origin(&report.id, USER_STORE);
+        context.note_change_of_user_store();
+    }
+    Ok(Box::new(report))
+}
+
+impl Report for ForgetReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        page.good("forgotten ", &self.id);
+        page.field(self.kind.noun(), &self.summary);
+        for (name, files) in [
+            ("guardrail", &self.files.guardrails),
+            ("tests", &self.files.tests),
+        ] {
+            if !files.is_empty() {
+                page.field(name, &format!("removed from {}", files.join(", ")));
+            }
         }
     }
 }

@@ -8,17 +8,22 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
-use super::memories;
-use super::wording::marked;
 use crate::cli::context::Context;
-use crate::cli::learning::learn::LEAST_TEXT;
-use crate::cli::output::{Done, Page, Report, Style, Table, change, end, plural};
+use crate::cli::learn::sessions::LEAST_TEXT;
+use crate::cli::memory::marked;
+use crate::cli::memory::notes::table as notes_table;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::change;
+use crate::cli::output::text::{clean, end, plural};
+use crate::cli::output::{Done, Report, Style};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
-    USER_STORE, with_origin,
+    USER_STORE, mark, with_origin,
 };
-use crate::notes::{self, ListReport, Listed};
+use crate::notes;
+use crate::notes::{ListReport, Listed, ShowReport};
 use crate::serve::arguments::{LISTED, TYPED};
 use crate::store::workspace::{Error, Workspace};
 
@@ -269,7 +274,7 @@ impl Report for ListReport {
         page.warnings(&self.warnings);
         match self.kind {
             _ if self.records.is_empty() => page.line(format!("No {} yet.", self.kind.nouns())),
-            Kind::Memory => memories::table(&self.records, page),
+            Kind::Memory => notes_table(&self.records, page),
             Kind::Procedure => self.procedures(page),
             _ => self.table(page),
         }
@@ -336,5 +341,41 @@ impl Report for AllKinds {
                 "the newest {shown} of {total}; of one kind: memctl list KIND"
             ));
         }
+    }
+}
+
+/// Show one record as stored
+///
+/// Secrets are redacted. Ids of remote records and of the user store work too.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl show REFL-003\n  memctl show latest")]
+pub(crate) struct ShowArgs {
+    /// Record id, a prefix of one, or `latest` for the newest execution
+    id: String,
+}
+
+pub(crate) fn show(context: &Context, args: &ShowArgs) -> Done {
+    let report = notes::show(&context.workspace_of_user(None)?, &args.id)?;
+    Ok(Box::new(report))
+}
+
+impl Report for ShowReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        if let Some(mark) = mark(self.status.as_deref(), self.source.as_deref()) {
+            let waits = self.status.as_deref() == Some(CANDIDATE);
+            let hint = format!("memctl approve {}", self.id);
+            page.styled(&[
+                (Style::Warn, mark),
+                (Style::Dim, if waits { "  " } else { "" }),
+                (Style::Dim, if waits { &hint } else { "" }),
+            ]);
+        }
+        if let Some(retrieved) = &self.retrieved {
+            let times = plural(retrieved.times, "time");
+            let last = &retrieved.last;
+            page.dim(format!("retrieved {times}, last {last}"));
+        }
+        page.verbatim(&clean(self.record.get()).replace("\n    ", "\n"));
     }
 }

@@ -1,57 +1,40 @@
-//! `memory …`: its commands, a file each.
+//! `memory …`: commands on the memory as a whole, and those on records that `memory` understands too.
 
-pub(crate) mod approve;
 pub(crate) mod audit;
-mod conflicts;
-mod edit;
-mod export;
-mod forget;
-mod import;
+pub(crate) mod conflicts;
+pub(crate) mod edit;
 pub(crate) mod list;
-mod memories;
-mod pin;
-mod promote;
-mod purge;
-mod resolve;
-mod search;
-mod show;
-pub(crate) mod switch;
-pub(crate) mod undo;
-mod why;
-mod wording;
+pub(crate) mod notes;
+pub(crate) mod search;
+pub(crate) mod transfer;
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report, plural, product};
-use crate::cli::primary;
-use crate::model::error::Kind as ErrorKind;
-use crate::model::{Kind, SkillPath};
-use crate::skills::{self, PromptReport};
-use crate::upkeep::{self, StatusReport};
-use approve::{ApproveArgs, approve};
-use audit::{AuditArgs, audit};
-use conflicts::{ConflictsArgs, conflicts};
-pub(crate) use edit::in_editor as edit_in_editor;
-use edit::{EditArgs, edit};
-use export::{ExportArgs, export};
-use forget::{ForgetArgs, forget};
-use import::{ImportArgs, import};
-use list::{ListArgs, list};
-use memories::{AddArgs, PruneArgs};
-use pin::{PinArgs, pin};
-use promote::{PromoteArgs, promote};
-use purge::{PurgeArgs, purge};
-use resolve::{ResolveArgs, resolve};
-use search::{SearchArgs, search};
-use show::{ShowArgs, show};
-use switch::{DisableArgs, EnableArgs, disable, enable};
-use undo::{UndoArgs, undo};
-use why::{WhyArgs, why};
-pub(crate) use wording::counted;
+use crate::cli::memory::audit::{AuditArgs, audit};
+use crate::cli::memory::conflicts::{ConflictsArgs, ResolveArgs, conflicts, resolve};
+use crate::cli::memory::edit::{EditArgs, ForgetArgs, edit, forget};
+use crate::cli::memory::list::{ListArgs, ShowArgs, list, show};
+use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
+use crate::cli::memory::search::{SearchArgs, search};
+use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
+use crate::cli::off::Off;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::{plural, product};
+use crate::cli::output::{Done, Report};
+use crate::cli::review::approve::{ApproveArgs, PinArgs, PromoteArgs, approve, pin, promote};
+use crate::cli::review::undo::{UndoArgs, undo};
+use crate::cli::review::why::{WhyArgs, why};
+use crate::model::error::{Kind as ErrorKind, UserError};
+use crate::model::{Kind, Scope, SkillPath, Viewer, mark};
+use crate::skills::PromptReport;
+use crate::store::Scoped;
+use crate::upkeep::StatusReport;
+use crate::{skills, upkeep};
 
 /// Status, prompts, notes, audit, import, export, purge, disable
 ///
@@ -134,11 +117,11 @@ pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
         MemoryCommand::Records(command) => records(context, command),
         MemoryCommand::Whole(command) => whole(context, &command),
         MemoryCommand::Prompt(args) => prompt(context, &args),
-        MemoryCommand::Add(args) => memories::add(context, args),
+        MemoryCommand::Add(args) => notes::add(context, args),
         MemoryCommand::Pin(args) => pin(context, &args),
         MemoryCommand::Promote(args) => promote(context, &args),
         MemoryCommand::Audit(args) => audit(context, args),
-        MemoryCommand::Prune(args) => memories::prune(context, &args),
+        MemoryCommand::Prune(args) => notes::prune(context, &args),
         MemoryCommand::Conflicts(args) => conflicts(context, &args),
         MemoryCommand::Resolve(args) => resolve(context, &args),
         MemoryCommand::Export(args) => export(context, &args),
@@ -180,7 +163,7 @@ pub(crate) struct StatusArgs {}
 fn status(context: &Context, _args: &StatusArgs) -> Done {
     let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
-    let database = primary::DATABASE
+    let database = connections::DATABASE
         .iter()
         .find(|name| context.environment.var(name).is_some());
     if let ("JSONStore", Some(name)) = (report.store, database) {
@@ -291,5 +274,134 @@ impl Report for Prompt {
         if self.is_incomplete {
             page.exits_with(ErrorKind::Store.code());
         }
+    }
+}
+
+/// Switch memory on
+///
+/// With `--user`, for this user only.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory enable\n  memctl memory enable --user ada")]
+pub(crate) struct EnableArgs {}
+
+/// Switch memory off: nothing is read, written or lost
+///
+/// `run` works without rules and records nothing. Hooks and `hint` print nothing. Other commands
+/// report that memory is off; `memory status`, `export`, `purge` and `enable` work. The switch is
+/// the file `.agentura/disabled`. `MEMCTL_MEMORY=off` does the same for one process.
+///
+/// With `--user`, calls of this user read and write nothing, here and at `memctl serve`. Others see no
+/// difference.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory disable\n  memctl memory disable --user ada\n  \
+        MEMCTL_MEMORY=off memctl run hr/resume-screen"
+)]
+pub(crate) struct DisableArgs {}
+
+pub(crate) fn enable(context: &Context, _args: &EnableArgs) -> Done {
+    switch(context, false)
+}
+
+pub(crate) fn disable(context: &Context, _args: &DisableArgs) -> Done {
+    switch(context, true)
+}
+
+fn switch(context: &Context, is_disabled: bool) -> Done {
+    // The switch for everybody needs no settings, so that unreadable settings do not block it.
+    let Some(user) = context.given_user() else {
+        let store = Scoped::new(&context.places.memory, Scope::All);
+        let changed = if is_disabled {
+            store.disable()?
+        } else {
+            store.enable()?
+        };
+        return Ok(Box::new(SwitchReport::of(context, changed, None)));
+    };
+    let config = context.config(&[])?;
+    let Viewer::User(user) = config.viewer()? else {
+        return Err(UserError::usage(
+            format!("`{user}` is no user"),
+            "memctl memory disable --user ID",
+        ));
+    };
+    let store = context.store(&config)?.even_if_disabled();
+    if !store.directory().is_there() {
+        return Err(UserError::usage("no memory found", "memctl init"));
+    }
+    let changed = store.switch_user(&user, is_disabled)?;
+    Ok(Box::new(SwitchReport::of(
+        context,
+        changed,
+        Some(user.to_string()),
+    )))
+}
+
+/// State of the switch.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct SwitchReport {
+    /// `true` if memory is now on, for this process.
+    enabled: bool,
+    /// `true` if this call created or removed the marker.
+    changed: bool,
+    /// The user that it is for; `None` for everybody.
+    user: Option<String>,
+    directory: String,
+    warnings: Vec<String>,
+}
+
+impl SwitchReport {
+    fn of(context: &Context, changed: bool, user: Option<String>) -> Self {
+        let off = Off::of(&context.environment, &context.places, user.as_deref());
+        let warnings = match &off {
+            Some(off @ Off::Variable(_)) => vec![format!("{off}; {}", off.hint())],
+            _ => Vec::new(),
+        };
+        Self {
+            enabled: off.is_none(),
+            changed,
+            user,
+            directory: context.places.memory.display().to_string(),
+            warnings,
+        }
+    }
+}
+
+impl Report for SwitchReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let already = if self.changed { "" } else { " already" };
+        let user = self.user.as_ref();
+        let whom = user.map(|user| format!(" for the user `{user}`"));
+        let whom = whom.unwrap_or_default();
+        let line = if self.enabled {
+            format!("Memory is on{whom}{already}.")
+        } else {
+            format!("Memory is off{whom}{already}: it is not read or written.")
+        };
+        page.line(line);
+        page.dim(&self.directory);
+    }
+}
+
+/// Returns a count with its noun: `1 lesson`, `3 notes`, `2 of hints.jsonl`. `name` is the plural
+/// of a kind, or a log.
+pub(crate) fn counted(name: &str, count: u64) -> String {
+    match Kind::ALL
+        .into_iter()
+        .find(|kind| kind.plural() == name || kind.nouns() == name)
+    {
+        Some(kind) if count == 1 => format!("1 {}", kind.noun()),
+        Some(kind) => format!("{count} {}", kind.nouns()),
+        None if name == "skills" => plural(count, "skill"),
+        None => format!("{count} of {name}"),
+    }
+}
+
+/// Returns the text of a record for a table, after its status mark.
+pub(crate) fn marked(status: Option<&str>, source: Option<&str>, text: &str) -> String {
+    match mark(status, source) {
+        Some(mark) => format!("{mark}: {text}"),
+        None => text.to_owned(),
     }
 }

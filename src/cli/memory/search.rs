@@ -4,21 +4,24 @@ use std::time::Instant;
 
 use chrono::{DateTime, NaiveDate};
 use clap::Args;
+use memctl_search::Fusion;
 
-use super::wording::marked;
 use crate::cli::context::Context;
-use crate::cli::interrupt::wait;
-use crate::cli::output::{Done, Page, Report, Table};
-use crate::cli::progress::follow;
+use crate::cli::ending::wait;
+use crate::cli::memory::marked;
+use crate::cli::output::page::Page;
+use crate::cli::output::printer::follow;
+use crate::cli::output::table::Table;
+use crate::cli::output::{Done, Report};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes::find::rewrite::{Rewrite, RewriteBy};
 use crate::notes::indexing::Filter;
-use crate::notes::{self, FindOptions, FindReport, Found, Ranks, RemoteResult};
-use crate::remote::{self, RemoteQuestion};
+use crate::notes::{FindOptions, FindReport, Found, Ranks, RemoteResult};
+use crate::remote::RemoteQuestion;
 use crate::serve::arguments::{RESULTS, TYPED};
-use memctl_search::Fusion;
+use crate::{notes, remote};
 
 /// Search records by keywords and meaning
 ///

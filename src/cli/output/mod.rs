@@ -4,26 +4,18 @@
 //! other module of the program prints. [`Page`] collects the warnings and the exit code too, so that
 //! a report needs nothing but its fields and its page.
 
-mod change;
-mod page;
-mod printer;
-mod style;
-mod table;
-mod text;
-mod verbatim;
+pub(crate) mod page;
+pub(crate) mod printer;
+pub(crate) mod table;
+pub(crate) mod text;
 
-pub(super) use change::change;
-pub(super) use page::Page;
-pub(super) use printer::{Bar, Printer, Spinner};
-pub(super) use style::Style;
-pub(super) use table::Table;
-pub(super) use text::{clean, end, middle, plural, product, when};
-pub(super) use verbatim::Verbatim;
+use serde::Serialize;
 
+use crate::cli::output::page::Page;
 use crate::model::error::UserError;
 
 /// Result of a command.
-pub(super) trait Report: Document {
+pub(crate) trait Report: Document {
     /// Adds the text for people to a page, with the warnings and the exit code.
     fn page(&self, page: &mut Page);
 
@@ -41,16 +33,68 @@ pub(super) trait Report: Document {
 }
 
 /// Outcome of a command.
-pub(super) type Done = Result<Box<dyn Report>, UserError>;
+pub(crate) type Done = Result<Box<dyn Report>, UserError>;
 
 /// Data that `--json` prints as one document.
-pub(super) trait Document {
+pub(crate) trait Document {
     /// Returns the document.
     fn json(&self) -> serde_json::Result<String>;
 }
 
-impl<T: serde::Serialize> Document for T {
+impl<T: Serialize> Document for T {
     fn json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
+    }
+}
+
+/// Meaning of a piece of text. Colours follow from it, and are left out where they are off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// Running text.
+    Plain,
+    /// A name or a heading.
+    Strong,
+    /// Less important than the text around it.
+    Dim,
+    /// Correct or successful.
+    Good,
+    /// Needs attention.
+    Warn,
+    /// Wrong or failed.
+    Bad,
+}
+
+impl Style {
+    /// Returns the text with this style's colour.
+    pub(crate) fn paint(self, text: &str) -> String {
+        let style = console::Style::new().force_styling(true);
+        let style = match self {
+            Self::Plain => return text.to_owned(),
+            Self::Strong => style.bold(),
+            Self::Dim => style.dim(),
+            Self::Good => style.green(),
+            Self::Warn => style.yellow(),
+            Self::Bad => style.red(),
+        };
+        style.apply_to(text).to_string()
+    }
+}
+
+/// Text that is printed unchanged.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Verbatim {
+    /// Whole text.
+    text: String,
+}
+
+impl Verbatim {
+    pub(crate) const fn new(text: String) -> Self {
+        Self { text }
+    }
+}
+
+impl Report for Verbatim {
+    fn page(&self, page: &mut Page) {
+        page.verbatim(&self.text);
     }
 }

@@ -3,9 +3,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::style::Style;
-use super::table::Table;
-use super::text::{clean, when};
+use crate::cli::output::Style;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::{clean, when};
 
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -15,9 +15,9 @@ pub(crate) struct Page {
     now: DateTime<Utc>,
     quiet: bool,
     /// Problems that did not stop the command; they go to standard error.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     /// Exit code of the command: 1 if a check found something.
-    pub(super) exit_code: u8,
+    pub(crate) exit_code: u8,
 }
 
 impl Page {
@@ -35,7 +35,7 @@ impl Page {
     }
 
     /// Sets whether the page is for `--quiet`.
-    pub(super) fn quietly(mut self, quiet: bool) -> Self {
+    pub(crate) fn quietly(mut self, quiet: bool) -> Self {
         self.quiet = quiet;
         self
     }

@@ -1,20 +1,22 @@
 //! Single point of access to standard output and standard error.
 
 use std::borrow::Cow;
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io;
+use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
+use memctl_files::json::compact;
+use memctl_llm::Progress;
 use serde::de::IgnoredAny;
 
-use super::Report;
-use super::page::Page;
-use super::style::Style;
-use super::text::{clean, escape_json};
+use crate::cli::output::page::Page;
+use crate::cli::output::text::{clean, escape_json};
+use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
-use memctl_files::json::compact;
+use crate::remote::SyncStage;
 
 /// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;
@@ -258,4 +260,60 @@ fn said(text: &str) -> String {
 
 fn eprint(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
+}
+
+/// Returns a callback that shows the progress of an answer on a spinner.
+pub(crate) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
+    let mut received = 0;
+    move |progress| match progress {
+        Progress::Text(text) => {
+            received += text.chars().count();
+            spinner.say(format!("answering, {received} characters"));
+        }
+        Progress::Retry { after, reason } => {
+            received = 0;
+            spinner.say(format!(
+                "retrying in {:.1} s: {reason}",
+                after.as_secs_f64()
+            ));
+        }
+        Progress::Repair { reason } => {
+            received = 0;
+            spinner.say(format!("retrying: {reason}"));
+        }
+    }
+}
+
+/// Progress bars, one per stage.
+pub(crate) struct Bars<'p> {
+    printer: &'p Printer,
+    current: Option<(&'static str, Bar)>,
+}
+
+impl<'p> Bars<'p> {
+    pub(crate) fn new(printer: &'p Printer) -> Self {
+        Self {
+            printer,
+            current: None,
+        }
+    }
+
+    pub(crate) fn on(&mut self, stage: SyncStage) {
+        let (name, done, of) = match stage {
+            SyncStage::Compared(done, of) => ("comparing", done, of),
+            SyncStage::Pushed(done, of) => ("pushing", done, of),
+            SyncStage::Pulled(done, of) => ("pulling", done, of),
+            SyncStage::Vectors(done, of) => ("vectors", done, of),
+        };
+        let is_other = |(current, _): &(&str, Bar)| *current != name;
+        if self.current.as_ref().is_none_or(is_other) {
+            // The old bar ends before the new one starts.
+            drop(self.current.take());
+            self.current = Some((name, self.printer.bar(name)));
+        }
+        if let Some((_, bar)) = &self.current {
+            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+            bar.reach(number(done), number(of));
+        }
+    }
 }

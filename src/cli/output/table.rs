@@ -3,8 +3,8 @@
 
 use comfy_table::{CellAlignment, ContentArrangement, presets};
 
-use super::style::Style;
-use super::text::{end, middle};
+use crate::cli::output::Style;
+use crate::cli::output::text::{end, middle};
 
 /// Alignment and shortening of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,12 @@
 //! On a terminal, a full-screen view with one key for each decision; through a pipe, one line for
 //! each entry with the command that decides about it.
 
-mod view;
+pub(crate) mod approve;
+pub(crate) mod stats;
+pub(crate) mod undo;
+pub(crate) mod view;
+pub(crate) mod watch;
+pub(crate) mod why;
 
 use std::io::IsTerminal as _;
 use std::time::Duration;
@@ -11,8 +16,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::learning::session_files::project_sessions;
-use crate::cli::output::{Page, Report, change, end};
+use crate::cli::learn::sessions::project_sessions;
+use crate::cli::output::Report;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::change;
+use crate::cli::output::text::end;
 use crate::model::SkillPath;
 use crate::model::error::UserError;
 use crate::review::PastSessions;

@@ -4,22 +4,24 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use memctl_files::{Directory, SharedFile, named};
+use memctl_search::embedder::EmbedderCache;
 use serde::Serialize;
 
-use crate::cli::agent_host::with_servers;
+use crate::cli::arguments::{Global, with_servers};
 use crate::cli::config::Environment;
+use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::global::Global;
-use crate::cli::learning::hooks::{self, in_project, is_on_path, of_user, project_of};
-use crate::cli::learning::installation;
-use crate::cli::output::{Page, Printer, Report};
-use crate::cli::primary;
-use crate::host::{self, Host, RegisterReport, ServerHost, ServerReport, Start};
+use crate::cli::output::Report;
+use crate::cli::output::page::Page;
+use crate::cli::output::printer::Printer;
+use crate::cli::start::hooks;
+use crate::cli::start::hooks::{in_project, is_on_path, of_user, project_of};
+use crate::host;
+use crate::host::{Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::model::error::UserError;
 use crate::serve::mcp::{Purpose, Server, serve};
 use crate::store::workspace::Workspace;
-use memctl_files::{Directory, SharedFile, named};
-use memctl_search::embedder::EmbedderCache;
 
 /// Time for pending calls after the input ends.
 const LAST_CALLS: Duration = Duration::from_secs(30);
@@ -177,7 +179,7 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     let offered = Server::new(open)
         .read_only(offer.read_only)
         .in_project(project);
-    primary::share_lines_every_second()?;
+    connections::share_lines_every_second()?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
     served?;
@@ -338,11 +340,11 @@ pub(crate) fn notes(context: &Context, host: ServerHost, project: bool) -> Vec<S
 
 impl Report for RegisterReport {
     fn page(&self, page: &mut Page) {
-        installation::done(page, &self.settings, self.start.is_some(), self.changed);
+        hooks::done(page, &self.settings, self.start.is_some(), self.changed);
         if let Some(start) = &self.start {
             page.field("starts", &shown(start));
         }
-        installation::notes(page, "note: ", &self.notes);
+        hooks::show_notes(page, "note: ", &self.notes);
     }
 }
 
@@ -363,11 +365,11 @@ impl Report for Registered {
         for report in &self.hosts {
             let outdated = "the program it starts does not exist";
             let (host, settings) = (report.host, &report.settings);
-            installation::status_line(page, host, report.standing, outdated, settings);
+            hooks::status_line(page, host, report.standing, outdated, settings);
             if let Some(start) = &report.start {
                 page.field("starts", &shown(start));
             }
-            installation::problem(page, report.problem.as_deref());
+            hooks::problem(page, report.problem.as_deref());
         }
     }
 }

@@ -5,15 +5,19 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use dialoguer::Confirm;
 
-use super::remote::address;
+use crate::cli::ask::ask;
 use crate::cli::context::{Context, random};
-use crate::cli::interrupt::wait;
-use crate::cli::output::{Done, Page, Report, Table, plural};
-use crate::cli::progress::Bars;
-use crate::cli::question::ask;
+use crate::cli::ending::wait;
+use crate::cli::output::page::Page;
+use crate::cli::output::printer::Bars;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report};
+use crate::cli::share::remote::address;
 use crate::model::error::UserError;
+use crate::remote;
 use crate::remote::{
-    self, Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
+    Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
 };
 use crate::store::workspace::Workspace;
 

@@ -1,7 +1,6 @@
 //! Commands about skills: `run`, `correct`, `accept`, `reject`, `test`.
 
-pub(super) mod correct;
-pub(super) mod junit;
-pub(super) mod run;
-pub(super) mod test;
-pub(super) mod verdict;
+pub(crate) mod correct;
+pub(crate) mod junit;
+pub(crate) mod run;
+pub(crate) mod test;

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde::Serialize;
 
-use super::junit;
+use crate::cli::ask::Spending;
 use crate::cli::context::Context;
-use crate::cli::interrupt::wait;
-use crate::cli::output::{Done, Page, Report, Style, Table, plural};
-use crate::cli::price::Spending;
+use crate::cli::ending::wait;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report, Style};
+use crate::cli::skills::junit;
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
-use crate::skills::{
-    self, CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport,
-};
+use crate::skills;
+use crate::skills::{CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport};
 use crate::store::workspace::Workspace;
 
 const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for each correction";

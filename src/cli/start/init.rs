@@ -1,16 +1,23 @@
-//! `init`: creation of a workspace.
+//! `init`: creation of a workspace, and of git's merge driver: attributes, which the repository
+//! shares, and settings, which each clone has for itself.
+
+use std::path::Path;
 
 use clap::Args;
+use memctl_files::{ProjectPath, named};
 
-use super::merge_driver;
-use super::merge_driver::project;
-use super::setup::next::offer_to_join;
+use crate::cli::config::Places;
 use crate::cli::context::Context;
-use crate::cli::output::{Done, Page, Report};
+use crate::cli::output::page::Page;
+use crate::cli::output::{Done, Report};
+use crate::cli::start::hooks::program;
+use crate::cli::start::setup::offer_to_join;
 use crate::model::SkillPath;
+use crate::model::error::UserError;
 use crate::store::skill::Skills;
+use crate::store::{DIRECTORY, shared_files};
 use crate::upkeep::merge::git::Repository;
-use crate::upkeep::{InitReport, initialise};
+use crate::upkeep::{InitReport, initialise, with_lines};
 
 /// Create a workspace here: `.agentura/` for records
 ///
@@ -30,7 +37,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
     let places = &context.places;
     // Nothing is created without the repository that was asked for.
     let repository = if args.git {
-        Some(Repository::of(project(places)).ok_or_else(merge_driver::no_repository)?)
+        Some(Repository::of(project(places)).ok_or_else(no_repository)?)
     } else {
         None
     };
@@ -40,7 +47,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
     report.first_skill = first_skill(context).map(|skill| skill.to_string());
     report.offer = offer_to_join(context);
     if let Some(repository) = repository {
-        let (done, warnings) = merge_driver::install(context, &repository)?;
+        let (done, warnings) = install(context, &repository)?;
         report.created.extend(done);
         report.warnings.extend(warnings);
     }
@@ -48,7 +55,7 @@ pub(crate) fn init(context: &Context, args: &InitArgs) -> Done {
 }
 
 /// Returns the first skill of the workspace; `None` if there is none.
-pub(super) fn first_skill(context: &Context) -> Option<SkillPath> {
+pub(crate) fn first_skill(context: &Context) -> Option<SkillPath> {
     let skills = Skills::open(&context.places.skills).ok()?;
     skills.list().ok()?.skills.into_iter().next()
 }
@@ -79,5 +86,110 @@ impl Report for InitReport {
             page.line("  put a skill into `skills/<domain>/<skill>/SKILL.md`, and run it:");
             page.line("  memctl run <domain>/<skill> --input FILE");
         }
+    }
+}
+
+/// Name of the driver in git.
+const NAME: &str = "memctl";
+
+/// Returns the lines of `.gitattributes`.
+fn attributes() -> String {
+    let mut patterns: Vec<String> = shared_files()
+        .map(|name| format!("/{DIRECTORY}/{name}"))
+        .collect();
+    patterns.push("/skills/**/GUARDRAILS.md".to_owned());
+    patterns.push("/skills/**/tests/generated/**".to_owned());
+    let lines = patterns.iter();
+    lines
+        .flat_map(|pattern| [pattern.as_str(), " merge=", NAME, "\n"])
+        .collect()
+}
+
+/// Installs what is missing. Returns what was installed, and what a person has to do.
+pub(crate) fn install(
+    context: &Context,
+    repository: &Repository,
+) -> Result<(Vec<String>, Vec<String>), UserError> {
+    let (mut done, mut warnings) = (Vec::new(), Vec::new());
+    let file = ProjectPath::new(project(&context.places), ".gitattributes");
+    match with_lines(&file, &attributes()) {
+        Ok(true) => done.push(file.path().display().to_string()),
+        Ok(false) => {}
+        Err(error) => warnings.push(format!(
+            "the merge driver is not installed in `.gitattributes`: {}",
+            UserError::from(error).message
+        )),
+    }
+    let program = quoted(&program(context));
+    // Git quotes the values that it fills in.
+    let driver =
+        format!("{program} merge-driver %O %A %B --path %P --base-label %S --their-label %Y");
+    let settings = [
+        ("name", "records of memctl".to_owned()),
+        ("driver", driver),
+        // Two merge bases are merged as bases, not as sides.
+        ("recursive", "binary".to_owned()),
+    ];
+    for (name, value) in settings {
+        let name = format!("merge.{NAME}.{name}");
+        if repository.setting(&name).as_ref() != Some(&value) {
+            repository.set(&name, &value)?;
+            done.push(format!("{name} in the settings of this clone"));
+        }
+    }
+    Ok((done, warnings))
+}
+
+/// Returns problems of the git setup of a workspace; empty if it is not in a git repository.
+pub(crate) fn problems(directory: &Path) -> Vec<String> {
+    let Some(repository) = Repository::of(directory) else {
+        return Vec::new();
+    };
+    let file = directory
+        .join(DIRECTORY)
+        .join(crate::model::Kind::Correction.file());
+    let is_named = repository.attribute("merge", &file).as_deref() == Some(NAME);
+    let is_known = repository
+        .setting(&format!("merge.{NAME}.driver"))
+        .is_some();
+    let mut found = Vec::new();
+    if is_named && !is_known {
+        found.push(
+            "`.gitattributes` names the memctl merge driver, which is not installed in this clone; \
+            run `memctl init --git`"
+                .to_owned(),
+        );
+    }
+    found
+}
+
+/// Returns the command that installs the merge driver, for a memory in a git repository that does
+/// not ignore it and has no attributes for it. Nothing is wrong in such a repository.
+pub(crate) fn offer(directory: &Path) -> Option<String> {
+    let repository = Repository::of(directory)?;
+    let memory = directory.join(DIRECTORY);
+    let file = memory.join(crate::model::Kind::Correction.file());
+    let is_open = named::exists(&memory)
+        && !repository.ignores(&file)
+        && repository.attribute("merge", &file).as_deref() != Some(NAME);
+    is_open.then(|| "to merge the memory of two branches by records: memctl init --git".to_owned())
+}
+
+pub(crate) fn no_repository() -> UserError {
+    UserError::usage("not a git repository, or git is not installed", "git init")
+}
+
+/// Returns the parent directory of a workspace's memory.
+pub(crate) fn project(places: &Places) -> &Path {
+    places.memory.parent().unwrap_or(&places.memory)
+}
+
+/// Quotes a word for a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
     }
 }

@@ -1,5 +1,8 @@
 //! Commands that begin a memory: `setup`, `init`.
 
-pub(super) mod init;
-pub(super) mod merge_driver;
-pub(super) mod setup;
+pub(crate) mod hook;
+pub(crate) mod hook_lessons;
+pub(crate) mod hooks;
+pub(crate) mod init;
+pub(crate) mod setup;
+pub(crate) mod statusline;

@@ -2,12 +2,11 @@
 
 use chrono::{DateTime, Utc};
 
-use crate::cli::output::{Style, end};
-
-use super::key::{COMMON, HELP, decisions};
-use super::record::record;
-use super::state::{Mode, State};
-use super::text::{Line, Piece, shown, words, wrap};
+use crate::cli::output::Style;
+use crate::cli::output::text::end;
+use crate::cli::review::view::key::{COMMON, HELP, decisions};
+use crate::cli::review::view::record::{Line, Piece, record, shown, words, wrap};
+use crate::cli::review::view::state::{Mode, State};
 
 /// Width from which the record is shown beside the list.
 const WIDE: usize = 120;
@@ -21,10 +20,10 @@ const GAP: usize = 2;
 
 /// Look of the screen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Theme {
+pub(crate) struct Theme {
     /// `false` leaves colours out; bold, dim and reversed text stay.
-    pub(super) has_colour: bool,
-    pub(super) now: DateTime<Utc>,
+    pub(crate) has_colour: bool,
+    pub(crate) now: DateTime<Utc>,
 }
 
 impl Theme {
@@ -75,7 +74,7 @@ impl Row {
 }
 
 /// Returns the whole screen: `rows` lines for a terminal, of at most `columns`.
-pub(super) fn frame(state: &State, theme: Theme, columns: usize, rows: usize) -> Vec<String> {
+pub(crate) fn frame(state: &State, theme: Theme, columns: usize, rows: usize) -> Vec<String> {
     let (all, matching) = state.counts();
     let title = if state.filter.is_empty() && state.mode != Mode::Filter {
         format!("memctl review: {all} waiting")

@@ -7,7 +7,7 @@ use crate::review::queue::{Waiting, WaitingKind};
 
 /// Key that the screen understands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Key {
+pub(crate) enum Key {
     Char(char),
     Enter,
     Esc,
@@ -24,7 +24,7 @@ pub(super) enum Key {
 
 impl Key {
     /// Returns the key of a terminal event; `None` for keys without a meaning.
-    pub(super) fn of(event: &KeyEvent) -> Option<Self> {
+    pub(crate) fn of(event: &KeyEvent) -> Option<Self> {
         if event.kind == KeyEventKind::Release {
             return None;
         }
@@ -50,7 +50,7 @@ impl Key {
 }
 
 /// Keys that decide about an entry, each with its name.
-pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
+pub(crate) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
     use WaitingKind as Of;
     let mut keys: Vec<(char, &'static str)> = Vec::new();
     if waiting.waits_for_approval() {
@@ -87,7 +87,7 @@ pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
 }
 
 /// Keys that every entry has.
-pub(super) const COMMON: [(char, &str); 5] = [
+pub(crate) const COMMON: [(char, &str); 5] = [
     ('u', "undo"),
     ('/', "filter"),
     ('v', "view what agents get"),
@@ -96,7 +96,7 @@ pub(super) const COMMON: [(char, &str); 5] = [
 ];
 
 /// Lines of the help.
-pub(super) const HELP: &[(&str, &str)] = &[
+pub(crate) const HELP: &[(&str, &str)] = &[
     (
         "j k ↓ ↑",
         "next and previous entry; Home and End: first and last",

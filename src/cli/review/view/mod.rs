@@ -9,34 +9,41 @@
 //!
 //! The terminal is restored at the end, on errors, on a panic, and while an editor runs.
 
-mod decide;
-mod difference;
-mod draw;
-mod key;
-mod record;
-mod seen;
-mod state;
-mod text;
+pub(crate) mod draw;
+pub(crate) mod key;
+pub(crate) mod record;
+pub(crate) mod state;
 
 use std::cell::RefCell;
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::path::Path;
+use std::sync::mpsc;
+use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
 use console::Term;
-use crossterm::event::{self, Event};
+use crossterm::event;
+use crossterm::event::Event;
+use memctl_files::Directory;
 
 use crate::cli::context::Context;
-use crate::cli::interrupt::restore_at_termination;
-use crate::cli::live::{self, FullScreen};
+use crate::cli::ending::restore_at_termination;
+use crate::cli::live;
+use crate::cli::live::FullScreen;
+use crate::cli::memory::edit::in_editor;
 use crate::cli::output::Style;
+use crate::cli::review::view::draw::Theme;
+use crate::cli::review::view::key::Key;
+use crate::cli::review::view::record::{Piece, shown};
+use crate::cli::review::view::state::{Action, Decision, State};
+use crate::lessons::HintService;
 use crate::model::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
-use crate::review::queue::{Queue, Rest};
+use crate::review::queue::{Queue, Rest, Waiting};
+use crate::skills::prompt::tokens;
+use crate::store::Here;
 use crate::store::workspace::{Error, Workspace};
-
-use draw::Theme;
-use key::Key;
-use state::{Action, Decision, State};
+use crate::upkeep::{merge, undo as journal};
+use crate::{review, rules, skills, upkeep};
 
 /// Time between two looks for entries that are still searched.
 const LOOK: Duration = Duration::from_millis(50);
@@ -45,7 +52,7 @@ const LOOK: Duration = Duration::from_millis(50);
 type Searching = RefCell<Option<Receiver<Result<Rest, Error>>>>;
 
 /// Shows the queue until the user ends it. `queue` is without [`Rest`].
-pub(super) fn show(
+pub(crate) fn show(
     context: &Context,
     workspace: Workspace,
     skill: Option<&SkillPath>,
@@ -60,7 +67,7 @@ pub(super) fn show(
     let read = || {
         // A queue that is read again is whole.
         searching.take();
-        super::whole(context, &context.workspace(None)?, skill)
+        crate::cli::review::whole(context, &context.workspace(None)?, skill)
     };
     let theme = Theme {
         has_colour: context.printer.page_has_colour(),
@@ -90,14 +97,14 @@ pub(super) fn show(
             Action::Interrupt => return Ok(Kind::Interrupted.code()),
             Action::Reload => read().map(|queue| state.replace(queue.waiting)),
             Action::Show => show_seen(context, &mut state),
-            Action::Undo(change) => decide::undo(context, &change, &mut state, &read),
+            Action::Undo(change) => undo(context, &change, &mut state, &read),
             Action::Decide(Decision::Edit) => {
                 drop(full);
-                let done = decide::decide(context, Decision::Edit, &mut state, &read);
+                let done = decide(context, Decision::Edit, &mut state, &read);
                 full = FullScreen::enter(&terminal)?;
                 done
             }
-            Action::Decide(decision) => decide::decide(context, decision, &mut state, &read),
+            Action::Decide(decision) => decide(context, decision, &mut state, &read),
         };
         if let Err(error) = done {
             state.status = (Style::Bad, error.message);
@@ -140,9 +147,178 @@ fn look(searching: &Searching, state: &mut State) {
 fn show_seen(context: &Context, state: &mut State) -> Result<(), UserError> {
     let workspace = context.workspace(None)?;
     let skill = state.selected().and_then(|one| one.skill.clone());
-    state.mode = state::Mode::Seen(seen::seen(&workspace, skill.as_deref())?);
+    state.mode = state::Mode::Seen(seen(&workspace, skill.as_deref())?);
     state.scroll = 0;
     Ok(())
+}
+
+type Read<'a> = &'a dyn Fn() -> Result<Queue, UserError>;
+
+/// Decides about the selected entry. After an error, nothing has changed.
+pub(crate) fn decide(
+    context: &Context,
+    decision: Decision,
+    state: &mut State,
+    read: Read<'_>,
+) -> Result<(), UserError> {
+    let Some(waiting) = state.selected().cloned() else {
+        return Ok(());
+    };
+    let context = context.for_next_change();
+    let workspace = context.workspace(None)?;
+    let change = workspace.store.audit_context().change.clone();
+    // Of a pair, the newer rule.
+    let newer = waiting.other.as_ref().unwrap_or(&waiting.id).clone();
+    let (did, gone, warnings) = match decision {
+        Decision::Approve(action) => {
+            let action = (!waiting.patterns.is_empty()).then_some(action);
+            let done = review::approve(&workspace, std::slice::from_ref(&waiting.id), action)?;
+            let warnings = done.into_iter().flat_map(|one| one.warnings).collect();
+            (format!("approved {}", waiting.id), None, warnings)
+        }
+        Decision::Edit => {
+            let draft = review::draft(&workspace, &newer)?;
+            let done = in_editor(&context, &workspace, &draft)?;
+            if done.changed.is_empty() {
+                state.status = (Style::Dim, format!("{newer} is unchanged"));
+                return Ok(());
+            }
+            state.decided(change, |_| false);
+            state.replace(read()?.waiting);
+            report(state, &format!("edited {newer}"), &done.warnings);
+            return Ok(());
+        }
+        Decision::Reject { reason } => {
+            let done = review::reject(&workspace, &waiting.id, &reason)?;
+            (format!("rejected {}", done.id), None, done.warnings)
+        }
+        Decision::Forget => {
+            let done = upkeep::forget(&workspace, &newer, false)?;
+            (format!("forgot {newer}"), Some(newer), done.warnings)
+        }
+        Decision::Merge { keep, other } => {
+            let done = rules::merge(&workspace, &keep, &other)?;
+            (
+                format!("merged {other} into {keep}"),
+                Some(other),
+                done.warnings,
+            )
+        }
+        Decision::KeepBoth => {
+            rules::keep_both(&workspace, &waiting.id, &newer)?;
+            (format!("kept {} and {newer}", waiting.id), None, Vec::new())
+        }
+        Decision::Pin => {
+            let done = rules::pin(&workspace, &waiting.id, true)?;
+            (format!("pinned {}", waiting.id), None, done.warnings)
+        }
+        Decision::Resolve(side) => {
+            let done = merge::resolve(&workspace, &waiting.id, side, None)?;
+            (format!("resolved {}", waiting.id), None, done.warnings)
+        }
+    };
+    state.decided(change, |one| {
+        is_same(one, &waiting) || gone.as_ref().is_some_and(|id| one.names(id))
+    });
+    report(state, &did, &warnings);
+    Ok(())
+}
+
+/// Reverts a decision of this view.
+pub(crate) fn undo(
+    context: &Context,
+    change: &str,
+    state: &mut State,
+    read: Read<'_>,
+) -> Result<(), UserError> {
+    let context = context.for_next_change();
+    let workspace = context.workspace(None)?;
+    let user = context.of_user_store().ok();
+    let user = user.filter(|user| Directory::at(&user.places.memory).is_there());
+    let done = match user {
+        Some(user) => {
+            let user = user.workspace(None)?;
+            journal::revert_with_user_store(&workspace, &user, Some(change), false)?
+        }
+        None => journal::revert(&workspace, Some(change), false)?,
+    };
+    if !state.undone() {
+        state.replace(read()?.waiting);
+    }
+    report(state, "undone", &done.warnings);
+    Ok(())
+}
+
+fn is_same(a: &Waiting, b: &Waiting) -> bool {
+    a.kind == b.kind && a.id == b.id && a.other == b.other
+}
+
+fn report(state: &mut State, did: &str, warnings: &[String]) {
+    state.status = match warnings.first() {
+        None => (Style::Good, did.to_owned()),
+        Some(warning) => (Style::Warn, format!("{did}; {warning}")),
+    };
+}
+
+/// Returns the texts line by line, for the skill of the selected entry if it has one.
+pub(crate) fn seen(workspace: &Workspace, skill: Option<&str>) -> Result<Vec<Piece>, Error> {
+    let workspace = Workspace {
+        store: workspace.store.read_only(),
+        ..workspace.clone()
+    };
+    let start = at_start(&workspace)?;
+    let mut lines = section("At the start of a session in this project", &start);
+    let Some(skill) = skill.and_then(|skill| skill.parse::<SkillPath>().ok()) else {
+        return Ok(lines);
+    };
+    let assembly = skills::prompt(&workspace, &skill, None)?.assembly;
+    lines.push((Style::Plain, String::new()));
+    let what = format!("Learned part of the prompt of {skill}");
+    lines.extend(section(&what, &assembly.learned));
+    lines.push((Style::Plain, String::new()));
+    for layer in &assembly.layers {
+        let size = format!(
+            "layer {}  {:>6} tokens  {}",
+            layer.layer, layer.tokens, layer.source
+        );
+        lines.push((Style::Dim, shown(&size)));
+    }
+    for omitted in &assembly.omitted {
+        let reason = format!("{} is left out: {}", omitted.id, omitted.reason);
+        lines.push((Style::Dim, shown(&reason)));
+    }
+    Ok(lines)
+}
+
+fn at_start(workspace: &Workspace) -> Result<String, Error> {
+    let hints = HintService {
+        store: &workspace.store,
+        now: workspace.now,
+        random: workspace.random,
+        here: Here::default(),
+    };
+    let root = workspace.store.directory().parent();
+    let here = Here {
+        directory: root,
+        root,
+        skills: Some(Path::new(&workspace.skills_dir)),
+        ..Here::default()
+    };
+    hints.session_text("", &here)
+}
+
+fn section(heading: &str, text: &str) -> Vec<Piece> {
+    let heading = format!("{heading} ({} tokens)", tokens(text));
+    let mut lines = vec![(Style::Strong, heading)];
+    if text.trim().is_empty() {
+        lines.push((Style::Dim, "nothing".to_owned()));
+    }
+    lines.extend(
+        shown(text)
+            .lines()
+            .map(|line| (Style::Plain, line.to_owned())),
+    );
+    lines
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! Record of an entry as lines: its texts, why it waits, where it comes from, and its evidence.
 
 use chrono::{DateTime, Utc};
+use similar::{Algorithm, capture_diff_slices};
 
-use crate::cli::output::{Style, plural, when};
+use crate::cli::output::Style;
+use crate::cli::output::text::{clean, plural, when};
 use crate::review::queue::{Part, Waiting};
-
-use super::difference;
-use super::text::{Line, Piece, shown, words, wrap};
 
 /// Maximum number of lines of one text.
 const LONGEST: usize = 200;
@@ -22,7 +21,7 @@ const REPLACED: [(&str, &str); 4] = [
 ];
 
 /// Returns the record of an entry in lines of `width` columns.
-pub(super) fn record(waiting: &Waiting, now: DateTime<Utc>, width: usize) -> Vec<Line> {
+pub(crate) fn record(waiting: &Waiting, now: DateTime<Utc>, width: usize) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     // The text that is decided about comes first: a small screen shows few lines.
     let of_decision = |part: &&Part| ["rule", "lesson", "memory"].contains(&part.name);
@@ -107,8 +106,8 @@ fn text(part: &Part, lines: &mut Vec<Line>, width: usize) {
 fn replaced(old: &Part, new: &Part, lines: &mut Vec<Line>, width: usize) {
     // Redacted before it is split, so that no secret is cut in two.
     let texts = [shown(&old.text), shown(&new.text)];
-    let of_lines = texts.each_ref().map(|text| difference::words(text));
-    let (a, b) = difference::changed(&of_lines[0].concat(), &of_lines[1].concat());
+    let of_lines = texts.each_ref().map(|text| lines_of_words(text));
+    let (a, b) = changed(&of_lines[0].concat(), &of_lines[1].concat());
     let sides = [
         (old.name, "- ", Style::Bad, a),
         (new.name, "+ ", Style::Good, b),
@@ -191,4 +190,156 @@ fn evidence(waiting: &Waiting) -> String {
     memctl_redact::redact(text.trim_start_matches("; "))
         .text
         .into_owned()
+}
+
+/// Splits a text into lines of words; each word keeps the space behind it.
+fn lines_of_words(text: &str) -> Vec<Vec<&str>> {
+    text.lines()
+        .map(|line| line.split_inclusive(' ').collect())
+        .collect()
+}
+
+/// Returns for each word of both texts `true` if the other text lacks it there.
+pub(crate) fn changed(a: &[&str], b: &[&str]) -> (Vec<bool>, Vec<bool>) {
+    let bare = |words: &[&str]| -> Vec<String> {
+        let bare = words.iter().map(|word| word.trim_end().to_owned());
+        bare.collect()
+    };
+    let mut of_a = vec![true; a.len()];
+    let mut of_b = vec![true; b.len()];
+    for same in capture_diff_slices(Algorithm::Patience, &bare(a), &bare(b)) {
+        if let similar::DiffOp::Equal {
+            old_index,
+            new_index,
+            len,
+        } = same
+        {
+            of_a[old_index..old_index + len].fill(false);
+            of_b[new_index..new_index + len].fill(false);
+        }
+    }
+    (of_a, of_b)
+}
+
+/// Piece of text with its meaning.
+pub(crate) type Piece = (Style, String);
+
+/// Line of pieces.
+pub(crate) type Line = Vec<Piece>;
+
+/// Width of a tab.
+const TAB: &str = "    ";
+
+/// Returns stored text for the screen: redacted first, since lines that are joined hide a secret,
+/// then without control characters.
+pub(crate) fn shown(text: &str) -> String {
+    clean(&memctl_redact::redact(text).text).replace('\t', TAB)
+}
+
+/// Returns one style's words of a text, each with the space behind it.
+pub(crate) fn words(style: Style, text: &str) -> Vec<Piece> {
+    let words = text.split_inclusive(' ');
+    words.map(|word| (style, word.to_owned())).collect()
+}
+
+/// Wraps words to `width` columns, behind `first` on the first line and as many spaces on the
+/// others. A word that is wider than a line is cut.
+pub(crate) fn wrap(first: Piece, words: &[Piece], width: usize) -> Vec<Line> {
+    let indent = console::measure_text_width(&first.1);
+    let room = width.saturating_sub(indent).max(1);
+    let mut lines = vec![vec![first]];
+    let mut used = 0;
+    for (style, word) in words {
+        let mut rest = word.as_str();
+        loop {
+            let needed = console::measure_text_width(rest.trim_end());
+            if used + needed <= room {
+                break;
+            }
+            if used > 0 {
+                lines.push(vec![(Style::Plain, " ".repeat(indent))]);
+                used = 0;
+                continue;
+            }
+            let cut = console::truncate_str(rest, room, "").len();
+            // A character may be wider than the line.
+            let cut = cut.max(rest.chars().next().map_or(0, char::len_utf8));
+            push(&mut lines, *style, &rest[..cut]);
+            rest = &rest[cut..];
+            lines.push(vec![(Style::Plain, " ".repeat(indent))]);
+            if rest.is_empty() {
+                break;
+            }
+        }
+        push(&mut lines, *style, rest);
+        used += console::measure_text_width(rest);
+    }
+    lines
+}
+
+fn push(lines: &mut [Line], style: Style, text: &str) {
+    let Some(line) = lines.last_mut().filter(|_| !text.is_empty()) else {
+        return;
+    };
+    match line.last_mut() {
+        Some((last, known)) if *last == style => known.push_str(text),
+        _ => line.push((style, text.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_words_that_differ_are_marked() {
+        let check = |a: &str, b: &str, expected: (&str, &str)| {
+            let (a, b): (Vec<&str>, Vec<&str>) =
+                (lines_of_words(a).concat(), lines_of_words(b).concat());
+            let (of_a, of_b) = changed(&a, &b);
+            let marked = |words: &[&str], changed: &[bool]| -> String {
+                let marked = words.iter().zip(changed).filter(|(_, changed)| **changed);
+                let marked: Vec<&str> = marked.map(|(word, _)| word.trim_end()).collect();
+                marked.join(" ")
+            };
+            assert_eq!(
+                (marked(&a, &of_a).as_str(), marked(&b, &of_b).as_str()),
+                expected
+            );
+        };
+        check("npm i x", "pnpm i x", ("npm", "pnpm"));
+        check(
+            "pip install flask",
+            "pip install --user flask",
+            ("", "--user"),
+        );
+        check("a b c d", "x b y d z", ("a c", "x y z"));
+        check("", "new", ("", "new"));
+        check("same", "same", ("", ""));
+        let long = "w ".repeat(600);
+        check(&format!("{long}old"), &format!("{long}new"), ("old", "new"));
+    }
+
+    #[test]
+    fn words_are_wrapped_behind_their_mark() {
+        let check = |text: &str, width: usize, expected: &[&str]| {
+            let lines = wrap(
+                (Style::Bad, "- ".to_owned()),
+                &words(Style::Plain, text),
+                width,
+            );
+            let lines: Vec<String> = lines
+                .iter()
+                .map(|line| line.iter().map(|(_, text)| text.as_str()).collect())
+                .map(|line: String| line.trim_end().to_owned())
+                .collect();
+            assert_eq!(lines, expected, "{text}");
+        };
+        check("npm i", 20, &["- npm i"]);
+        check("one two three", 9, &["- one two", "  three"]);
+        check("abcdefgh ij", 6, &["- abcd", "  efgh", "  ij"]);
+        check("", 9, &["-"]);
+        check("日本語", 4, &["- 日", "  本", "  語"]);
+        check("日", 1, &["- 日", ""]);
+    }
 }

@@ -3,20 +3,20 @@
 
 use chrono::{DateTime, Utc};
 use dialoguer::{Confirm, FuzzySelect, Input, Select};
+use memctl_files::json::compact;
 
+use crate::cli::ask::{ask, editor};
 use crate::cli::context::Context;
-use crate::cli::output::{clean, end, when};
-use crate::cli::question::{ask, editor};
+use crate::cli::output::text::{clean, end, when};
 use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::rules::{CorrectReport, CorrectionDraft};
 use crate::store::workspace::Workspace;
 use crate::{notes, rules};
-use memctl_files::json::compact;
 
 /// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
 /// the answer says.
-pub(super) fn relate(
+pub(crate) fn relate(
     workspace: &Workspace,
     id: &str,
     report: &mut CorrectReport,
@@ -76,7 +76,7 @@ pub(super) fn relate(
 }
 
 /// Asks if a correction holds for every run. `reason` says why a model made no rule of it.
-pub(super) fn holds_for_every_run(reason: Option<&str>) -> Result<bool, UserError> {
+pub(crate) fn holds_for_every_run(reason: Option<&str>) -> Result<bool, UserError> {
     let prompt = match reason {
         Some(reason) => format!("No rule yet: {reason}. Does it hold"),
         None => "Does it hold".to_owned(),
@@ -87,7 +87,7 @@ pub(super) fn holds_for_every_run(reason: Option<&str>) -> Result<bool, UserErro
 }
 
 /// Asks the user for one of the newest executions.
-pub(super) fn pick(
+pub(crate) fn pick(
     context: &Context,
     workspace: &Workspace,
     skill: Option<&SkillPath>,
@@ -146,7 +146,7 @@ fn output_line(execution: &Execution) -> String {
 
 /// Returns the execution of a draft; `None` if it is gone, or if the person named another one or
 /// another skill.
-pub(super) fn execution_of(
+pub(crate) fn execution_of(
     workspace: &Workspace,
     draft: &CorrectionDraft,
     skill: Option<&SkillPath>,
@@ -165,7 +165,7 @@ pub(super) fn execution_of(
 }
 
 /// Shows a draft, and asks if it is to be used.
-pub(super) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bool, UserError> {
+pub(crate) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bool, UserError> {
     let age = when(&draft.at, context.environment.now);
     let age = match age.as_str() {
         "now" => "just now".to_owned(),
@@ -183,7 +183,7 @@ pub(super) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bo
 }
 
 /// Opens the editor for the correction, after the words that are known, with the output below it.
-pub(super) fn write(
+pub(crate) fn write(
     context: &Context,
     execution: &Execution,
     known: &str,

@@ -7,27 +7,31 @@
 //! Deliberately absent: changes of git (`init --git`), trust in records that are there already
 //! (`trust`), and a model that is called unasked.
 
-mod found;
-mod model;
-pub(super) mod next;
-mod past;
+pub(crate) mod past;
 pub(crate) mod report;
-mod steps;
+pub(crate) mod steps;
+
+use std::path::PathBuf;
 
 use clap::Args;
 use dialoguer::Confirm;
+use memctl_files::{named, named as files};
 
-use crate::cli::Global;
-use crate::cli::agent_host::of_coding_agents;
+use crate::cli::arguments::of_coding_agents;
+use crate::cli::ask::ask;
 use crate::cli::context::Context;
 use crate::cli::output::{Done, Report};
-use crate::cli::question::ask;
+use crate::cli::start::hooks;
+use crate::cli::start::init::first_skill;
+use crate::cli::start::setup::report::{ModelOffer, SetupReport, State};
+use crate::cli::start::setup::steps::Setup;
+use crate::cli::{Global, config};
 use crate::host::ServerHost;
+use crate::model::Scope;
 use crate::model::error::UserError;
-
-use found::{found, named};
-use report::{SetupReport, State};
-use steps::Setup;
+use crate::skills::agent_programs::installed_agents;
+use crate::store::Scoped;
+use crate::store::workspace::redacting_writer::write_output;
 
 /// Set up the memory of this project and the agents that use it
 ///
@@ -74,7 +78,7 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
         return Ok(Box::new(setup.undo(hosts)));
     }
     let (mut report, steps) = setup.plan(hosts);
-    let offer = model::offer(context)?;
+    let offer = offer(context)?;
     if args.dry_run {
         report.model = offer;
         return Ok(Box::new(report));
@@ -87,10 +91,10 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
     setup.run(&mut report, &steps);
     report.model = offer;
     if !args.yes && context.is_interactive() {
-        model::ask_for(context, &mut report)?;
+        ask_for(context, &mut report)?;
         past::ask_for(context, setup.sessions(), setup.project(), &mut report)?;
     }
-    report.next = next::steps(context, &report);
+    report.next = next_steps(context, &report);
     Ok(Box::new(report))
 }
 
@@ -107,4 +111,166 @@ fn confirms(context: &Context, report: &SetupReport) -> Result<bool, UserError> 
     context.printer.note(page.into_text().trim_end());
     let question = Confirm::new().with_prompt("Do this?").default(true);
     ask(|| question.interact())
+}
+
+/// Agent host that is set up.
+#[derive(Debug, Clone)]
+pub(crate) struct FoundHost {
+    pub(crate) host: ServerHost,
+    /// Program or directory that shows that it is installed; `None` if the user named it.
+    pub(crate) found_by: Option<PathBuf>,
+}
+
+/// Program of an agent host.
+const fn program(host: ServerHost) -> &'static str {
+    match host {
+        ServerHost::ClaudeCode => "claude",
+        ServerHost::VsCode => "code",
+        _ => host.name(),
+    }
+}
+
+/// Directory of its settings, which it makes when it first runs.
+fn directory(context: &Context, host: ServerHost) -> Option<PathBuf> {
+    if let Some(host) = host.hooks() {
+        return hooks::directory(context, host);
+    }
+    let all = context.environment.all_settings_dir.as_ref();
+    Some(all?.join("Code"))
+}
+
+/// Returns the hosts that the user named, each once.
+pub(crate) fn named(hosts: impl IntoIterator<Item = ServerHost>) -> Vec<FoundHost> {
+    let mut all: Vec<FoundHost> = Vec::new();
+    for host in hosts {
+        if all.iter().all(|known| known.host != host) {
+            all.push(FoundHost {
+                host,
+                found_by: None,
+            });
+        }
+    }
+    all
+}
+
+/// Returns the hosts whose program is on the `PATH`, or whose settings directory is there.
+pub(crate) fn found(context: &Context) -> Vec<FoundHost> {
+    let path = context.environment.search_path();
+    let found_by = |host: ServerHost| {
+        let mut programs = path.iter().map(|dir| dir.join(program(host)));
+        let program = programs.find(|program| files::is_file(program));
+        let directory = || directory(context, host).filter(|dir| files::is_dir(dir));
+        program.or_else(directory)
+    };
+    let all = ServerHost::of_coding_agents();
+    all.filter_map(|host| {
+        let found_by = Some(found_by(host)?);
+        Some(FoundHost { host, found_by })
+    })
+    .collect()
+}
+
+/// Variables with the key or the address of a model.
+const CONFIGURED: [&str; 4] = [
+    "ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "MEMCTL_LOCAL_BASE_URL",
+];
+
+/// Returns the first installed agent that can answer, unless a model is configured.
+pub(crate) fn offer(context: &Context) -> Result<Option<ModelOffer>, UserError> {
+    let environment = &context.environment;
+    let config = context.config_quietly()?;
+    let has_key = CONFIGURED
+        .iter()
+        .any(|name| environment.var(name).is_some());
+    if has_key || config.is_set("model") {
+        return Ok(None);
+    }
+    let agents = installed_agents(&environment.search_path());
+    let settings = environment.config_dir.as_ref();
+    let settings = settings.map(|dir| dir.join(config::FILE));
+    Ok(agents
+        .into_iter()
+        .next()
+        .zip(settings)
+        .map(|(model, settings)| ModelOffer {
+            model,
+            settings: settings.display().to_string(),
+            set: false,
+        }))
+}
+
+/// Asks whether the agent may answer, and writes the setting if so.
+pub(crate) fn ask_for(context: &Context, report: &mut SetupReport) -> Result<(), UserError> {
+    let Some(offer) = &mut report.model else {
+        return Ok(());
+    };
+    let program = offer.model.trim_start_matches("exec:");
+    let prompt =
+        format!("Use `{program}` where a command asks for a model? Its plan pays each call.");
+    let question = Confirm::new().with_prompt(prompt).default(false);
+    if !ask(|| question.interact())? {
+        return Ok(());
+    }
+    let Some(directory) = &context.environment.config_dir else {
+        return Ok(());
+    };
+    let path = directory.join(config::FILE);
+    let text = match named::read_text(&path, config::LONGEST) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(error) => return Err(error.into()),
+    };
+    // A key before the first table is one of the whole file.
+    let text = text.trim_start_matches('\u{feff}');
+    let text = format!("model = \"{}\"\n{text}", offer.model);
+    named::create_dir(directory)?;
+    write_output(&path, text.as_bytes())?;
+    offer.set = true;
+    Ok(())
+}
+
+/// Maximum number of next steps.
+const MOST: usize = 3;
+
+/// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
+pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
+    let environment = &context.environment;
+    let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
+    let is_named = named.iter().any(|name| environment.var(name).is_some());
+    let store = Scoped::new(&context.places.memory, Scope::All);
+    let is_joined = store.primary_name().is_ok_and(|name| name.is_some());
+    let offer = "memctl remote join NAME       keep this memory in the database of DATABASE_URL";
+    (is_named && !is_joined).then(|| offer.to_owned())
+}
+
+/// Returns the next steps, the most useful first.
+pub(crate) fn next_steps(context: &Context, report: &SetupReport) -> Vec<String> {
+    let mut next = Vec::new();
+    let new_hooks = report
+        .steps
+        .iter()
+        .find(|step| step.name == "hooks" && step.state == State::Done);
+    if let Some(host) = new_hooks.and_then(|step| step.host) {
+        next.push(format!(
+            "start {host} here: a call that fails as before gets the lesson that worked"
+        ));
+    }
+    let waiting = report.learned.map_or(0, |learned| learned.records);
+    if waiting > 0 {
+        next.push(
+            "memctl review                 go over what was learned, and approve it".to_owned(),
+        );
+    }
+    if let Some(offer) = offer_to_join(context) {
+        next.push(offer);
+    }
+    match first_skill(context) {
+        Some(skill) => next.push(format!(
+            "memctl correct {skill} \"…\"   say once what a skill gets wrong"
+        )),
+        None => next.push("memctl search \"…\"             find what is remembered".to_owned()),
+    }
+    next.push("memctl stats                  see what hints and rules were worth".to_owned());
+    next.truncate(MOST);
+    next
 }

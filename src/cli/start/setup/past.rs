@@ -6,18 +6,17 @@
 use std::path::PathBuf;
 
 use dialoguer::Confirm;
-
-use crate::cli::context::Context;
-use crate::cli::interrupt::wait;
-use crate::cli::learning::learn::show_past;
-use crate::cli::output::plural;
-use crate::cli::price::price;
-use crate::cli::question::ask;
-use crate::lessons::past::past_sessions::{self, PastOptions, PastReport};
-use crate::model::error::UserError;
 use memctl_llm::Progress;
 
-use super::report::SetupReport;
+use crate::cli::ask::{ask, price};
+use crate::cli::context::Context;
+use crate::cli::ending::wait;
+use crate::cli::learn::sessions::show_past;
+use crate::cli::output::text::plural;
+use crate::cli::start::setup::report::SetupReport;
+use crate::lessons::past::past_sessions;
+use crate::lessons::past::past_sessions::{PastOptions, PastReport};
+use crate::model::error::UserError;
 
 /// Maximum number of calls that are offered.
 const MOST_CALLS: usize = 20;
@@ -25,7 +24,7 @@ const MOST_CALLS: usize = 20;
 const SHOWN: usize = 5;
 
 /// Asks whether past sessions may be asked about, and does it.
-pub(super) fn ask_for(
+pub(crate) fn ask_for(
     context: &Context,
     paths: Vec<PathBuf>,
     project: Option<String>,

@@ -4,12 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::learning::learn::show_past;
-use crate::cli::output::{Page, Report, Style, plural};
+use crate::cli::learn::sessions::show_past;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Report, Style};
+use crate::cli::start::setup::FoundHost;
 use crate::lessons::LearnReport;
 use crate::lessons::past::past_sessions::PastReport;
-
-use super::found::FoundHost;
 
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -31,44 +32,44 @@ pub(crate) enum State {
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct Step {
     /// `memory`, `hooks`, `status line`, `allow tool`, `mcp` or `learn`; with `remove` before it for an undo.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Agent host, for hooks and the MCP server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) host: Option<&'static str>,
+    pub(crate) host: Option<&'static str>,
     /// State of the step.
-    pub(super) state: State,
+    pub(crate) state: State,
     /// File or directory that is changed or read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) path: Option<String>,
+    pub(crate) path: Option<String>,
     /// Reason, or note for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) detail: Option<String>,
+    pub(crate) detail: Option<String>,
 }
 
 /// Agent host that is set up.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
 pub(crate) struct HostReport {
     /// Name of the agent host.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Program or directory that shows that it is installed; null if it was named.
-    pub(super) found_by: Option<String>,
+    pub(crate) found_by: Option<String>,
 }
 
 /// Numbers of what was learned from past sessions.
 #[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
 pub(crate) struct Learned {
     /// Session files read.
-    pub(super) sessions: usize,
+    pub(crate) sessions: usize,
     /// Session files that were read before.
-    pub(super) unchanged: usize,
+    pub(crate) unchanged: usize,
     /// Failing tool calls.
-    pub(super) failures: usize,
+    pub(crate) failures: usize,
     /// New procedures.
-    pub(super) records: usize,
+    pub(crate) records: usize,
 }
 
 impl Learned {
-    pub(super) fn of(report: &LearnReport) -> Self {
+    pub(crate) fn of(report: &LearnReport) -> Self {
         Self {
             sessions: report.transcripts.len(),
             unchanged: report.unchanged,
@@ -82,43 +83,43 @@ impl Learned {
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
 pub(crate) struct ModelOffer {
     /// Value for the setting `model`.
-    pub(super) model: String,
+    pub(crate) model: String,
     /// Settings file of the user.
-    pub(super) settings: String,
+    pub(crate) settings: String,
     /// `true` if the setting was written.
-    pub(super) set: bool,
+    pub(crate) set: bool,
 }
 
 /// Plan of `setup`, and what was done.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub(crate) struct SetupReport {
     /// Agent hosts.
-    pub(super) hosts: Vec<HostReport>,
+    pub(crate) hosts: Vec<HostReport>,
     /// Steps in order.
-    pub(super) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Numbers of the past sessions; null if none was read.
-    pub(super) learned: Option<Learned>,
+    pub(crate) learned: Option<Learned>,
     /// Lessons of past sessions that a model worded; null if none was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) lessons: Option<PastReport>,
+    pub(crate) lessons: Option<PastReport>,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
-    pub(super) model: Option<ModelOffer>,
+    pub(crate) model: Option<ModelOffer>,
     /// Files of the project that git will see; empty outside of a repository.
-    pub(super) git: Vec<String>,
+    pub(crate) git: Vec<String>,
     /// Next steps, at most three.
-    pub(super) next: Vec<String>,
+    pub(crate) next: Vec<String>,
     /// Home directory of the user, which pages write as `~`.
     #[serde(skip)]
-    pub(super) home: Option<String>,
+    pub(crate) home: Option<String>,
     /// Remark about the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) note: Option<String>,
+    pub(crate) note: Option<String>,
     /// Non-fatal problems.
-    pub(super) warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl SetupReport {
-    pub(super) fn new(hosts: &[FoundHost], home: Option<&Path>) -> Self {
+    pub(crate) fn new(hosts: &[FoundHost], home: Option<&Path>) -> Self {
         let hosts = hosts.iter().map(|one| HostReport {
             name: one.host.name(),
             found_by: one.found_by.as_ref().map(|path| path.display().to_string()),

@@ -2,21 +2,22 @@
 
 use std::path::PathBuf;
 
+use memctl_files::Directory;
+
 use crate::cli::Global;
 use crate::cli::context::Context;
-use crate::cli::learning::hooks;
-use crate::cli::learning::session_files::{all_sessions, project_sessions, reading};
+use crate::cli::learn::sessions::{all_sessions, project_sessions, reading};
 use crate::cli::share::mcp;
-use crate::host::{self, Host, InstallationStatus, ServerHost, StatusLine};
+use crate::cli::start::hooks;
+use crate::cli::start::setup::FoundHost;
+use crate::cli::start::setup::report::{Learned, SetupReport, State, Step};
+use crate::host;
+use crate::host::{Host, InstallationStatus, ServerHost, StatusLine};
 use crate::lessons::{LearnOptions, learn};
 use crate::model::error::UserError;
 use crate::store::shared_files;
 use crate::upkeep::initialise;
 use crate::upkeep::merge::git::Repository;
-use memctl_files::Directory;
-
-use super::found::FoundHost;
-use super::report::{Learned, SetupReport, State, Step};
 
 /// Way to have both, for a user with a status line.
 const COMPOSE: &str = "your own status line stays; a script can show both: input=$(cat); printf %s \"$input\" | \
@@ -28,7 +29,7 @@ const ASKED: &str = "only `lesson` of memctl: the agent is asked once at the end
 
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Memory,
     Hooks(Host),
     Server(ServerHost),
@@ -38,10 +39,10 @@ pub(super) enum Action {
 }
 
 /// Context of the steps.
-pub(super) struct Setup<'a> {
-    pub(super) context: &'a Context,
-    pub(super) global: &'a Global,
-    pub(super) all_projects: bool,
+pub(crate) struct Setup<'a> {
+    pub(crate) context: &'a Context,
+    pub(crate) global: &'a Global,
+    pub(crate) all_projects: bool,
 }
 
 impl Step {
@@ -72,7 +73,7 @@ impl Step {
 
 impl Setup<'_> {
     /// Returns the plan, with the action of each step.
-    pub(super) fn plan(&self, hosts: Vec<FoundHost>) -> (SetupReport, Vec<Action>) {
+    pub(crate) fn plan(&self, hosts: Vec<FoundHost>) -> (SetupReport, Vec<Action>) {
         let mut report = SetupReport::new(&hosts, self.context.environment.home.as_deref());
         let mut actions = Vec::new();
         let mut add = |step: Step, action| {
@@ -203,7 +204,7 @@ impl Setup<'_> {
     }
 
     /// Folders with past sessions.
-    pub(super) fn sessions(&self) -> Vec<PathBuf> {
+    pub(crate) fn sessions(&self) -> Vec<PathBuf> {
         if self.all_projects {
             all_sessions(self.context)
         } else {
@@ -212,13 +213,13 @@ impl Setup<'_> {
     }
 
     /// Directory that sessions must have run in; `None` for all projects.
-    pub(super) fn project(&self) -> Option<String> {
+    pub(crate) fn project(&self) -> Option<String> {
         let project = self.context.project();
         (!self.all_projects).then(|| project.display().to_string())
     }
 
     /// Does the planned steps.
-    pub(super) fn run(&self, report: &mut SetupReport, actions: &[Action]) {
+    pub(crate) fn run(&self, report: &mut SetupReport, actions: &[Action]) {
         for (i, action) in actions.iter().enumerate() {
             if report.steps[i].state != State::Planned {
                 continue;
@@ -307,7 +308,7 @@ impl Setup<'_> {
     }
 
     /// Removes hooks and servers. The memory stays.
-    pub(super) fn undo(&self, hosts: Vec<FoundHost>) -> SetupReport {
+    pub(crate) fn undo(&self, hosts: Vec<FoundHost>) -> SetupReport {
         let mut report = SetupReport::new(&hosts, self.context.environment.home.as_deref());
         let state = self.context.environment.state_dir.as_deref();
         for FoundHost { host, .. } in hosts {

@@ -1,0 +1,130 @@
+//! Questions to the user at the terminal, and the price of model calls before the first one.
+//!
+//! Without a terminal nothing is asked: the command itself is the decision, and `--max-calls` is
+//! the cap.
+
+use std::io::ErrorKind;
+use std::sync::atomic::Ordering;
+
+use dialoguer::{Confirm, Editor};
+use memctl_files::process::USUAL_EDITOR;
+
+use crate::cli::config::Environment;
+use crate::cli::context::Context;
+use crate::cli::ending::END_AT_ONCE;
+use crate::cli::output::text::plural;
+use crate::model::error::UserError;
+
+/// Asks, and waits for the answer. An interrupt returns an error here, so that the cursor is shown
+/// again before the program ends.
+pub(crate) fn ask<T>(question: impl FnOnce() -> dialoguer::Result<T>) -> Result<T, UserError> {
+    END_AT_ONCE.store(false, Ordering::SeqCst);
+    let answer = question();
+    END_AT_ONCE.store(true, Ordering::SeqCst);
+    console::Term::stderr().show_cursor()?;
+    match answer {
+        Err(dialoguer::Error::IO(error)) if error.kind() == ErrorKind::Interrupted => {
+            Err(UserError::interrupted())
+        }
+        answer => Ok(answer?),
+    }
+}
+
+/// Editor of the user: `VISUAL`, or `EDITOR`, unless it is blank.
+pub(crate) fn editor(environment: &Environment) -> Editor {
+    let mut editor = Editor::new();
+    let named = ["VISUAL", "EDITOR"]
+        .iter()
+        .filter_map(|name| environment.var(name))
+        .find(|value| !value.trim().is_empty());
+    editor.executable(named.as_deref().unwrap_or(USUAL_EDITOR));
+    editor
+}
+
+/// Number of calls without a known price above which a person is asked.
+const UNPRICED_CALLS: usize = 20;
+
+/// Model calls that a command is about to make, and their cost.
+pub(crate) struct Spending<'a> {
+    /// Models to call.
+    pub(crate) models: &'a [String],
+    /// Number of calls.
+    pub(crate) calls: usize,
+    /// Estimated cost in US dollars; `None` if a price is unknown.
+    pub(crate) cost_usd: Option<f64>,
+    /// Subject of the calls, as ` about 5 records`; may be empty.
+    pub(crate) about: String,
+    /// Further remark, as `; up to 9 if tests fail`; may be empty.
+    pub(crate) also: String,
+}
+
+impl Spending<'_> {
+    /// Says the calls and the cost, and asks a person at a terminal if the calls cost more than
+    /// the setting `llm.ask_above_usd`. `yes` answers beforehand. Returns `false` if the person
+    /// does not want the calls.
+    pub(crate) fn announce(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
+        let calls = plural(self.calls as u64, "call");
+        let cost = price(self.cost_usd);
+        context.printer.note(&format!(
+            "calling `{}`: {calls}{}, about {cost}{}",
+            self.models.join("`, `"),
+            self.about,
+            self.also
+        ));
+        self.is_wanted(context, yes)
+    }
+
+    /// Asks a person at a terminal if the calls cost more than the setting `llm.ask_above_usd`. `yes`
+    /// answers beforehand.
+    pub(crate) fn is_wanted(&self, context: &Context, yes: bool) -> Result<bool, UserError> {
+        let calls = plural(self.calls as u64, "call");
+        let cost = price(self.cost_usd);
+        let limit: f64 = context.config_quietly()?.parsed("llm.ask_above_usd")?;
+        if yes || !context.is_interactive() || !self.is_much(limit) {
+            return Ok(true);
+        }
+        // The cost again, because `--quiet` hides the note.
+        let prompt = format!("{calls}, about {cost}. Go on?");
+        let question = Confirm::new().with_prompt(prompt).default(false);
+        Ok(ask(|| question.interact_opt())?.unwrap_or(false))
+    }
+
+    /// Returns `true` if the calls cost more than a limit, or if nobody knows what many calls cost.
+    fn is_much(&self, limit: f64) -> bool {
+        match self.cost_usd {
+            Some(cost) => cost > limit || limit.is_nan(),
+            None => self.calls > UNPRICED_CALLS,
+        }
+    }
+}
+
+/// Returns a cost in words.
+pub(crate) fn price(cost: Option<f64>) -> String {
+    cost.map_or("an unknown cost".to_owned(), |cost| format!("${cost:.4}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_dear_calls_and_many_of_unknown_price_are_asked_about() {
+        let check = |calls: usize, cost_usd: Option<f64>, limit: f64, expected: bool| {
+            let spending = Spending {
+                models: &[],
+                calls,
+                cost_usd,
+                about: String::new(),
+                also: String::new(),
+            };
+            assert_eq!(spending.is_much(limit), expected, "{cost_usd:?} {limit}");
+        };
+        check(100, Some(0.5), 0.5, false);
+        check(1, Some(0.51), 0.5, true);
+        check(100, Some(0.0), 0.0, false);
+        check(1, Some(0.0001), 0.0, true);
+        check(1, Some(0.0001), f64::NAN, true);
+        check(20, None, 0.5, false);
+        check(21, None, 0.5, true);
+    }
+}

@@ -1,0 +1,279 @@
+//! `config` and `trust`: settings with their sources, and trust in those of a workspace.
+
+use clap::{Args, Subcommand};
+use dialoguer::Confirm;
+use memctl_files::Directory;
+use serde::Serialize;
+
+use crate::cli::ask::ask;
+use crate::cli::config::{Setting, digest};
+use crate::cli::context::Context;
+use crate::cli::memory::counted;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::clean;
+use crate::cli::output::{Done, Report, Style};
+use crate::model::error::UserError;
+use crate::review;
+use crate::review::{TrustMode, Untrusted};
+
+/// Show settings and their sources
+///
+/// Later wins: defaults, `config.toml` in your configuration directory, `.agentura/config.toml`,
+/// variables such as `MEMCTL_MODEL`, flags.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  memctl config show\n  memctl config show --json")]
+pub(crate) enum ConfigCommand {
+    /// Show every setting, its value and its source
+    ///
+    /// Keys are listed as set or not set, and never printed. A setting of a workspace that is not
+    /// trusted is ignored if it names a program, a host or a file.
+    #[command(after_help = "Examples:\n  memctl config show\n  \
+        memctl config show --json | jq '.settings[] | {name, value}'")]
+    Show,
+}
+
+pub(crate) fn config(context: &Context, command: &ConfigCommand) -> Done {
+    let ConfigCommand::Show = command;
+    let config = context.config(&[])?;
+    let keys = [
+        "ANTHROPIC_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
+        "MEMCTL_LOCAL_API_KEY",
+        "MEMCTL_EMBEDDING_API_KEY",
+    ];
+    Ok(Box::new(ConfigReport {
+        memory: context.places.memory.display().to_string(),
+        skills: context.places.skills.display().to_string(),
+        trusted: context.environment.trusts_settings(&context.places.memory),
+        held_back: config
+            .held_back
+            .iter()
+            .map(|(name, _)| name.clone())
+            .collect(),
+        settings: config.settings().to_vec(),
+        // The report says that a key is set, and never its value.
+        keys: keys
+            .into_iter()
+            .map(|name| KeyState {
+                name,
+                set: context.environment.var(name).is_some(),
+            })
+            .collect(),
+    }))
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct ConfigReport {
+    memory: String,
+    skills: String,
+    trusted: bool,
+    /// Settings that are ignored until the workspace is trusted.
+    held_back: Vec<String>,
+    settings: Vec<Setting>,
+    keys: Vec<KeyState>,
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+struct KeyState {
+    name: &'static str,
+    set: bool,
+}
+
+impl Report for ConfigReport {
+    fn page(&self, page: &mut Page) {
+        page.field("memory", &self.memory);
+        page.field("skills", &self.skills);
+        let trusted = match (self.trusted, self.held_back.is_empty()) {
+            (true, _) => "yes".to_owned(),
+            (false, true) => "not needed: no setting names a program, a host or a file".to_owned(),
+            (false, false) => format!("no; ignored: {}: memctl trust", self.held_back.join(", ")),
+        };
+        page.field("trusted", &trusted);
+        page.line("");
+        let mut table = Table::new("Setting|Value|From", &[2, 1]);
+        for setting in &self.settings {
+            let value = if setting.value.is_empty() {
+                "–"
+            } else {
+                &setting.value
+            };
+            table.row([
+                setting.name.to_owned(),
+                value.to_owned(),
+                setting.origin.clone(),
+            ]);
+        }
+        for key in &self.keys {
+            let state = if key.set { "set" } else { "not set" };
+            table.row([
+                key.name.to_owned(),
+                state.to_owned(),
+                "environment".to_owned(),
+            ]);
+        }
+        page.table(&table);
+    }
+}
+
+/// Trust the rules, lessons and settings of this workspace
+///
+/// A workspace that you created with memctl on this machine is trusted already. In any other (a
+/// clone, an archive, a moved directory), rules and lessons reach agents as data only, and settings
+/// cannot name programs or hosts. `trust` lists what it would unlock, asks on a terminal, and
+/// stores your decision outside the workspace. Settings and prompts are trusted as they are now; a
+/// change needs a new decision. `MEMCTL_TRUST=1` trusts everything, for build servers.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl trust --dry-run\n  memctl trust --once\n  memctl trust --origin 3f2a9c1b"
+)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct TrustArgs {
+    /// Trust the current records; later changes make them data again
+    #[arg(long, conflicts_with_all = ["origin", "revoke"])]
+    once: bool,
+    /// Trust records pulled from the workspace whose origin has this prefix
+    #[arg(long, conflicts_with = "revoke")]
+    origin: Option<String>,
+    /// Revoke the trust in this workspace and in records pulled into it
+    #[arg(long)]
+    revoke: bool,
+    /// Show what would be unlocked, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) fn trust(context: &Context, args: &TrustArgs) -> Done {
+    let memory = &context.places.memory;
+    if !Directory::at(memory).check()? {
+        let message = format!("no workspace found at `{}`", memory.display());
+        return Err(UserError::usage(message, "memctl init"));
+    }
+    if context.environment.state_dir.is_none() {
+        return Err(UserError::usage(
+            "cannot store the decision: no home directory found",
+            "set HOME, or MEMCTL_TRUST=1 for this command",
+        ));
+    }
+    let config = context.config_quietly()?;
+    let workspace = context.workspace_over_files(None)?;
+    let approvals = workspace.store.approvals();
+    let mut report = TrustReport {
+        directory: memory.display().to_string(),
+        digest: digest(memory),
+        decision: "none",
+        settings: Vec::new(),
+        prompts: Vec::new(),
+        untrusted: Untrusted::default(),
+    };
+    if args.revoke {
+        if !args.dry_run {
+            approvals.revoke()?;
+            report.decision = "revoked";
+        }
+        return Ok(Box::new(report));
+    }
+    report.untrusted = review::untrusted(&workspace.store, args.origin.as_deref())?;
+    if args.origin.is_none() && !context.environment.trusts_settings(memory) {
+        report.settings.clone_from(&config.held_back);
+        report.prompts = context.prompts_of_workspace();
+    }
+    if args.dry_run || !confirmed(context, args, &report)? {
+        return Ok(Box::new(report));
+    }
+    if let Some(origin) = &args.origin {
+        review::trust_origin(&workspace, origin)?;
+        report.decision = "origin";
+        return Ok(Box::new(report));
+    }
+    let (mode, decision) = if args.once {
+        (TrustMode::Once, "once")
+    } else {
+        (TrustMode::Standing, "standing")
+    };
+    review::trust(&workspace, mode)?;
+    approvals.trust_settings(report.digest.clone(), &mut || (workspace.random)())?;
+    report.decision = decision;
+    Ok(Box::new(report))
+}
+
+/// Returns `true` if the user agrees. Without a terminal, the command itself is the decision.
+fn confirmed(context: &Context, args: &TrustArgs, report: &TrustReport) -> Result<bool, UserError> {
+    if args.yes || !context.is_interactive() || report.is_empty() {
+        return Ok(true);
+    }
+    let mut page = context.printer.page();
+    report.list(&mut page);
+    context.printer.note(page.into_text().trim_end());
+    let question = Confirm::new().with_prompt("Trust this?").default(false);
+    ask(|| question.interact())
+}
+
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct TrustReport {
+    directory: String,
+    digest: String,
+    decision: &'static str,
+    settings: Vec<(String, String)>,
+    prompts: Vec<String>,
+    #[serde(flatten)]
+    untrusted: Untrusted,
+}
+
+impl TrustReport {
+    fn is_empty(&self) -> bool {
+        let records = self.untrusted.by_kind();
+        self.settings.is_empty()
+            && self.prompts.is_empty()
+            && records.iter().all(|(_, records)| records.is_empty())
+    }
+
+    /// Lists what the decision unlocks.
+    fn list(&self, page: &mut Page) {
+        if !self.settings.is_empty() {
+            page.line("Settings that name programs or hosts:");
+            for (name, value) in &self.settings {
+                page.line(format!("  {} = {}", clean(name), clean(value)));
+            }
+        }
+        if !self.prompts.is_empty() {
+            page.line("Prompts that replace the built-in ones:");
+            for name in &self.prompts {
+                page.line(format!("  {}", clean(name)));
+            }
+        }
+        for (name, records) in self.untrusted.by_kind() {
+            if records.is_empty() {
+                continue;
+            }
+            page.line(format!("{}:", counted(name, records.len() as u64)));
+            for record in records {
+                let text = record.text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let of = record.skill.as_deref().map(|skill| format!(" [{skill}]"));
+                let of = of.unwrap_or_default();
+                page.line(format!("  {}{of} {}", record.id, clean(&text)));
+                if let Some(reason) = &record.suspicious {
+                    page.styled(&[(Style::Bad, &format!("    suspicious: {reason}"))]);
+                }
+            }
+        }
+    }
+}
+
+impl Report for TrustReport {
+    fn page(&self, page: &mut Page) {
+        self.list(page);
+        page.line(match self.decision {
+            "standing" => format!("Trusted from now on: {}", self.directory),
+            "once" => format!("Trusted until it changes: {}", self.directory),
+            "origin" => "Trusted from now on: records pulled from this workspace".to_owned(),
+            "revoked" => format!("No longer trusted: {}", self.directory),
+            _ if self.is_empty() => format!("Nothing needs trust: {}", self.directory),
+            _ => format!("Not trusted: {}", self.directory),
+        });
+    }
+}

@@ -1,0 +1,235 @@
+//! `lesson add` and `lesson list`: lessons that an agent or a person words.
+//!
+//! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
+//! A person at a terminal needs no session: their word counts.
+
+use std::io::Read as _;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Serialize;
+
+use crate::cli::arguments::person;
+use crate::cli::context::Context;
+use crate::cli::output::page::Page;
+use crate::cli::output::{Done, Report, Style};
+use crate::lessons;
+use crate::lessons::{Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
+use crate::model::LessonScope;
+use crate::model::error::UserError;
+
+/// Maximum size of a lesson on standard input.
+const LARGEST: u64 = 64 << 10;
+/// Variables by which agent hosts mark what their agents run.
+const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"];
+
+/// Add and list lessons: what a session found out, in one line each
+#[derive(Debug, Subcommand)]
+#[command(
+    after_help = "Examples:\n  memctl lesson add --lesson 'Build with `make web`' --command 'make web'\n  memctl lesson list"
+)]
+pub(crate) enum LessonCommand {
+    Add(Box<LessonAddArgs>),
+    List(LessonListArgs),
+}
+
+/// Add a lesson: one imperative line with the exact command, and when to tell it
+///
+/// A lesson of an agent is checked against the calls of its session before it is stored: its commands
+/// ran there, its errors were seen there or stand with a command, and it holds no secret and nothing of
+/// the person. It is observed until a person approves it. A person at a terminal needs no session.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    memctl lesson add '{\"lesson\": \"Build with `make web`\", \"commands\": [\"make web\"]}'\n  \
+    memctl lesson add --lesson 'Build with `make web`' --command 'make web' --error 'no rule'\n  \
+    memctl lesson add --same PROC-003 --lesson 'Build with `make web`'")]
+pub(crate) struct LessonAddArgs {
+    /// Lesson as JSON with the fields of the tool `lesson`; `-` reads it from stdin
+    #[arg(value_name = "JSON", conflicts_with_all = ["lesson", "errors", "commands", "not", "scope", "files"])]
+    document: Option<String>,
+    /// One imperative line of at most 240 characters
+    #[arg(long)]
+    lesson: Option<String>,
+    /// Phrase of an error by which it is told
+    #[arg(long = "error", value_name = "PHRASE")]
+    errors: Vec<String>,
+    /// Beginning of a command by which it is told; `<…>` stands for anything
+    #[arg(long = "command", value_name = "COMMAND")]
+    commands: Vec<String>,
+    /// Phrase that rules it out
+    #[arg(long, value_name = "PHRASE")]
+    not: Vec<String>,
+    /// Reach
+    #[arg(long)]
+    scope: Option<Scope>,
+    /// File of the project that it was read from
+    #[arg(long = "file", value_name = "PATH")]
+    files: Vec<String>,
+    /// Id of a lesson that says the same
+    #[arg(long, value_name = "ID")]
+    same: Option<String>,
+    /// Id of a lesson that it replaces
+    #[arg(long, value_name = "ID", conflicts_with = "same")]
+    replaces: Option<String>,
+    /// Session of an agent, as the question named it; the newest by default
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Scope {
+    Project,
+    Everywhere,
+}
+
+/// List the lessons of this memory
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl lesson list\n  memctl lesson list --json")]
+pub(crate) struct LessonListArgs {
+    /// Only those that hold in this project or everywhere
+    #[arg(long)]
+    here: bool,
+}
+
+pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
+    match command {
+        LessonCommand::Add(args) => Ok(Box::new(add(context, *args)?)),
+        LessonCommand::List(args) => Ok(Box::new(list(context, &args)?)),
+    }
+}
+
+fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
+    let given = given(args)?;
+    let workspace = context.workspace(None)?;
+    let person = person(&context.environment);
+    let asking = Asking {
+        records: workspace.records(),
+        words: PROMPT,
+        person: &person,
+        root: Some(context.project()),
+    };
+    let is_agent = OF_AGENTS
+        .iter()
+        .any(|name| context.environment.var(name).is_some());
+    let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
+        let project = context.project_name().unwrap_or_default();
+        asking.add_of_person(&project, &given)
+    } else {
+        let own = context.environment.var("CLAUDE_CODE_SESSION_ID");
+        let own = own.map(|id| format!("claude-code/{id}"));
+        let session = asking.session(given.session.as_deref(), own.as_deref());
+        let session = session.ok_or_else(no_session)?;
+        asking.add(&session, &given)
+    };
+    stored?.map_err(|refusal| refused(&refusal))
+}
+
+fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
+    let mut given = match args.document.as_deref() {
+        Some("-") => {
+            let mut text = String::new();
+            let mut input = std::io::stdin().lock().take(LARGEST);
+            input.read_to_string(&mut text)?;
+            read(&text)?
+        }
+        Some(json) => read(json)?,
+        None => LessonArgs {
+            lesson: args.lesson.unwrap_or_default(),
+            errors: args.errors,
+            commands: args.commands,
+            not: args.not,
+            scope: match args.scope {
+                Some(Scope::Everywhere) => LessonScope::Everywhere,
+                _ => LessonScope::Project,
+            },
+            files: args.files,
+            ..LessonArgs::default()
+        },
+    };
+    given.same = args.same.or(given.same);
+    given.replaces = args.replaces.or(given.replaces);
+    given.session = args.session.or(given.session);
+    Ok(given)
+}
+
+fn read(json: &str) -> Result<LessonArgs, UserError> {
+    serde_json::from_str(json).map_err(|error| {
+        UserError::input(
+            format!("the lesson cannot be read: {error}"),
+            "give {\"lesson\": \"…\", \"commands\": [\"…\"], \"errors\": [\"…\"], \"not\": [], \"scope\": \"project\"}",
+        )
+    })
+}
+
+fn no_session() -> UserError {
+    UserError::input(
+        "no session of an agent is known here, and its calls are what a lesson is checked against",
+        "memctl hooks install HOST, then name the session: memctl lesson add --session claude-code/ID …",
+    )
+}
+
+/// Converts a refusal: the message has the field and the reason, the hint what would pass.
+pub(crate) fn refused(refusal: &Refusal) -> UserError {
+    UserError::input(
+        format!("`{}`: {}", refusal.field, refusal.reason),
+        refusal.passes.clone(),
+    )
+}
+
+impl Report for StoredLesson {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let what = if self.added { "stored" } else { "seen again" };
+        page.styled(&[
+            (Style::Strong, &self.id),
+            (
+                Style::Plain,
+                &format!(" {what}, {}: {}", self.trust, self.lesson),
+            ),
+        ]);
+        if let Some(old) = &self.replaced {
+            page.line(format!("it replaces {old}"));
+        }
+        for near in &self.near {
+            page.styled(&[
+                (Style::Dim, "near: "),
+                (Style::Strong, &near.id),
+                (Style::Plain, &format!(" {}", near.lesson)),
+            ]);
+        }
+        if let Some(near) = self.near.first() {
+            let id = &near.id;
+            page.dim(format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"));
+        }
+    }
+}
+
+/// Lessons, newest last.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct LessonList {
+    /// The lessons.
+    lessons: Vec<LessonRow>,
+}
+
+fn list(context: &Context, args: &LessonListArgs) -> Result<LessonList, UserError> {
+    let workspace = context.workspace(None)?;
+    let project = context.git_project();
+    let here = context.here(project.as_ref());
+    let lessons = lessons::list(&workspace.store, args.here.then_some(&here))?;
+    Ok(LessonList { lessons })
+}
+
+impl Report for LessonList {
+    fn page(&self, page: &mut Page) {
+        if self.lessons.is_empty() {
+            page.line("no lessons yet: agents are asked for them at the end of a session");
+        }
+        for row in &self.lessons {
+            page.styled(&[
+                (Style::Strong, &row.id),
+                (Style::Plain, &format!(" {}", row.lesson)),
+            ]);
+            let of = format!("  {}, {}, {}", row.scope.name(), row.trust, row.worded_by);
+            page.dim(&of);
+        }
+    }
+}

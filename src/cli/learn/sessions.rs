@@ -1,0 +1,416 @@
+//! `learn`: lessons from agents' session files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use memctl_files::named;
+use memctl_llm::Progress;
+use memctl_sessions::Format;
+use serde::Serialize;
+
+use crate::cli::ask::{Spending, price};
+use crate::cli::context::Context;
+use crate::cli::ending::wait;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::change;
+use crate::cli::output::text::{end, middle, plural};
+use crate::cli::output::{Done, Report, Style};
+use crate::cli::start::hooks::directory;
+use crate::host::Host;
+use crate::lessons;
+use crate::lessons::past::past_sessions;
+use crate::lessons::past::past_sessions::{PastOptions, PastReport};
+use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TidyReport, tidy};
+use crate::model::error::{Kind, UserError};
+use crate::store::workspace::Workspace;
+
+/// Minimum width of an error or a change.
+pub(crate) const LEAST_TEXT: usize = 20;
+
+/// Learn from failures and recoveries in agent sessions
+///
+/// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
+/// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
+/// files that were read before. Without a path, it reads the sessions of this project that Claude Code
+/// and Codex have kept. Nothing is counted twice.
+/// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
+/// only at the same failure in the same project, until a person approves it.
+///
+/// With `--model`, a model words the lessons of each session in which something failed or was found out: one
+/// question a session, over a digest of its calls. A lesson is stored only if the session bears it out.
+/// Sessions that were asked about are not asked about again.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
+    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
+pub(crate) struct LearnArgs {
+    /// Show what would be learned, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Let this model word the lessons of each session: `provider/model`, `exec:PROGRAM` or
+    /// `scripted:FILE`. Prints the calls and the estimated cost first
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Maximum number of model calls, one a session
+    #[arg(long, value_name = "N", default_value_t = 20, requires = "model")]
+    max_calls: usize,
+    /// Maximum estimated cost of the calls, in US dollars
+    #[arg(long, value_name = "USD", value_parser = dollars, requires = "model")]
+    max_cost: Option<f64>,
+    /// Call the model without a question about the cost
+    #[arg(long, requires = "model")]
+    yes: bool,
+    /// Merge equal lessons and retire those that stopped working, without a model; reads no session
+    #[arg(long, conflicts_with_all = ["model", "paths", "format"])]
+    tidy: bool,
+    #[command(flatten)]
+    files: SessionFiles,
+}
+
+pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
+    let workspace = context.workspace(args.model.as_deref())?;
+    if args.tidy {
+        return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
+    }
+    let (paths, project) = args.files.given_or_of_project(context)?;
+    let options = LearnOptions {
+        project_name: project.as_ref().and_then(|_| context.project_name()),
+        paths,
+        project,
+        format: args.files.format(),
+        dry_run: args.dry_run,
+        session: context.session(None),
+        host_session: None,
+    };
+    let mut lessons = None;
+    let report = reading(context, |progress| {
+        lessons::learn(&workspace.records(), &options, progress)
+    })?;
+    if args.model.is_some() {
+        let past = PastOptions {
+            paths: options.paths,
+            format: options.format,
+            project: options.project,
+            max_calls: args.max_calls,
+            max_cost: args.max_cost,
+            session: options.session,
+        };
+        lessons = past_lessons(context, &workspace, &past, (args.dry_run, args.yes))?;
+    }
+    Ok(Box::new(SessionsLearned { report, lessons }))
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if amount.is_finite() && amount >= 0.0 {
+        Ok(amount)
+    } else {
+        Err("not an amount of money".to_owned())
+    }
+}
+
+/// Lets a model word the lessons of past sessions. `None` without a model.
+pub(crate) fn past_lessons(
+    context: &Context,
+    workspace: &Workspace,
+    options: &PastOptions,
+    (dry_run, yes): (bool, bool),
+) -> Result<Option<PastReport>, UserError> {
+    let Some(plan) = wait(past_sessions::plan(workspace, options))?? else {
+        return Ok(None);
+    };
+    if dry_run || plan.calls() == 0 {
+        return Ok(Some(plan.unasked()));
+    }
+    let left_out = match plan.left_out {
+        0 => String::new(),
+        count => format!("; {} left for another run", plural(count as u64, "session")),
+    };
+    let spending = Spending {
+        models: std::slice::from_ref(&plan.model),
+        calls: plan.calls(),
+        cost_usd: plan.cost_usd,
+        about: format!(" about {}", plural(plan.calls() as u64, "session")),
+        also: left_out,
+    };
+    if !spending.announce(context, yes)? {
+        return Ok(None);
+    }
+    let bar = context.printer.bar("asking about sessions");
+    let calls = plan.calls();
+    bar.reach(0, calls);
+    let mut goes_on = |done: usize, _: &PastReport| {
+        bar.reach(done, calls);
+        Ok(true)
+    };
+    let mut progress = |_: Progress<'_>| {};
+    let asked = past_sessions::ask(workspace, plan, &mut goes_on, &mut progress);
+    Ok(Some(wait(asked)??))
+}
+
+/// Shows the lessons of past sessions, and what was refused.
+pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
+    for session in &past.sessions {
+        for stored in &session.lessons {
+            let of = if stored.added { "" } else { " (known)" };
+            page.styled(&[
+                (Style::Strong, &stored.id),
+                (Style::Good, &format!(" {}{of}", stored.lesson)),
+            ]);
+        }
+        for refused in &session.refused {
+            let line = format!(
+                "refused, `{}`: {}: {}",
+                refused.field, refused.reason, refused.lesson
+            );
+            page.styled(&[(Style::Warn, &line)]);
+        }
+        if let Some(problem) = &session.problem {
+            page.styled(&[(Style::Bad, &format!("{}: {problem}", session.path))]);
+        }
+    }
+    let mut ends = vec![format!(
+        "{} asked about",
+        plural(past.sessions.len() as u64, "session")
+    )];
+    if !past.questions.is_empty() {
+        ends = vec![format!(
+            "{} to `{}`",
+            plural(past.questions.len() as u64, "call"),
+            past.model
+        )];
+    }
+    let rest = [
+        (past.asked_before, "asked about before"),
+        (past.nothing, "found nothing out"),
+        (past.left_out, "left for another run"),
+    ];
+    ends.extend(
+        rest.iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
+    ends.push(price(past.cost_usd));
+    page.dim(&ends.join(" · "));
+}
+
+impl Report for TidyReport {
+    fn page(&self, page: &mut Page) {
+        for merged in &self.merged {
+            page.line(format!("{} is part of {} now", merged.id, merged.into));
+        }
+        for id in &self.retired {
+            page.line(format!("{id} retired: it stopped working"));
+        }
+        let mut ends = vec![
+            format!("{} merged", self.merged.len()),
+            format!("{} retired", self.retired.len()),
+        ];
+        if self.dry_run {
+            ends.push("nothing was written".to_owned());
+        }
+        page.dim(&ends.join(" · "));
+    }
+}
+
+/// Shows the recoveries by session, each on two lines: the error, and what became of it.
+fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
+    let steps =
+        |episode: &EpisodeReport| format!("{} → {}", episode.fail_step, episode.success_step);
+    let widths = episodes
+        .iter()
+        .map(|episode| steps(episode).chars().count());
+    let indent = widths.max().unwrap_or_default() + 4;
+    let room = page.width().saturating_sub(indent).max(LEAST_TEXT);
+    let mut session = "";
+    for episode in episodes {
+        if episode.transcript != session {
+            session = &episode.transcript;
+            let name = session.rsplit('/').next().unwrap_or_default();
+            page.dim(&middle(name, page.width()));
+        }
+        let (style, outcome) = outcome(episode, room);
+        page.note(
+            format!("  {:<1$}", steps(episode), indent - 2),
+            &end(&episode.error_key, room),
+        );
+        page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
+    }
+}
+
+/// The change of a recovery on one line, or the reason why it is no pattern.
+fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
+    if let Some(fix) = &episode.fix {
+        return (
+            Style::Good,
+            change(&fix.failing_code, &fix.working_code, room),
+        );
+    }
+    let reason = episode.no_fix.unwrap_or_default().replace('_', " ");
+    (Style::Dim, format!("no pattern: {reason}"))
+}
+
+/// Number of new records: "2 procedures learned".
+fn learned(ids: &[String]) -> String {
+    match ids.len() {
+        0 => "nothing new".to_owned(),
+        count => format!("{} learned", plural(count as u64, "procedure")),
+    }
+}
+
+/// Report of `learn`: patterns of session files, and the lessons that a model worded.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub(crate) struct SessionsLearned {
+    #[serde(flatten)]
+    report: LearnReport,
+    /// Lessons that a model worded; absent if none was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lessons: Option<PastReport>,
+}
+
+impl Report for SessionsLearned {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
+        // A file that the caller named and that is no session is bad input.
+        if self.report.unread > 0 {
+            page.exits_with(Kind::Usage.code());
+        }
+        show(&self.report, page);
+        if let Some(past) = &self.lessons {
+            show_past(past, page);
+        }
+    }
+}
+
+/// Shows what was learned from session files.
+fn show(report: &LearnReport, page: &mut Page) {
+    let steps: usize = report.transcripts.iter().map(|t| t.steps).sum();
+    let failures: usize = report.transcripts.iter().map(|t| t.failures).sum();
+    let overcome = format!(
+        ": {}, {}, {} recovered",
+        plural(steps as u64, "step"),
+        plural(failures as u64, "failure"),
+        report.episodes.len(),
+    );
+    let read = plural(report.transcripts.len() as u64, "session");
+    page.styled(&[(Style::Strong, &read), (Style::Plain, &overcome)]);
+    for transcript in &report.transcripts {
+        for problem in &transcript.problems {
+            show_problem(page, &transcript.path, problem.line, &problem.message);
+        }
+    }
+    recoveries(&report.episodes, page);
+    let mut ends = Vec::new();
+    if report.dry_run {
+        ends.push("nothing was written".to_owned());
+    } else {
+        ends.push(learned(&report.learned));
+        if !report.merged.is_empty() {
+            ends.push(format!("{} seen again", report.merged.len()));
+        }
+    }
+    let rest = [
+        (report.unchanged, "unchanged since the last run"),
+        (report.skipped, "skipped: not session files"),
+        (report.buried, "deleted earlier, not learned again"),
+    ];
+    ends.extend(
+        rest.iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| format!("{n} {what}")),
+    );
+    page.dim(&ends.join(" · "));
+}
+
+/// Session files and their format.
+#[derive(Debug, Args)]
+pub(crate) struct SessionFiles {
+    /// Session files, or folders of them
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Format of the files, if it cannot be detected from the content
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
+    format: Option<String>,
+}
+
+impl SessionFiles {
+    fn absolute(&self, context: &Context) -> Vec<PathBuf> {
+        let paths = self.paths.iter();
+        paths
+            .map(|path| context.environment.absolute(path))
+            .collect()
+    }
+
+    /// Returns the absolute paths. Without any, those in which agent hosts keep the sessions of this
+    /// project, with the directory that sessions must have run in.
+    pub(crate) fn given_or_of_project(
+        &self,
+        context: &Context,
+    ) -> Result<(Vec<PathBuf>, Option<String>), UserError> {
+        let paths = self.absolute(context);
+        if !paths.is_empty() {
+            return Ok((paths, None));
+        }
+        let project = context.project().display().to_string();
+        let found = project_sessions(context);
+        if found.is_empty() {
+            return Err(UserError::usage(
+                format!("no sessions of `{project}` found"),
+                "name the files or a folder: memctl learn ~/.claude/projects",
+            ));
+        }
+        Ok((found, Some(project)))
+    }
+
+    /// Returns the format; `None` if it is to be detected.
+    pub(crate) fn format(&self) -> Option<Format> {
+        self.format.as_deref().and_then(Format::from_name)
+    }
+}
+
+/// Folders in which agent hosts keep the sessions of all projects.
+pub(crate) fn all_sessions(context: &Context) -> Vec<PathBuf> {
+    let folders = [
+        (Host::ClaudeCode, "projects"),
+        (Host::Codex, "sessions"),
+        (Host::Gemini, "tmp"),
+        (Host::Cline, "data/sessions"),
+    ];
+    let all = folders
+        .into_iter()
+        .filter_map(|(host, folder)| Some(directory(context, host)?.join(folder)));
+    all.filter(|path| named::is_dir(path)).collect()
+}
+
+/// Folders in which agent hosts keep the sessions of this project. That of Codex holds those of all
+/// projects.
+pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
+    let project = context.project();
+    // Claude Code names the folder after the path of the project.
+    let name: String = project
+        .display()
+        .to_string()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .collect();
+    let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
+    let codex = directory(context, Host::Codex).map(|dir| dir.join("sessions"));
+    let all = claude.into_iter().chain(codex);
+    all.filter(|path| named::is_dir(path)).collect()
+}
+
+/// Shows a progress bar while session files are read.
+pub(crate) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
+    let bar = context.printer.bar("reading");
+    // Progress is counted in kilobytes, because reading takes most of the time.
+    read(&mut |done, of| {
+        let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
+        bar.reach(count(done), count(of));
+    })
+}
+
+/// Prints a line of a session file that could not be read.
+pub(crate) fn show_problem(page: &mut Page, path: &str, line: u64, message: &str) {
+    let place = format!("{path}:{line}");
+    page.note(&place, format!(": {message}"));
+}

@@ -1,0 +1,329 @@
+//! `memory add`, `memory prune`, `memory purge`: typed memories, and the end of records.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use chrono::DateTime;
+use clap::Args;
+use dialoguer::Input;
+use serde_json::value::RawValue;
+
+use crate::cli::ask::ask;
+use crate::cli::context::Context;
+use crate::cli::ending::wait;
+use crate::cli::memory::counted;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::{clean, plural};
+use crate::cli::output::{Done, Report, Style};
+use crate::cli::share::remote::address;
+use crate::model::error::UserError;
+use crate::model::{MemoryType, MetadataField, Shape};
+use crate::notes::{AddOptions, AddReport, Listed};
+use crate::upkeep::{PruneReport, PurgeReport};
+use crate::{notes, remote, upkeep};
+
+/// Add a typed memory
+///
+/// The metadata is validated against the type; unknown fields are kept unchanged. Adding the same
+/// memory twice stores it once. Secrets, and text between `private` tags, are removed.
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub(crate) struct AddArgs {
+    /// Memory type
+    #[arg(long = "type", value_name = "TYPE")]
+    memory_type: MemoryType,
+    /// Text of the memory; `-` reads standard input
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    content: String,
+    /// Metadata as a JSON object; `@FILE` reads a file and `-` standard input
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    metadata: Option<String>,
+    /// Expiry: `2027-01-31`, `2027-01-31T12:00:00Z`, `30d` or `never`. Default: 90 days for
+    /// `task_memory` (the setting `memory.task_days`), `never` for others
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    expires_at: Option<String>,
+    /// Memory whose place this one takes (can be repeated); it expires now
+    #[arg(long, value_name = "ID")]
+    replaces: Vec<String>,
+}
+
+/// Returns examples, and the fields of each type.
+fn help() -> String {
+    let mut text = "Examples:\n  memctl memory add --type brand_memory --content \"Voice: calm\" --metadata '{\"tone\": [\"calm\"]}'\n  \
+         memctl memory add --type task_memory --content - --metadata @task.json --expires-at 30d\n\n\
+         Metadata (* is required):"
+        .to_owned();
+    for memory_type in MemoryType::ALL {
+        // Writing to a string does not fail.
+        let _ = write!(text, "\n  {}", memory_type.name());
+        for field in memory_type.fields() {
+            describe(&mut text, "", field);
+        }
+    }
+    text
+}
+
+fn describe(text: &mut String, indent: &str, field: &MetadataField) {
+    let mark = if field.is_required { "*" } else { "" };
+    let name = format!("{indent}{}{mark}", field.name);
+    let Shape::Fields(fields) = field.shape else {
+        let shape = field.shape.to_string().replace('`', "");
+        let _ = write!(text, "\n    {name:<19} {shape}");
+        return;
+    };
+    let _ = write!(text, "\n    {name:<19} an object:");
+    for inner in fields {
+        describe(text, "  ", inner);
+    }
+}
+
+pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
+    if args.content == "-" && args.metadata.as_deref() == Some("-") {
+        return Err(UserError::usage(
+            "only one of `--content` and `--metadata` can read standard input",
+            "pass the metadata as `--metadata @FILE`",
+        ));
+    }
+    let metadata = args.metadata.as_deref();
+    let options = AddOptions {
+        memory_type: args.memory_type,
+        content: context.text(&args.content)?,
+        metadata: metadata.map(|given| json(context, given)).transpose()?,
+        expires_at: args.expires_at,
+        replaces: args.replaces,
+    };
+    Ok(Box::new(notes::add_memory(
+        &context.workspace(None)?,
+        &options,
+    )?))
+}
+
+/// Parses JSON given as text, as a file, or as standard input.
+fn json(context: &Context, given: &str) -> Result<Box<RawValue>, UserError> {
+    if given == "-" {
+        return context.json(Path::new("-"));
+    }
+    if let Some(file) = given.strip_prefix('@') {
+        return context.json(Path::new(file));
+    }
+    serde_json::from_str(given.trim()).map_err(|error| {
+        UserError::input(
+            format!("`--metadata` is not JSON: {error}"),
+            "put it in single quotes: --metadata '{\"tone\": [\"calm\"]}'",
+        )
+    })
+}
+
+impl Report for AddReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let word = if self.added { "added " } else { "kept " };
+        page.good(word, &self.id);
+        page.field("type", self.memory_type.name());
+        if let Some(user) = &self.user_id {
+            page.field("user", user);
+        }
+        if let Some(end) = &self.expires_at {
+            page.field("expires", &minute(end));
+        }
+    }
+}
+
+/// Delete expired records from the disk
+///
+/// Expired records are already hidden from every command. This deletes them with their terms and
+/// vectors in the index. Their ids are never reused.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory prune --dry-run\n  memctl memory prune --json")]
+pub(crate) struct PruneArgs {
+    /// Show what would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Delete them in the shared store; with an administrator's URL, for all users
+    ///
+    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`.
+    #[arg(long)]
+    remote: bool,
+}
+
+pub(crate) fn prune(context: &Context, args: &PruneArgs) -> Done {
+    if args.remote {
+        let address = address(context, None)?;
+        return Ok(Box::new(wait(remote::prune(&address, args.dry_run))??));
+    }
+    Ok(Box::new(upkeep::prune(
+        &context.workspace(None)?,
+        args.dry_run,
+    )?))
+}
+
+impl Report for PruneReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        if self.removed.is_empty() {
+            page.line("Nothing has expired.");
+            return;
+        }
+        let mut table = Table::new("ID|Type|Expired", &[1]);
+        for record in &self.removed {
+            let name = record
+                .memory_type
+                .map_or(record.kind.name(), MemoryType::name);
+            table.row([
+                record.id.clone(),
+                name.to_owned(),
+                minute(&record.expired_at),
+            ]);
+        }
+        page.table(&table);
+        let done = if self.dry_run {
+            "would be removed"
+        } else {
+            "removed"
+        };
+        let count = plural(self.removed.len() as u64, "record");
+        page.dim(format!("{count} {done}"));
+    }
+}
+
+/// Adds a table of memories, one per line.
+pub(crate) fn table(memories: &[Listed], page: &mut Page) {
+    let mut table = Table::new("ID|Type|User|>Age|Expires|~Text", &[5, 2]);
+    for memory in memories {
+        table.row([
+            memory.id.clone(),
+            memory.memory_type.map_or("", MemoryType::name).to_owned(),
+            memory.user_id.clone().unwrap_or_default(),
+            page.age(&memory.created),
+            memory.expires_at.as_deref().map(day).unwrap_or_default(),
+            memory.summary.clone(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Returns the day of a timestamp, or the text itself if it cannot be parsed.
+fn day(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    parsed.map_or_else(|_| time.to_owned(), |at| at.format("%Y-%m-%d").to_string())
+}
+
+/// Returns a timestamp to the minute, or the text itself if it cannot be parsed.
+fn minute(time: &str) -> String {
+    let parsed = DateTime::parse_from_rfc3339(time);
+    let utc = parsed.map(|at| at.to_utc().format("%Y-%m-%d %H:%M UTC").to_string());
+    utc.unwrap_or_else(|_| time.to_owned())
+}
+
+/// Delete all records permanently
+///
+/// Removes every record with its text, vectors, index, logs, tombstones and copies. Keeps settings,
+/// prompts, the name of the workspace, skills and unknown files, and lists them. With `--user` or
+/// `--scope`, removes only visible records. Only an export can restore them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory purge --dry-run\n  memctl memory purge --yes\n  \
+    memctl memory purge --yes --user alice"
+)]
+pub(crate) struct PurgeArgs {
+    /// Delete without asking
+    #[arg(long)]
+    yes: bool,
+    /// Show what would be deleted, and delete nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+pub(crate) fn purge(context: &Context, args: &PurgeArgs) -> Done {
+    let mut workspace = context.workspace(None)?;
+    // A purge works while memory is switched off.
+    workspace.store = workspace.store.even_if_disabled();
+    if !args.dry_run && !args.yes {
+        confirm(context, &upkeep::purge(&workspace, true)?)?;
+    }
+    Ok(Box::new(upkeep::purge(&workspace, args.dry_run)?))
+}
+
+/// Asks the user to type the name of the workspace.
+fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
+    if !context.is_interactive() {
+        return Err(UserError::usage(
+            "confirmation is required, and there is no terminal to ask on",
+            "memctl memory export --output memory.jsonl, then memctl memory purge --yes",
+        ));
+    }
+    let project = context
+        .places
+        .memory
+        .parent()
+        .and_then(|path| path.file_name());
+    let name = project.unwrap_or_default().to_string_lossy().into_owned();
+    let mut page = context.printer.page();
+    plan.page(&mut page);
+    context.printer.note(page.into_text().trim_end());
+    let prompt = format!("This cannot be undone. Type `{}` to confirm", clean(&name));
+    let question = Input::<String>::new().with_prompt(prompt);
+    let typed = ask(|| question.allow_empty(true).interact_text())?;
+    if typed.trim() == name {
+        return Ok(());
+    }
+    Err(UserError::usage(
+        "the name does not match the workspace; nothing was deleted",
+        "memctl memory purge",
+    ))
+}
+
+impl Report for PurgeReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let records: Vec<String> = self
+            .records
+            .iter()
+            .map(|(name, n)| counted(name, *n))
+            .collect();
+        let mut what = if records.is_empty() {
+            "no records".to_owned()
+        } else {
+            records.join(", ")
+        };
+        if self.lines > 0 {
+            what = format!("{what}, {} of logs", plural(self.lines, "line"));
+        }
+        let verb = if self.dry_run {
+            "would delete: "
+        } else {
+            "deleted: "
+        };
+        let bytes = if self.bytes > 0 {
+            format!(" ({} kB)", self.bytes.div_ceil(1_000))
+        } else {
+            String::new()
+        };
+        page.styled(&[
+            (Style::Strong, verb),
+            (Style::Plain, &format!("{what}{bytes}")),
+        ]);
+        let names: Vec<&str> = self
+            .removed
+            .iter()
+            .map(|removed| removed.name.as_str())
+            .collect();
+        for (label, names) in [
+            ("files: ", names),
+            ("kept: ", self.kept.iter().map(String::as_str).collect()),
+            (
+                "kept, unknown: ",
+                self.unknown.iter().map(String::as_str).collect(),
+            ),
+            (
+                "kept, in skills: ",
+                self.in_skills.iter().map(String::as_str).collect(),
+            ),
+        ] {
+            if !names.is_empty() {
+                page.note(label, &names.join(", "));
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! `memory export` and `memory import`: the memory as files, and rules in the files of agents.
+
+use std::path::{Path, PathBuf};
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+
+use crate::cli::context::Context;
+use crate::cli::memory::counted;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report, Style};
+use crate::model::error::UserError;
+use crate::model::{Kind, SkillPath};
+use crate::upkeep::exchange;
+use crate::upkeep::exchange::{
+    AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,
+    ImportOptions, ImportReport, ImportSource,
+};
+
+/// Format of an export.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// JSON Lines: everything, byte for byte; `memory import` reads it
+    Jsonl,
+    /// A readable page
+    Markdown,
+    /// A folder with a `SKILL.md` for each approved procedure
+    Skills,
+    /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
+    AgentsMd,
+}
+
+/// Export memories
+///
+/// `memory import` restores the JSON Lines exactly, with tombstones and logs. Secrets are redacted.
+/// An existing file is replaced only if it is an export; a skill's folder only if `memctl` created
+/// it.
+///
+/// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
+/// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
+/// that it says already are left out of the block. `memctl undo` reverts it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
+    memctl memory export --format markdown --kind reflexion --output -\n  \
+    memctl memory export --format skills --output ~/.claude/skills\n  \
+    memctl memory export --format agents-md --dry-run")]
+pub(crate) struct ExportArgs {
+    /// Output file or `-` for stdout; for skills, the parent directory; optional for agents-md
+    #[arg(long, short, value_name = "FILE|-")]
+    output: Option<PathBuf>,
+    /// Format of the export
+    #[arg(long, default_value = "jsonl", value_name = "FORMAT")]
+    format: FormatName,
+    /// Export only records of this kind, and no logs; repeatable
+    #[arg(long = "kind", value_name = "KIND")]
+    kinds: Vec<Kind>,
+    /// Export only records of this skill, and no logs
+    #[arg(long, value_name = "SKILL")]
+    skill: Option<String>,
+    /// Replace a file even if it is not an export, and a block that was edited by hand
+    #[arg(long)]
+    force: bool,
+    /// Show the change of `AGENTS.md` and `CLAUDE.md`, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl ExportArgs {
+    /// Returns `true` if the rules reach agents with the export, which they do not while memory is
+    /// off.
+    pub(crate) const fn acts(&self) -> bool {
+        matches!(self.format, FormatName::AgentsMd)
+    }
+}
+
+pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
+    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    if args.acts() {
+        return agents_md(context, args);
+    }
+    if args.dry_run {
+        return Err(UserError::usage(
+            "`--dry-run` shows the change of a file that is kept in step",
+            "memctl memory export --format agents-md --dry-run",
+        ));
+    }
+    let Some(output) = args.output.as_deref() else {
+        return Err(UserError::usage(
+            "the export needs a file or a directory",
+            "memctl memory export --output FILE",
+        ));
+    };
+    let is_stdout = output == Path::new("-");
+    if is_stdout && context.printer.is_json() {
+        return Err(UserError::usage(
+            "the export and the report cannot both go to standard output",
+            "memctl memory export --output FILE --json",
+        ));
+    }
+    let options = ExportOptions {
+        output: (!is_stdout).then(|| context.environment.absolute(output)),
+        format: match args.format {
+            FormatName::Jsonl => ExportFormat::Jsonl,
+            FormatName::Markdown => ExportFormat::Markdown,
+            FormatName::Skills | FormatName::AgentsMd => ExportFormat::Skills,
+        },
+        kinds: args.kinds.clone(),
+        skill,
+        force: args.force,
+    };
+    let bar = context.printer.bar("exporting");
+    let report = exchange::export(&context.workspace(None)?, &options, &mut |done, of| {
+        let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        bar.reach(count(done), count(of));
+    });
+    drop(bar);
+    Ok(Box::new(report?))
+}
+
+/// Keeps the rules in `AGENTS.md` and `CLAUDE.md` in step.
+fn agents_md(context: &Context, args: &ExportArgs) -> Done {
+    if !args.kinds.is_empty() || args.skill.is_some() {
+        return Err(UserError::usage(
+            "`agents-md` holds all approved rules: it takes neither `--kind` nor `--skill`",
+            "memctl memory export --format agents-md",
+        ));
+    }
+    if args.output.as_deref() == Some(Path::new("-")) {
+        return Err(UserError::usage(
+            "`agents-md` is a part of a file, and cannot go to standard output",
+            "memctl memory export --format agents-md --dry-run",
+        ));
+    }
+    let options = AgentsMdOptions {
+        root: context.places.project(&context.environment),
+        output: args
+            .output
+            .as_ref()
+            .map(|path| context.environment.absolute(path)),
+        force: args.force,
+        dry_run: args.dry_run,
+    };
+    let report = exchange::export_agents_md(&context.workspace(None)?, &options)?;
+    Ok(Box::new(report))
+}
+
+impl Report for AgentsMdReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        for file in &self.files {
+            let (style, done) = match (file.change, self.dry_run) {
+                (FileChange::Unchanged, _) => (Style::Dim, "unchanged "),
+                (FileChange::Created, true) => (Style::Dim, "would create "),
+                (_, true) => (Style::Dim, "would update "),
+                (FileChange::Created, false) => (Style::Good, "created "),
+                (_, false) => (Style::Good, "updated "),
+            };
+            let rules = format!("  {}", plural(file.rules as u64, "rule"));
+            page.styled(&[
+                (style, done),
+                (Style::Plain, &file.path),
+                (Style::Dim, &rules),
+            ]);
+            for rule in &file.said {
+                page.field("said already", &format!("{}  {}", rule.id, rule.statement));
+            }
+            for near in &file.near {
+                let text = format!("{}  {}", near.id, near.statement);
+                page.field("similar", &text);
+            }
+            if self.dry_run {
+                page.line(file.diff.trim_end());
+            }
+        }
+        let left_out = [
+            (self.other_projects, "of other projects"),
+            (self.candidates, "waiting for approval: memctl review"),
+        ];
+        for (count, reason) in left_out {
+            if count > 0 {
+                let rules = plural(count as u64, "rule");
+                page.dim(format!("left out: {rules} {reason}"));
+            }
+        }
+    }
+}
+
+impl Report for ExportReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let Some(output) = &self.output else {
+            return page.verbatim(self.text.as_deref().unwrap_or_default());
+        };
+        let counts: Vec<String> = self
+            .counts
+            .iter()
+            .map(|(name, n)| counted(name, *n))
+            .collect();
+        let what = if counts.is_empty() {
+            "nothing".to_owned()
+        } else {
+            counts.join(", ")
+        };
+        page.good("exported ", &what);
+        let kilobytes = plural(self.bytes.div_ceil(1_000), "kilobyte");
+        page.dim(format!("{} ({kilobytes})", output.display()));
+    }
+
+    fn reveals(&self) -> bool {
+        // Each record is redacted as JSON. Redaction of the whole line as text could remove more
+        // and break the JSON.
+        self.text.is_some()
+    }
+}
+
+/// Maximum number of reasons on the page; `--json` has all of them.
+const SHOWN: usize = 15;
+
+/// Import an export, or another tool's memories
+///
+/// Reads exports of this program and `.agentura` directories byte for byte. mem0's answers, lines of
+/// that form, and notes such as `CLAUDE.md` become notes that wait for `memctl approve`. Each entry is
+/// imported, already known, or skipped with a reason. Existing records do not change, and a repeated
+/// import adds nothing. Rules and lessons that you did not
+/// write or approve on this machine wait for `memctl approve` too, unless you pass `--trust`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory import memory.jsonl\n  \
+    memctl memory import CLAUDE.md --dry-run\n  \
+    memctl memory import get_all.json --from mem0")]
+pub(crate) struct ImportArgs {
+    /// File or directory to import
+    #[arg(value_name = "FILE|DIR")]
+    path: PathBuf,
+    /// Source format, if it cannot be detected
+    #[arg(long, value_name = "SOURCE", value_parser = PossibleValuesParser::new(ImportSource::ALL.map(ImportSource::name)))]
+    from: Option<String>,
+    /// Show what would be imported, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Import records that were deleted here, too
+    #[arg(long)]
+    restore: bool,
+    /// Count the approvals that the file claims as yours
+    #[arg(long)]
+    trust: bool,
+}
+
+pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
+    let from = args.from.as_deref();
+    let options = ImportOptions {
+        path: context.environment.absolute(&args.path),
+        from: ImportSource::ALL
+            .into_iter()
+            .find(|source| Some(source.name()) == from),
+        dry_run: args.dry_run,
+        restore: args.restore,
+        trust: args.trust,
+    };
+    let spinner = context.printer.spinner("importing");
+    let report = exchange::import(&context.workspace(None)?, &options);
+    drop(spinner);
+    Ok(Box::new(report?))
+}
+
+impl Report for ImportReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let skipped: u64 = self.skipped.iter().map(|skipped| skipped.count).sum();
+        let verb = if self.dry_run {
+            "would be imported"
+        } else {
+            "imported"
+        };
+        let line = format!(
+            "{} read: {} {verb}, {} already known, {skipped} skipped ({})",
+            self.read,
+            self.imported,
+            self.duplicates,
+            self.source.name()
+        );
+        page.line(line);
+        for (name, count) in &self.by_kind {
+            page.styled(&[
+                (Style::Good, verb),
+                (Style::Plain, " "),
+                (Style::Plain, &counted(name, *count)),
+            ]);
+        }
+        for renamed in self.renamed.iter().take(SHOWN) {
+            page.line(format!("{} was imported as {}", renamed.from, renamed.to));
+        }
+        if self.renamed.len() > SHOWN {
+            page.line(format!(
+                "… and {} more have new ids",
+                self.renamed.len() - SHOWN
+            ));
+        }
+        for skipped in self.skipped.iter().take(SHOWN) {
+            let what = match skipped.count {
+                1 => skipped.what.clone(),
+                n => format!("{n} {}", skipped.what),
+            };
+            page.warn("skipped ", format!("{what}: {}", skipped.reason));
+        }
+        if self.skipped.len() > SHOWN {
+            let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
+            page.line(format!("… and {more}; --json lists them all"));
+        }
+        let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
+        if self.observed > 0 {
+            let are = if self.observed == 1 {
+                "record is"
+            } else {
+                "records are"
+            };
+            let hint = format!(
+                "{} {are} not approved yet: memctl approve ID, or import with --trust",
+                self.observed
+            );
+            page.note("hint: ", &hint);
+        }
+        if is_foreign && self.imported > 0 && !self.dry_run {
+            let hint = "these records are not approved: memctl list notes, memctl approve ID";
+            page.note("hint: ", hint);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! `approve`, `memory pin`, `memory promote`: a person's word about records.
+
+use clap::{Args, ValueEnum};
+use dialoguer::Confirm;
+use memctl_files::Directory;
+use serde::Serialize;
+
+use crate::cli::ask::ask;
+use crate::cli::context::Context;
+use crate::cli::output::page::Page;
+use crate::cli::output::{Done, Report, Style};
+use crate::model::error::UserError;
+use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
+use crate::review::{Approved, Promoted};
+use crate::rules::PinReport;
+use crate::{review, rules};
+
+/// Approve records that were learned from sessions or proposed by agents
+///
+/// Lessons and patterns come from tool output, and agents see them as data. Those with a prompt
+/// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the
+/// record. A rule that an agent proposed is a candidate: approval adds it to prompts, with a
+/// guardrail and a test, and lets it act on the calls that it is seen by. Corrections by a person need
+/// no approval.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl approve PROC-001\n  memctl approve REFL-004\n  memctl approve REFL-004 --action ask\n  memctl approve PROC-001 PROC-002 --json"
+)]
+pub(crate) struct ApproveArgs {
+    /// Ids, or the beginnings of them
+    #[arg(required = true, value_name = "ID")]
+    ids: Vec<String>,
+    /// Answer to a call that breaks the rule. Default: that of the rule, which is a note
+    #[arg(long, value_name = "ACTION")]
+    action: Option<ActionName>,
+}
+
+/// Answer to a call.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ActionName {
+    /// None: the rule is only in prompts and at the start of sessions
+    Off,
+    /// Tell the agent, and let the call run
+    Note,
+    /// Let the host ask you
+    Ask,
+    /// Let the host refuse the call
+    Deny,
+}
+
+impl ActionName {
+    const fn action(self) -> CallAction {
+        match self {
+            Self::Off => CallAction::Off,
+            Self::Note => CallAction::Note,
+            Self::Ask => CallAction::Ask,
+            Self::Deny => CallAction::Deny,
+        }
+    }
+}
+
+pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
+    let is_of_user = |id: &&String| split_origin(id).1 == Some(USER_STORE);
+    let (of_user, own): (Vec<&String>, Vec<&String>) = args.ids.iter().partition(is_of_user);
+    let action = args.action.map(ActionName::action);
+    let mut records = Vec::new();
+    if !own.is_empty() {
+        let own: Vec<String> = own.into_iter().cloned().collect();
+        let workspace = context.workspace(None)?;
+        records = review::approve(&workspace, &own, action)?;
+    }
+    if !of_user.is_empty() {
+        let ids = of_user.iter().map(|id| split_origin(id).0.to_owned());
+        let ids: Vec<String> = ids.collect();
+        let store = context.of_user_store()?.workspace(None)?;
+        let approved = review::approve(&store, &ids, action)?.into_iter();
+        records.extend(approved.map(|record| Approved {
+            id: with_origin(&record.id, USER_STORE),
+            ..record
+        }));
+        context.note_change_of_user_store();
+    }
+    let warnings = records.iter().flat_map(|record| record.warnings.clone());
+    Ok(Box::new(Approval {
+        warnings: warnings.collect(),
+        record: match records.as_slice() {
+            [record] => Some(record.clone()),
+            _ => None,
+        },
+        records,
+    }))
+}
+
+/// Approved records, and the warnings of all of them.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Approval {
+    /// Fields of the record, if it is the only one.
+    #[serde(flatten)]
+    record: Option<Approved>,
+    /// All records, in the order of the arguments.
+    records: Vec<Approved>,
+    /// Warnings of all records, for the page.
+    #[serde(skip)]
+    warnings: Vec<String>,
+}
+
+impl Report for Approval {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        for (i, record) in self.records.iter().enumerate() {
+            if i > 0 {
+                page.line("");
+            }
+            for (label, text) in &record.says {
+                if !text.trim().is_empty() {
+                    page.field(label, text);
+                }
+            }
+            let (style, now) = match (record.before, record.trust) {
+                ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),
+                ("approved", _) => (Style::Dim, "already approved"),
+                _ => (Style::Good, "approved"),
+            };
+            let before = match record.before {
+                "observed" | "quarantined" | "episode" | "candidate" => {
+                    format!(" {} → ", record.before)
+                }
+                _ => " ".to_owned(),
+            };
+            let was = record.local_id.iter();
+            let was: String = was.map(|id| format!(" (was {id})")).collect();
+            page.styled(&[
+                (Style::Plain, &record.id),
+                (Style::Dim, &was),
+                (Style::Dim, &before),
+                (style, now),
+            ]);
+            let at_calls = match record.at_calls {
+                None => "",
+                Some(CallAction::Off) => "acts on none",
+                Some(CallAction::Note) => "agents are told it where they break it",
+                Some(CallAction::Ask) => "the host asks you where an agent breaks it",
+                Some(CallAction::Deny) => "the host refuses calls that break it",
+            };
+            if !at_calls.is_empty() {
+                page.field("at calls", at_calls);
+            }
+            for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
+                if !files.is_empty() {
+                    page.field(label, &files.join(", "));
+                }
+            }
+        }
+    }
+}
+
+/// Keep a rule from being retired by its evidence
+///
+/// A rule whose utility sinks below 0.3 after five outcomes leaves the prompt. A pinned one stays,
+/// and one that has left comes back.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl memory pin REFL-003\n  memctl memory pin REFL-003 --remove"
+)]
+pub(crate) struct PinArgs {
+    /// Rule id, or a prefix of one
+    id: String,
+    /// Remove the pin
+    #[arg(long)]
+    remove: bool,
+}
+
+pub(crate) fn pin(context: &Context, args: &PinArgs) -> Done {
+    let workspace = context.workspace(None)?;
+    Ok(Box::new(rules::pin(&workspace, &args.id, !args.remove)?))
+}
+
+impl Report for PinReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let (style, done) = if self.pinned {
+            (Style::Good, "pinned")
+        } else {
+            (Style::Warn, "no longer pinned")
+        };
+        let what = format!(" {} ({})", self.id, self.status);
+        page.styled(&[(style, done), (Style::Plain, &what)]);
+        page.field("rule", &self.rule);
+    }
+}
+
+/// Copy a rule or a lesson to the user store, for all of your projects
+///
+/// The user store is in your data directory. The first `promote` creates it, after a question; from
+/// then on its rules start sessions and its lessons are told in every project that has a memory. Its
+/// records have ids such as `REFL-001@user`: `memctl show`, `approve`, `edit` and `forget` take
+/// them. The setting `memory.user_store` switches it off.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
+    memctl list --user-store\n  memctl forget REFL-001@user")]
+pub(crate) struct PromoteArgs {
+    /// Id of a rule or a procedure, or a prefix of one
+    id: String,
+    /// Create the user store without a question
+    #[arg(long)]
+    yes: bool,
+}
+
+pub(crate) fn promote(context: &Context, args: &PromoteArgs) -> Done {
+    let of_user = context.of_user_store()?;
+    let workspace = context.workspace(None)?;
+    let directory = &of_user.places.memory;
+    if *directory == context.places.memory {
+        return Err(UserError::usage(
+            "this memory is the user store",
+            "memctl list",
+        ));
+    }
+    // Without a terminal, the command itself is the decision.
+    if !Directory::at(directory).is_there() && !args.yes && context.is_interactive() {
+        context.printer.note(&format!(
+            "The user store is new: {}\nIts rules and lessons reach agents in all of your projects.",
+            directory.display()
+        ));
+        let question = Confirm::new().with_prompt("Create it?").default(false);
+        if !ask(|| question.interact())? {
+            return Err(UserError::usage(
+                "the user store was not created",
+                "memctl memory promote ID --yes",
+            ));
+        }
+    }
+    let promoted = review::promote(&workspace, &of_user.workspace(None)?, &args.id)?;
+    Ok(Box::new(promoted))
+}
+
+impl Report for Promoted {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let (style, done) = if self.created {
+            (Style::Good, "promoted ")
+        } else {
+            (Style::Dim, "known already ")
+        };
+        page.styled(&[
+            (style, done),
+            (Style::Plain, &self.id),
+            (Style::Dim, " → "),
+            (Style::Plain, &self.user_id),
+        ]);
+        page.field(self.kind.noun(), &self.summary);
+    }
+}

@@ -1,0 +1,324 @@
+//! `stats`: benefit of the memory, as a page for a terminal or a browser.
+//!
+//! A figure without data is left out, never shown as a number.
+
+pub(crate) mod html;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use memctl_files::named;
+use serde::Serialize;
+
+use crate::cli::context::Context;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report, Style};
+use crate::model::error::UserError;
+use crate::store::workspace::Error;
+use crate::upkeep;
+use crate::upkeep::{Part, RuleAtCalls, StatsReport, Used};
+
+/// Show the benefit of memory: correct runs, hints, cost, time
+///
+/// Reads the records of the store; figures without data are left out. `--html` writes one page
+/// with charts that needs no network.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
+pub(crate) struct StatsArgs {
+    /// Write a page for a browser to this file, replacing an older one
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+/// Statistics, and the path of the written page.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Shown {
+    report: StatsReport,
+    #[serde(skip)]
+    page: Option<PathBuf>,
+}
+
+pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
+    let workspace = context.workspace(None)?;
+    let path = args
+        .html
+        .as_ref()
+        .map(|path| context.environment.absolute(path));
+    if let Some(path) = &path {
+        refuse(path)?;
+    }
+    let spinner = context.printer.spinner("counting");
+    let report = upkeep::stats(&workspace);
+    drop(spinner);
+    let report = report?;
+    if let Some(path) = &path {
+        upkeep::save_page(path, &html::page(&report, workspace.now))?;
+    }
+    Ok(Box::new(Shown { report, page: path }))
+}
+
+/// Fails early, with a hint, if the page cannot be written.
+fn refuse(path: &Path) -> Result<(), UserError> {
+    let shown = path.display();
+    let refused = |why: &str| {
+        let message = format!("cannot write `{shown}`: {why}");
+        Err(UserError::input(message, "memctl stats --html stats.html"))
+    };
+    if named::is_dir(path) {
+        return refused("it is a directory");
+    }
+    if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return refused("it is not a regular file");
+    }
+    if path.parent().is_some_and(named::is_dir) {
+        return Ok(());
+    }
+    Err(Error::NoParent {
+        path: path.to_owned(),
+    }
+    .into())
+}
+
+impl Report for Shown {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.report.warnings);
+        let report = &self.report;
+        match &report.days {
+            Some([first, last]) => page.styled(&[(Style::Strong, &format!("{first} to {last}"))]),
+            None => page.line("No data yet: run a skill, or learn from sessions."),
+        }
+        if !report.is_empty() {
+            runs(report, page);
+            hints(report, page);
+            learning(report, page);
+            used(
+                "Rule|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
+                &report.rules,
+                page,
+            );
+            used(
+                "Lesson|>Shown|>Helped|>Harmed|>Confidence|About|~Text",
+                &report.lessons,
+                page,
+            );
+            at_calls(&report.at_calls, page);
+        }
+        if let Some(path) = &self.page {
+            page.good("wrote ", &path.display().to_string());
+        }
+    }
+}
+
+fn runs(report: &StatsReport, page: &mut Page) {
+    let runs = &report.executions;
+    if runs.total == 0 {
+        return;
+    }
+    let all = plural(runs.total, "run");
+    let more = format!(
+        ": {} without an answer, {} not judged",
+        runs.errors, runs.unjudged
+    );
+    page.line("");
+    page.styled(&[(Style::Strong, &all), (Style::Plain, &more)]);
+    let right = |of: &Part| part(of).map(|share| format!("right: {share}"));
+    let tokens = [
+        runs.tokens_with_rules
+            .map(|mean| format!("with rules: {}", number(mean))),
+        runs.tokens_without_rules
+            .map(|mean| format!("without: {}", number(mean))),
+    ];
+    let cost = [
+        runs.cost_usd.map(usd),
+        (runs.cost_unknown > 0).then(|| format!("{} of unknown cost", runs.cost_unknown)),
+    ];
+    let latency = runs.latency_ms;
+    page.fields([
+        (
+            "with rules",
+            right(&runs.right_with_rules).unwrap_or_default(),
+        ),
+        (
+            "without",
+            right(&runs.right_without_rules).unwrap_or_default(),
+        ),
+        ("tokens/run", joined(tokens)),
+        ("cost", joined(cost)),
+        (
+            "latency",
+            joined([
+                latency.map(|l| format!("{} median, {} at 95 %", ms(l.p50), ms(l.p95))),
+                None,
+            ]),
+        ),
+    ]);
+}
+
+/// Joins the figures that have data.
+fn joined(figures: [Option<String>; 2]) -> String {
+    let there: Vec<String> = figures.into_iter().flatten().collect();
+    there.join("; ")
+}
+
+fn hints(report: &StatsReport, page: &mut Page) {
+    let hints = &report.hints;
+    if hints.shown + hints.evidence.shown == 0 {
+        return;
+    }
+    page.line("");
+    page.styled(&[(Style::Strong, "Hints at failing calls")]);
+    let steps = hints
+        .steps_shown
+        .map(|mean| format!("{} until recovery or the end of the attempt", number(mean)));
+    let of = hints.evidence;
+    let all = format!(
+        "{} shown, {} helped, {} harmed",
+        of.shown, of.helped, of.harmed
+    );
+    page.fields([
+        ("shown", hints.shown.to_string()),
+        ("helped", part(&hints.precision).unwrap_or_default()),
+        ("recovered", part(&hints.overcome).unwrap_or_default()),
+        ("repeated", part(&hints.repeated).unwrap_or_default()),
+        ("calls", steps.unwrap_or_default()),
+        ("all lessons", all),
+    ]);
+}
+
+fn learning(report: &StatsReport, page: &mut Page) {
+    let learnt = &report.learning;
+    page.line("");
+    page.styled(&[(Style::Strong, "Learned")]);
+    let validated = match learnt.validated {
+        0 => String::new(),
+        count => format!(" ({count} validated)"),
+    };
+    let counts = [
+        plural(learnt.corrections, "correction"),
+        plural(learnt.reflexions, "rule") + &validated,
+        plural(learnt.procedures, "lesson"),
+    ];
+    let retrieved = learnt.procedures_retrieved;
+    let retrieved = (retrieved > 0).then(|| format!("lessons {}", plural(retrieved, "time")));
+    page.fields([
+        ("all", counts.join(", ")),
+        ("per week", learnt.a_week.map(number).unwrap_or_default()),
+        ("used again", part(&learnt.reused).unwrap_or_default()),
+        ("retrieved", retrieved.unwrap_or_default()),
+    ]);
+}
+
+fn used(heads: &'static str, all: &[Used], page: &mut Page) {
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let mut table = Table::new(heads, &[6, 5]);
+    for used in all.iter().take(8) {
+        table.row([
+            used.id.clone(),
+            used.evidence.shown.to_string(),
+            used.evidence.helped.to_string(),
+            used.evidence.harmed.to_string(),
+            format!("{:.2}", used.confidence),
+            used.about.clone(),
+            used.text.clone(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Shows the rules that act on calls.
+fn at_calls(all: &[RuleAtCalls], page: &mut Page) {
+    if all.is_empty() {
+        return;
+    }
+    page.line("");
+    let mut table = Table::new(
+        "At calls|>Told|>Heeded|>Recurred|>Overridden|Action|~Rule",
+        &[6],
+    );
+    for rule in all.iter().take(8) {
+        let action = if rule.active {
+            rule.action.name()
+        } else {
+            "off"
+        };
+        table.row([
+            rule.id.clone(),
+            rule.receipts.told.to_string(),
+            rule.receipts.heeded.to_string(),
+            rule.receipts.recurred.to_string(),
+            rule.receipts.overridden.to_string(),
+            action.to_owned(),
+            rule.rule.clone(),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Returns a number with at most one decimal, and none from 100 on.
+pub(crate) fn number(value: f64) -> String {
+    let digits = usize::from(value.abs() < 100.0);
+    let text = format!("{value:.digits$}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
+}
+
+/// Returns an amount in US dollars.
+pub(crate) fn usd(value: f64) -> String {
+    if value == 0.0 || value >= 0.1 {
+        format!("${value:.2}")
+    } else {
+        format!("${value:.4}")
+    }
+}
+
+/// Returns a duration in milliseconds.
+pub(crate) fn ms(value: f64) -> String {
+    if value < 1_000.0 {
+        format!("{} ms", number(value))
+    } else {
+        format!("{} s", number(value / 1_000.0))
+    }
+}
+
+/// Returns a share in whole percents.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Returns `75 % (3 of 4; 95 %: 30 to 95 %)`; `None` without data.
+pub(crate) fn part(part: &Part) -> Option<String> {
+    Some(format!("{} ({})", percent(part.share?), basis(part)?))
+}
+
+/// Returns `3 of 4; 95 %: 30 to 95 %`; `None` without data.
+pub(crate) fn basis(part: &Part) -> Option<String> {
+    let [low, high] = part.interval?;
+    Some(format!(
+        "{} of {}; 95 %: {:.0} to {}",
+        part.count,
+        part.of,
+        low * 100.0,
+        percent(high),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_long_as_they_are_sure() {
+        assert_eq!([3.0, 3.12, 1568.4].map(number), ["3", "3.1", "1568"]);
+        assert_eq!(
+            [0.0, 0.01234, 12.3].map(usd),
+            ["$0.00", "$0.0123", "$12.30"]
+        );
+        assert_eq!([ms(12.3), ms(1_500.0)], ["12.3 ms", "1.5 s"]);
+        assert_eq!(part(&Part::default()), None);
+    }
+}

@@ -1,0 +1,529 @@
+//! `session …`: commands on agent sessions.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::cli::context::Context;
+use crate::cli::output::page::Page;
+use crate::cli::output::table::Table;
+use crate::cli::output::text::plural;
+use crate::cli::output::{Done, Report, Style};
+use crate::cli::skills::run::latency;
+use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
+use crate::model::error::UserError;
+use crate::model::{ActionType, ExecutionLog, LogStatus, Session, SessionState};
+use crate::notes::sessions;
+use crate::notes::sessions::{
+    ActionReport, ChangedSession, NewAction, NewSession, SessionChange, SessionReport,
+    SessionsReport,
+};
+use crate::serve::arguments::TYPED;
+
+/// Start, log, show and end agent sessions
+///
+/// A session has a state, steps, progress and data. With hooks installed, a session of an agent host
+/// becomes a record when it ends.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:\n  memctl session start --step research\n  \
+    memctl session progress latest --status awaiting_approval --completed research\n  \
+    memctl session end latest")]
+pub(crate) enum SessionCommand {
+    Start(StartArgs),
+    Log(LogArgs),
+    Progress(ProgressArgs),
+    End(EndArgs),
+    List(ListArgs),
+    Show(ShowArgs),
+}
+
+pub(crate) fn session(context: &Context, command: SessionCommand) -> Result<u8, UserError> {
+    let report: Box<dyn Report> = match command {
+        SessionCommand::Start(args) => start(context, args)?,
+        SessionCommand::Log(args) => log(context, args)?,
+        SessionCommand::Progress(args) => progress(context, args)?,
+        SessionCommand::End(args) => end(context, args)?,
+        SessionCommand::List(args) => {
+            let workspace = context.workspace(None)?;
+            let (state, limit) = (args.status.as_ref(), args.limit as usize);
+            Box::new(sessions::list(&workspace, state, limit)?)
+        }
+        SessionCommand::Show(args) => {
+            let workspace = context.workspace(None)?;
+            Box::new(sessions::show(
+                &workspace, &args.session, args.limit as usize,
+            )?)
+        }
+    };
+    context.printer.show(report.as_ref())
+}
+
+/// Start a session
+///
+/// Prints its id. A program that runs skills in the session sets the variable `MEMCTL_SESSION` to
+/// the id, so that `run` and `learn` add to its log.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl session start\n  \
+    memctl session start --total-steps 3 --step research --data '{\"campaign\": \"spring\"}'")]
+pub(crate) struct StartArgs {
+    /// Data of the session: a JSON object; `-` reads standard input
+    #[arg(long, value_name = "JSON|-")]
+    data: Option<String>,
+    /// Total number of steps
+    #[arg(long, value_name = "N", default_value_t = crate::model::TOTAL_STEPS, allow_negative_numbers = true)]
+    total_steps: u64,
+    /// Name of the first step
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
+}
+
+fn start(context: &Context, args: StartArgs) -> Done {
+    let data = json(context, "--data", args.data.as_deref())?;
+    let session = sessions::start(
+        &context.workspace(None)?,
+        NewSession {
+            data,
+            total_steps: Some(args.total_steps),
+            step: args.step,
+        },
+    )?;
+    Ok(Box::new(Changed {
+        done: "started",
+        session,
+    }))
+}
+
+/// Log an action in a session
+///
+/// Appends one line to `execution_logs.jsonl`, which never changes later. Secrets are redacted.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl session log latest --step research --action decision --status success\n  \
+    memctl session log latest --step research --action tool_call --status success \\\n    \
+    --tool web_search --input '{\"query\": \"hooks\"}' --output '{\"found\": 12}' --ms 840 \\\n    \
+    --reasoning \"the brief names no competitor\" --confidence 0.8"
+)]
+pub(crate) struct LogArgs {
+    /// Session id, a prefix of one, or `latest`
+    session: String,
+    /// Step that the action belongs to
+    #[arg(long, value_name = "NAME")]
+    step: String,
+    /// Type of the action
+    #[arg(long, value_name = "TYPE", value_parser = PossibleValuesParser::new(ActionType::NAMES))]
+    action: String,
+    /// Status of the action
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(LogStatus::NAMES))]
+    status: String,
+    /// Tool that was used
+    #[arg(long, value_name = "NAME")]
+    tool: Option<String>,
+    /// Input as JSON; `-` reads standard input
+    #[arg(long, value_name = "JSON|-")]
+    input: Option<String>,
+    /// Output as JSON; `-` reads standard input
+    #[arg(long, value_name = "JSON|-")]
+    output: Option<String>,
+    /// Reason for the action
+    #[arg(long, value_name = "TEXT")]
+    reasoning: Option<String>,
+    /// Confidence of the agent, from 0 to 1
+    #[arg(long, value_name = "SCORE", allow_negative_numbers = true)]
+    confidence: Option<f64>,
+    /// Duration in milliseconds
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    ms: Option<u64>,
+    /// Error message
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+fn log(context: &Context, args: LogArgs) -> Done {
+    if args.input.as_deref() == Some("-") && args.output.as_deref() == Some("-") {
+        return Err(UserError::usage(
+            "`--input` and `--output` cannot both be standard input",
+            "give one of them as JSON",
+        ));
+    }
+    let action = NewAction {
+        step: args.step,
+        tool: args.tool,
+        action: ActionType::from(args.action.as_str()),
+        status: LogStatus::from(args.status.as_str()),
+        input: json(context, "--input", args.input.as_deref())?,
+        output: json(context, "--output", args.output.as_deref())?,
+        reasoning: args.reasoning,
+        confidence: args.confidence,
+        took_ms: args.ms,
+        error: args.error,
+    };
+    let report = sessions::log_action(&context.workspace(None)?, &args.session, action)?;
+    Ok(Box::new(report))
+}
+
+/// Update the progress of a session
+///
+/// States advance in the order listed below, and may be skipped. Completed steps raise the
+/// percentage; it falls only when a reviewer sends the session back.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl session progress latest --status awaiting_approval --completed research\n  \
+    memctl session progress latest --step \"writing the report\" --percent 70"
+)]
+pub(crate) struct ProgressArgs {
+    /// Session id, a prefix of one, or `latest`
+    session: String,
+    /// New state
+    #[arg(long, value_name = "STATE", value_parser = states(false))]
+    status: Option<SessionState>,
+    /// Name of the current step
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
+    /// Progress from 0 to 100
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    percent: Option<i64>,
+    /// Completed step; repeatable
+    #[arg(long, value_name = "STEP")]
+    completed: Vec<String>,
+    /// Fields to set in the session's data: a JSON object; `-` reads standard input
+    #[arg(long, value_name = "JSON|-")]
+    data: Option<String>,
+    /// Error message, for the state `error`
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+fn progress(context: &Context, args: ProgressArgs) -> Done {
+    let change = SessionChange {
+        status: args.status,
+        step: args.step,
+        percent: args.percent,
+        completed: args.completed,
+        data: json(context, "--data", args.data.as_deref())?,
+        error: args.error,
+    };
+    if change.is_empty() {
+        let example = format!("memctl session progress {} --percent 50", args.session);
+        return Err(UserError::usage("nothing to change", example));
+    }
+    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
+    Ok(Box::new(Changed {
+        done: "updated",
+        session,
+    }))
+}
+
+/// End a session
+///
+/// An ended session does not change; only its log may grow.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl session end latest\n  \
+    memctl session end latest --status error --error \"the service answered 503\"")]
+pub(crate) struct EndArgs {
+    /// Session id, a prefix of one, or `latest`
+    session: String,
+    /// Final state; default: `error` with `--error`, else `completed`
+    #[arg(long, value_name = "STATE", value_parser = states(true))]
+    status: Option<SessionState>,
+    /// Error message
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
+}
+
+fn end(context: &Context, args: EndArgs) -> Done {
+    let meant = match args.error {
+        Some(_) => SessionState::Error,
+        None => SessionState::Completed,
+    };
+    let change = SessionChange {
+        status: Some(args.status.unwrap_or(meant)),
+        error: args.error,
+        ..SessionChange::default()
+    };
+    let session = sessions::change(&context.workspace(None)?, &args.session, change)?;
+    Ok(Box::new(Changed {
+        done: "ended",
+        session,
+    }))
+}
+
+/// List the newest sessions
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl session list --status awaiting_approval\n  memctl session list -n 5"
+)]
+pub(crate) struct ListArgs {
+    /// List only sessions in this state
+    #[arg(long, value_name = "STATE", value_parser = states(false))]
+    status: Option<SessionState>,
+    /// Maximum number of sessions
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
+    limit: u32,
+}
+
+/// Show a session and its actions
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl session show latest\n  \
+    memctl session show latest --json | jq '.logs[].tool_name'")]
+pub(crate) struct ShowArgs {
+    /// Session id, a prefix of one, or `latest`
+    session: String,
+    /// Show at most N actions, the newest
+    #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
+    limit: u32,
+}
+
+/// Returns a parser for the known states, or for the final ones only.
+fn states(is_final: bool) -> impl TypedValueParser<Value = SessionState> {
+    let values = SessionState::all()
+        .zip(SessionState::names())
+        .filter(move |(state, _)| state.is_final() || !is_final)
+        .map(|(_, (name, is_listed))| PossibleValue::new(name).hide(!is_listed));
+    PossibleValuesParser::new(values).map(|name| name.parse().unwrap_or_default())
+}
+
+/// Parses JSON given as text, or as `-` for standard input.
+fn json(
+    context: &Context,
+    flag: &str,
+    given: Option<&str>,
+) -> Result<Option<Box<RawValue>>, UserError> {
+    let Some(given) = given else {
+        return Ok(None);
+    };
+    let text = context.text(given)?;
+    match serde_json::from_str(text.trim()) {
+        Ok(value) => Ok(Some(value)),
+        Err(error) => Err(UserError::input(
+            format!("`{flag}` is not JSON: {error}"),
+            format!("give JSON, as in `{flag} '{{\"query\": \"…\"}}'`; strings need quotes"),
+        )),
+    }
+}
+
+/// Result of a change to a session.
+#[derive(Serialize)]
+#[serde(transparent)]
+pub(crate) struct Changed {
+    #[serde(skip)]
+    pub(crate) done: &'static str,
+    pub(crate) session: ChangedSession,
+}
+
+impl Report for Changed {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.session.warnings);
+        let session = &self.session.session;
+        let done = format!("{} ", self.done);
+        page.good(&done, &session.session_id);
+        page.field("status", session.status.as_str());
+        if let Some(step) = &session.current_step {
+            page.field("step", step);
+        }
+        page.field("progress", &progress_of(session));
+        if let Some(error) = &session.error_message {
+            page.field("error", error);
+        }
+    }
+}
+
+impl Report for ActionReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        let session = self.line.session_id.as_deref().unwrap_or_default();
+        let line = &self.line;
+        let done = format!(
+            "{} of {session}: {} ({})",
+            line.step_name, line.action_type, line.status
+        );
+        page.good("logged ", &done);
+    }
+}
+
+impl Report for SessionsReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        if self.sessions.is_empty() {
+            return page.line("No sessions yet.");
+        }
+        sessions_table(&self.sessions, page);
+        page.newest(self.sessions.len(), self.total);
+    }
+}
+
+impl Report for SessionReport {
+    fn page(&self, page: &mut Page) {
+        page.warnings(&self.warnings);
+        head(page, &self.session);
+        if self.logs.is_empty() {
+            return;
+        }
+        page.line("");
+        actions_table(&self.logs, page);
+        if self.has_older_logs {
+            page.dim(format!(
+                "the newest {}",
+                plural(self.logs.len() as u64, "action")
+            ));
+        }
+    }
+}
+
+/// Adds the fields of a session to a page.
+fn head(page: &mut Page, session: &Session) {
+    page.styled(&[(Style::Strong, &session.session_id)]);
+    page.styled(&[
+        (Style::Dim, "status:       "),
+        (style(&session.status), session.status.as_str()),
+    ]);
+    for (label, value) in [
+        ("user", session.user_id.as_deref()),
+        ("step", session.current_step.as_deref()),
+        ("error", session.error_message.as_deref()),
+    ] {
+        if let Some(value) = value {
+            page.field(label, value);
+        }
+    }
+    page.field("progress", &progress_of(session));
+    if !session.completed_steps.is_empty() {
+        page.field("done", &session.completed_steps.join(", "));
+    }
+    let began = page.age(&session.started_at);
+    page.field("began", &began);
+    if let Some(at) = &session.completed_at {
+        let completed = page.age(at);
+        page.field("completed", &completed);
+    }
+    let data: Value = serde_json::from_str(session.session_data.get()).unwrap_or_default();
+    let Some(data) = data.as_object() else {
+        return;
+    };
+    let fields = data.iter().filter(|(name, _)| *name != "pitfalls");
+    let fields: Vec<String> = fields
+        .map(|(name, value)| {
+            let text = words(value);
+            // One line is one field here, so a value must not contain line breaks.
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            format!("{}: {}", name.escape_debug(), flat.join(" "))
+        })
+        .collect();
+    if !fields.is_empty() {
+        page.field("data", &fields.join("\n"));
+    }
+    let pitfalls = data.get("pitfalls").cloned().unwrap_or_default();
+    let pitfalls: Vec<Pitfall> = serde_json::from_value(pitfalls).unwrap_or_default();
+    for (i, pitfall) in pitfalls.iter().take(MAX_RULES).enumerate() {
+        let label = if i == 0 { "pitfalls" } else { "" };
+        page.field(label, &format!("{}: {}", pitfall.error, pitfall.rule));
+    }
+}
+
+/// Returns a value for people: texts without quotation marks, also in a list.
+fn words(value: &Value) -> String {
+    let texts = value
+        .as_array()
+        .map(|values| values.iter().map(Value::as_str));
+    match texts.and_then(Iterator::collect::<Option<Vec<&str>>>) {
+        Some(texts) => texts.join(", "),
+        None => value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned),
+    }
+}
+
+/// Adds a table of sessions.
+fn sessions_table(sessions: &[Session], page: &mut Page) {
+    let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed", &[2, 0]);
+    for session in sessions {
+        table.styled_row(vec![
+            (Style::Plain, session.session_id.clone()),
+            (style(&session.status), session.status.to_string()),
+            (
+                Style::Plain,
+                session.current_step.clone().unwrap_or_default(),
+            ),
+            (Style::Plain, percent(session)),
+            (Style::Dim, page.age(&session.started_at)),
+            (Style::Dim, page.age(&session.updated_at)),
+        ]);
+    }
+    page.table(&table);
+}
+
+/// Adds a table of actions.
+fn actions_table(lines: &[ExecutionLog], page: &mut Page) {
+    let mut table = Table::new(
+        ">Age|~Step|Action|Tool|Status|>Took|>Sure|~What",
+        &[7, 1, 3],
+    );
+    for line in lines {
+        table.styled_row(action(line, &page.age(&line.created_at)));
+    }
+    page.table(&table);
+}
+
+/// Returns the cells of an action.
+pub(crate) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
+    let unknown = || "–".to_owned();
+    let took = |ms: u64| latency(u32::try_from(ms).unwrap_or(u32::MAX).into());
+    let status = match line.status {
+        LogStatus::Success => Style::Good,
+        LogStatus::Error => Style::Bad,
+        LogStatus::Pending | LogStatus::Running => Style::Plain,
+        LogStatus::Other(_) => Style::Warn,
+    };
+    // The most informative text comes first: error, reason, output, input.
+    let data = [&line.output_data, &line.input_data].into_iter().flatten();
+    let said = [&line.error_message, &line.reasoning]
+        .into_iter()
+        .flatten()
+        .cloned();
+    let what = said.chain(data.map(|data| data.get().to_owned())).next();
+    vec![
+        (Style::Dim, time.to_owned()),
+        (Style::Plain, line.step_name.clone()),
+        (Style::Plain, line.action_type.to_string()),
+        (Style::Plain, line.tool_name.clone().unwrap_or_else(unknown)),
+        (status, line.status.to_string()),
+        (
+            Style::Plain,
+            line.execution_time_ms.map_or_else(unknown, took),
+        ),
+        (
+            Style::Plain,
+            line.confidence_score
+                .map_or_else(unknown, |score| format!("{score:.2}")),
+        ),
+        (Style::Plain, what.unwrap_or_default()),
+    ]
+}
+
+/// Returns the style of a state.
+pub(crate) fn style(status: &SessionState) -> Style {
+    match status {
+        SessionState::Completed => Style::Good,
+        SessionState::Error => Style::Bad,
+        SessionState::Cancelled => Style::Dim,
+        SessionState::AwaitingApproval => Style::Warn,
+        known if known.is_known() => Style::Plain,
+        _ => Style::Warn,
+    }
+}
+
+/// Returns the progress as `38%`.
+pub(crate) fn percent(session: &Session) -> String {
+    let percent = session.progress_percentage;
+    percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
+}
+
+/// Returns the progress as `38%, 3 of 8 steps`.
+fn progress_of(session: &Session) -> String {
+    let done = session.completed_steps.len() as u64;
+    match session.total_steps {
+        Some(total) => format!("{}, {done} of {}", percent(session), plural(total, "step")),
+        None => percent(session),
+    }
+}

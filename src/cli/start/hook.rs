@@ -1,0 +1,291 @@
+//! `hook`: handler of agent hook events.
+//!
+//! An agent never notices an error here: the exit code is 0, nothing is printed, and the process
+//! ends [`DEADLINE`] after the event is complete, even with work left. The store repairs an
+//! interrupted write. A call whose rules could not be checked in that time is counted, and the answer
+//! says so.
+//!
+//! At the end of a session no agent waits, so learning from the session gets more time.
+//! `memctl learn` catches up on the rest.
+
+use std::io::{Read as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use memctl_files::{Directory, named};
+
+use crate::cli::config::{Config, Environment, Places};
+use crate::cli::connections::primary;
+use crate::cli::context::{audit_context, random};
+use crate::cli::ending::{Deadline, OnLate};
+use crate::cli::off::Off;
+use crate::cli::start::hook_lessons::LessonEvent;
+use crate::host::{Event, EventKind, Host, respond};
+use crate::lessons;
+use crate::lessons::{HintService, LearnOptions, carries_lessons};
+use crate::model::{Kind, Scope, Viewer};
+use crate::rules::hearing::Message;
+use crate::store::workspace::Records;
+use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
+
+/// Maximum wait for the event. An agent host that writes slowly still gets an answer: with
+/// [`DEADLINE`] it is below the host's timeout of 5 s.
+const WAITING: Duration = Duration::from_secs(4);
+/// Time from the complete event to the answer. Leaves room for the start of the process within the
+/// promised 500 ms.
+const DEADLINE: Duration = Duration::from_millis(400);
+/// Time from start to end of learning at the end of a session: below the shortest timeout of any
+/// agent host.
+const LEARNING: Duration = Duration::from_millis(2_500);
+/// Maximum wait for another writer.
+const LOCK: Duration = Duration::from_millis(120);
+/// Maximum size of an event: 16 MiB. Larger ones are not read.
+const LARGEST: u64 = 16 << 20;
+
+/// Handle an agent hook event from stdin (installed by `hooks install`)
+///
+/// Always exits with 0, prints nothing if it has no hint, and ends within half a second of the
+/// event. Only the end of a session takes up to two seconds more, to learn from it.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  memctl hook claude-code < event.json\n  memctl hook codex --read-only < event.json"
+)]
+pub(crate) struct HookArgs {
+    /// Agent host, as in `hooks install`
+    pub(crate) host: String,
+    /// Write nothing to the memory: no outcome, no session, nothing learned
+    #[arg(long)]
+    pub(crate) read_only: bool,
+}
+
+/// Returns the text for the agent host to print, or `None`.
+pub(crate) fn hook(
+    environment: &Environment,
+    host: &str,
+    read_only: bool,
+    root: Option<&Path>,
+) -> Option<String> {
+    let host = Host::from_name(host)?;
+    let deadline = Deadline::start(WAITING)?;
+    let answer = answer(environment, host, (root, read_only), &deadline);
+    deadline.end();
+    answer
+}
+
+#[expect(
+    clippy::too_many_lines,
+    reason = "one event from top to bottom: an agent waits for each line"
+)]
+fn answer(
+    environment: &Environment,
+    host: Host,
+    (root, read_only): (Option<&Path>, bool),
+    deadline: &Deadline,
+) -> Option<String> {
+    // Cursor runs the hooks of Claude Code too, and understands other answers.
+    if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
+        return None;
+    }
+    let event = read_event(host);
+    deadline.restart(DEADLINE, None);
+    let event = event?;
+    if event.kind == EventKind::Prompt && read_only {
+        return None;
+    }
+    let mut environment = environment.clone();
+    if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
+        environment.current_dir = cwd;
+    }
+    let (places, memory, is_of_user) = memory_of(&environment, root)?;
+    if Off::of(&environment, &places, None).is_some() {
+        return None;
+    }
+    // Where nothing can be written, agents are answered all the same.
+    let is_unwritable = || {
+        Scoped::new(memory.clone(), Scope::All)
+            .unwritable()
+            .is_some()
+    };
+    let read_only = read_only || is_unwritable();
+    let memory = if read_only {
+        memory.read_only()
+    } else {
+        memory
+    };
+    if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
+        deadline.restart(DEADLINE, Some(late(host, &event, &memory)));
+    }
+    // It prints nothing, needs no user and is far more frequent.
+    let tells = event.kind != EventKind::ToolSucceeded;
+    // Unreadable settings do not suppress hints, but leave the user unknown.
+    let config = tells
+        .then(|| Config::load(&environment, &places.memory, &[]).ok())
+        .flatten();
+    let viewer = config.as_ref().and_then(|config| config.viewer().ok());
+    let viewer = viewer.unwrap_or(Viewer::Nobody);
+    let audit_context = audit_context(
+        &environment,
+        &viewer,
+        format!("hook {}", host.name()),
+        AuditContext::change_name(&random()),
+    );
+    let store = Scoped::new(memory, Scope::All)
+        .at(environment.now)
+        .seen_by(viewer)
+        .with_lock_limit(LOCK)
+        .trusting(environment.approvals(&places.memory))
+        .acting(audit_context);
+    let wants_user_store = || -> Option<bool> { config.as_ref()?.parsed("memory.user_store").ok() };
+    if is_of_user && (event.kind == EventKind::Prompt || wants_user_store() == Some(false)) {
+        return None;
+    }
+    let project = Project::of(&environment.current_dir, environment.home.as_deref());
+    let project = project.map(|project| project.identified(&places.memory));
+    let here = Here {
+        directory: event.cwd.as_deref(),
+        root: places.memory.parent(),
+        skills: Some(&places.skills),
+        project: project.as_ref(),
+        named: None,
+        is_of_user,
+    };
+    let store = match &config {
+        Some(config) => config.with_user_store(store, &environment),
+        None => store,
+    };
+    let adviser = HintService {
+        store: &store,
+        now: environment.now,
+        random,
+        here,
+    };
+    // Without readable settings, nobody has agreed to it.
+    if event.kind == EventKind::Prompt {
+        let project = here.project_name().unwrap_or_default();
+        let message = Message::read(&event.output, &event.session_id, &project)?;
+        let hears = config.as_ref()?.parsed("learning.chat").unwrap_or(false);
+        return hears.then(|| host.hear(&event, &store, message))?;
+    }
+    let lessons = LessonEvent {
+        environment: &environment,
+        places: &places,
+        host,
+        store: &store,
+        event: &event,
+        here: &here,
+    };
+    if event.kind == EventKind::Stop {
+        let config = config.as_ref().filter(|_| !read_only && !is_of_user)?;
+        if !carries_lessons(&event.output) {
+            return lessons.at_stop(config);
+        }
+        // New records go to the primary.
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let lessons = LessonEvent {
+            environment: &environment,
+            places: &places,
+            host,
+            store: &store,
+            event: &event,
+            here: &here,
+        };
+        return lessons.at_stop(config);
+    }
+    let answer = respond(host, &event, &adviser, &here).ok()?;
+    let session = host.session(&event);
+    if read_only || is_of_user {
+        return answer;
+    }
+    if matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded) {
+        lessons.keep();
+    }
+    if event.kind == EventKind::ToolSucceeded && answer.is_none() && lessons.may_ask() {
+        let config = Config::load(&environment, &places.memory, &[]).ok()?;
+        return lessons.at_recovery(&config);
+    }
+    if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+        // Hints come from the files as they are. New records go to the primary.
+        let store = match primary(&environment, &store).ok()? {
+            Some(primary) => store.backed_by(primary),
+            None => store,
+        };
+        let options = LearnOptions {
+            paths: vec![transcript],
+            host_session: Some(session),
+            project_name: here.project_name(),
+            ..LearnOptions::default()
+        };
+        learn(environment.now, &store, &options);
+    }
+    answer
+}
+
+/// Returns `true` if somebody else has switched off a memory that this user neither began nor trusts:
+/// that is no reason to keep the user's own rules back.
+fn is_off_for_others(environment: &Environment, places: &Places) -> bool {
+    matches!(Off::of(environment, places, None), Some(Off::Marker(_)))
+        && !environment.approvals(&places.memory).stands()
+}
+
+/// Reads the event from standard input.
+fn read_event(host: Host) -> Option<Event> {
+    let mut bytes = Vec::new();
+    let mut input = std::io::stdin().lock().take(LARGEST + 1);
+    input.read_to_end(&mut bytes).ok()?;
+    if bytes.len() as u64 > LARGEST {
+        return None;
+    }
+    host.event(&bytes)
+}
+
+/// Returns the memory of a session, and `true` if it is that of the user: an agent's work in a directory
+/// does not create a memory there, and the rules of the user hold all the same.
+fn memory_of(environment: &Environment, root: Option<&Path>) -> Option<(Places, Directory, bool)> {
+    let places = Places::find(environment, root);
+    let memory = Directory::at(&places.memory).hold();
+    if let Some(memory) = memory
+        .ok()
+        .filter(|_| !is_off_for_others(environment, &places))
+    {
+        return Some((places, memory, false));
+    }
+    let places = Places::of_user(environment)?;
+    let memory = Directory::at(&places.memory).hold().ok()?;
+    Some((places, memory, true))
+}
+
+/// Returns `true` if the memory or the user has rules, which may be about a call.
+fn has_rules(environment: &Environment, memory: &Directory) -> bool {
+    let file = Kind::Reflexion.file();
+    memory.is_file(file)
+        || Places::of_user(environment).is_some_and(|user| Directory::at(user.memory).is_file(file))
+}
+
+/// Returns the last words about a call whose rules were not checked in time.
+fn late(host: Host, event: &Event, memory: &Directory) -> OnLate {
+    let answer = host.late_answer(event);
+    let calls = LateCalls::of(memory);
+    Box::new(move || {
+        let mut output = std::io::stdout().lock();
+        drop(
+            output
+                .write_all(answer.as_bytes())
+                .and_then(|()| output.flush()),
+        );
+        calls.add();
+    })
+}
+
+/// Learns from the session that has ended, without a model, and records it.
+fn learn(now: DateTime<Utc>, store: &Scoped, options: &LearnOptions) {
+    let records = Records { store, now, random };
+    // A session that cannot be read or stored is not reported here.
+    drop(lessons::learn(&records, options, &mut |_, _| {}));
+}

@@ -1,0 +1,221 @@
+//! `statusline`: one line about the running session, for the status line of Claude Code.
+//!
+//! The agent host calls it after every message and shows what it prints, so it prints nothing at any
+//! trouble, exits with 0, and ends within [`DEADLINE`]. It reads the notes of the session and the newest
+//! rules, and writes nothing: no audit event, no session, no derived file.
+//!
+//! Deliberately absent: the model, the costs and the directory, which other status lines show.
+
+use std::io::{IsTerminal as _, Read as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use memctl_files::{Directory, named};
+use serde::Deserialize;
+
+use crate::cli::config::{Config, Environment, Places};
+use crate::cli::context::random;
+use crate::cli::ending::Deadline;
+use crate::cli::off::Off;
+use crate::cli::output::Style;
+use crate::cli::output::text::plural;
+use crate::host::{Host, SessionCounts};
+use crate::lessons::{HintService, Marks};
+use crate::model::{Scope, Viewer};
+use crate::store::{Here, Scoped};
+
+/// Time after which the process ends without a line.
+const DEADLINE: Duration = Duration::from_millis(400);
+/// Maximum size of the input: 1 MiB. That of Claude Code 2.1.329 has 2 kB.
+const LARGEST: u64 = 1 << 20;
+
+/// Print a status line for Claude Code: rules told, hints that helped, candidates
+///
+/// Claude Code calls it after each message, with the session as JSON on stdin. `memctl setup` installs it
+/// in `settings.json` if there is no status line yet. It only reads, and prints nothing if it cannot.
+/// To show it beside your own status line, call both from one script that passes the input to each.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  memctl statusline\n  memctl statusline < session.json")]
+pub(crate) struct StatuslineArgs {}
+
+/// Input from the agent host. Unknown fields are ignored.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Input {
+    session_id: Option<String>,
+    cwd: Option<PathBuf>,
+    workspace: Option<Workspace>,
+}
+
+/// Directories of the session.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Workspace {
+    current_dir: Option<PathBuf>,
+    project_dir: Option<PathBuf>,
+}
+
+/// Returns the line with its line feed; `None` to print nothing.
+pub(crate) fn statusline(environment: &Environment, root: Option<&Path>) -> Option<String> {
+    let deadline = Deadline::start(DEADLINE)?;
+    let line = line(environment, root);
+    deadline.end();
+    line
+}
+
+fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
+    let input = if std::io::stdin().is_terminal() {
+        Input::default()
+    } else {
+        input()?
+    };
+    // Claude Code shows colours, and says by this field that it is the one that asks.
+    let colour = input.workspace.is_some() && environment.var("NO_COLOR").is_none();
+    let mut environment = environment.clone();
+    let of_workspace = input.workspace.unwrap_or_default();
+    // The agent may have gone to a directory outside of the project.
+    let directories = [
+        of_workspace.project_dir, of_workspace.current_dir, input.cwd,
+    ];
+    let mut directories = directories.into_iter().flatten();
+    if let Some(directory) = directories.find(|dir| dir.is_absolute() && named::is_dir(dir)) {
+        environment.current_dir = directory;
+    }
+    let mut places = Places::find(&environment, root);
+    let mut memory = Directory::at(&places.memory).hold().ok();
+    if memory.is_none() {
+        // Without a memory here, the rules of the user hold all the same.
+        places = Places::of_user(&environment)?;
+        memory = Directory::at(&places.memory).hold().ok();
+    }
+    let memory = memory?;
+    if Off::of(&environment, &places, None).is_some() {
+        return Some("memctl: off\n".to_owned());
+    }
+    let viewer = Config::load(&environment, &places.memory, &[])
+        .and_then(|config| config.viewer())
+        .unwrap_or(Viewer::Nobody);
+    let store = Scoped::new(memory.read_only(), Scope::All)
+        .at(environment.now)
+        .seen_by(viewer)
+        .trusting(environment.approvals(&places.memory));
+    let hints = HintService {
+        store: &store,
+        now: environment.now,
+        random,
+        here: Here::default(),
+    };
+    let session = input.session_id;
+    let session = session.map(|id| format!("{}/{id}", Host::ClaudeCode.name()));
+    let counts = hints.session_counts(session.as_deref()).ok()?;
+    let marks = session.as_deref().map(|session| Marks::of(&store, session));
+    Some(text(counts, marks, colour) + "\n")
+}
+
+fn input() -> Option<Input> {
+    let mut bytes = Vec::new();
+    let mut stdin = std::io::stdin().lock().take(LARGEST);
+    stdin.read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns the line. A part with the number 0 is left out; a session that was told nothing says so.
+fn text(counts: SessionCounts, marks: Option<Marks>, colour: bool) -> String {
+    let has_session = marks.is_some();
+    let SessionCounts {
+        told,
+        told_at_calls,
+        heeded,
+        helped,
+        waiting,
+    } = counts;
+    let mut parts = Vec::new();
+    if has_session && (told > 0 || helped + waiting == 0) {
+        parts.push(format!("{} told", plural(told as u64, "rule")));
+    }
+    if told_at_calls > 0 {
+        parts.push(format!("{told_at_calls} at calls, {heeded} heeded"));
+    }
+    if helped > 0 {
+        parts.push(format!("{} helped", plural(helped as u64, "hint")));
+    }
+    if let Some(marks) = marks {
+        let lessons = plural(marks.lessons as u64, "lesson");
+        match marks {
+            Marks { lessons: 1.., .. } => parts.push(format!("{lessons} recorded")),
+            Marks { asked: true, .. } => parts.push("asked for lessons, none".to_owned()),
+            _ => {}
+        }
+    }
+    if waiting > 0 {
+        let verb = if waiting == 1 { "waits" } else { "wait" };
+        let waits = format!(
+            "{} {verb}: memctl review",
+            plural(waiting as u64, "candidate")
+        );
+        parts.push(if colour {
+            Style::Warn.paint(&waits)
+        } else {
+            waits
+        });
+    } else if !has_session {
+        parts.push("no candidates wait".to_owned());
+    }
+    format!("memctl: {}", parts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_has_what_there_is() {
+        let check = |[told, told_at_calls, heeded, helped, waiting]: [usize; 5],
+                     has_session: bool,
+                     expected: &str| {
+            let counts = SessionCounts {
+                told,
+                told_at_calls,
+                heeded,
+                helped,
+                waiting,
+            };
+            let marks = has_session.then(Marks::default);
+            assert_eq!(text(counts, marks, false), expected);
+        };
+        check(
+            [4, 3, 2, 1, 2],
+            true,
+            "memctl: 4 rules told, 3 at calls, 2 heeded, 1 hint helped, 2 candidates wait: memctl review",
+        );
+        check([0, 0, 0, 0, 0], true, "memctl: 0 rules told");
+        check([0, 0, 0, 2, 0], true, "memctl: 2 hints helped");
+        check(
+            [0, 0, 0, 0, 1],
+            true,
+            "memctl: 1 candidate waits: memctl review",
+        );
+        check([0, 0, 0, 0, 0], false, "memctl: no candidates wait");
+    }
+
+    #[test]
+    fn the_line_says_that_the_agent_was_asked_and_what_came_of_it() {
+        let check = |asked, lessons, expected: &str| {
+            let counts = SessionCounts {
+                told: 2,
+                ..SessionCounts::default()
+            };
+            let marks = Marks {
+                asked,
+                lessons,
+                ..Marks::default()
+            };
+            assert_eq!(text(counts, Some(marks), false), expected);
+        };
+        check(false, 0, "memctl: 2 rules told");
+        check(true, 0, "memctl: 2 rules told, asked for lessons, none");
+        check(true, 2, "memctl: 2 rules told, 2 lessons recorded");
+        check(false, 1, "memctl: 2 rules told, 1 lesson recorded");
+    }
+}
