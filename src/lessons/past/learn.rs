@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::lessons::failure::project_of;
 use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::{Source, Writer, same_project};
