@@ -133,6 +133,7 @@ mod tests {
         check(reason, &[0.1, 0.5, 0.55], None);
         check(reason, &[0.1, 0.2, 0.35], None);
         check("this is bad", &[0.1, 0.2, 0.9], None);
+        check("", &[], None);
         let check = |correction: &str, cosines: &[f64], expected: &[usize]| {
             assert_eq!(
                 corrected(correction, &rules, cosines),
@@ -144,7 +145,6 @@ mod tests {
         check("ALWAYS name the rivals.", &[0.9, 0.2, 0.1], &[0]);
         check("Say which office it is in.", &[0.1, 0.2, 0.55], &[]);
         check("ALWAYS name the rivals.", &[0.9, 0.85, 0.1], &[]);
-        check("", &[], None);
         let alone = &rules[..1];
         assert_eq!(at_fault("no", alone, &[0.0]), Some((0, Fault::Alone)));
         assert_eq!(at_fault(reason, alone, &[0.1]), None);

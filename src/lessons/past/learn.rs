@@ -10,6 +10,7 @@ use serde_json::json;
 
 use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
+use crate::store::here::project_of;
 use crate::store::{Source, Writer, same_project};
 use memctl_redact::Clean;
 use memctl_sessions::Format;
@@ -87,8 +88,9 @@ pub fn learn(
             let mut session = session;
             for found in &mut session.found {
                 // With the root commit, which the name of a directory lacks.
-                let own = options.project_name.iter();
-                for name in own.filter(|name| same_project(name, &found.workspace)) {
+                if let Some(name) = &options.project_name
+                    && same_project(name, &found.workspace)
+                {
                     found.workspace.clone_from(name);
                 }
             }
