@@ -83,8 +83,7 @@ pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
 impl Report for AuditReport {
     fn page(&self, page: &mut Page) {
         if self.lines.is_empty() {
-            page.line("No matching audit events.");
-            return;
+            return page.line("No matching audit events.");
         }
         let mut table = Table::new(">Age|Who|Did|~Records|Why", &[3, 4]);
         for line in &self.lines {

@@ -209,9 +209,9 @@ impl Report for StatusReport {
         if !self.enabled {
             page.warn("off: ", "memory is not read or written");
         }
-        for problem in &self.problems {
-            page.warn("problem: ", problem);
-        }
+        self.problems
+            .iter()
+            .for_each(|problem| page.warn("problem: ", problem));
     }
 }
 

@@ -146,9 +146,7 @@ impl Report for Approval {
                 page.field("at calls", at_calls);
             }
             for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
-                if !files.is_empty() {
-                    page.field(label, &files.join(", "));
-                }
+                page.list(label, &files);
             }
         }
     }

@@ -122,8 +122,7 @@ impl Report for Queue {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
         if self.waiting.is_empty() {
-            page.line("Nothing waits for a decision.");
-            return;
+            return page.line("Nothing waits for a decision.");
         }
         let all: Vec<String> = self.waiting.iter().map(ids).collect();
         let kinds = self.waiting.iter().map(|one| one.kind.name().len());

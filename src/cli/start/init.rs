@@ -72,9 +72,9 @@ impl Report for InitReport {
         if page.is_quiet() {
             return;
         }
-        for created in &self.created {
-            page.good("created ", created);
-        }
+        self.created
+            .iter()
+            .for_each(|created| page.good("created ", created));
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
         if let Some(offer) = &self.offer {
