@@ -15,7 +15,7 @@ use crate::upkeep::{AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///
-/// Logs every write, and every read of memories and sessions; with the setting `audit.reads` =
+/// Logs every write, and every read of notes and sessions; with the setting `audit.reads` =
 /// `all`, also reads of other records. Users see their own events and the events on their own
 /// records.
 #[derive(Debug, Args)]

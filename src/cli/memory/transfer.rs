@@ -25,7 +25,7 @@ enum FormatName {
     Jsonl,
     /// A readable page
     Markdown,
-    /// A folder with a `SKILL.md` for each approved procedure
+    /// A folder with a `SKILL.md` for each approved lesson
     Skills,
     /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
     AgentsMd,

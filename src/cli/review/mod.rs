@@ -46,7 +46,7 @@ const CHANGE: usize = 100;
     memctl review --json | jq '.waiting[] | {kind, id, title}'"
 )]
 pub(crate) struct ReviewArgs {
-    /// Review only the rules and procedures of this skill, as `domain/skill`
+    /// Review only the rules and lessons of this skill, as `domain/skill`
     #[arg(long = "skills", alias = "skill", value_name = "SKILL")]
     skill: Option<String>,
 }

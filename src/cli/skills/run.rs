@@ -206,8 +206,8 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
 
 /// Mark an execution as wrong, or a learned record as useless
 ///
-/// A candidate rule or an unapproved procedure stays in its file with the reason, and is not proposed
-/// again; a procedure is not told any more.
+/// A candidate rule or an unapproved lesson stays in its file with the reason, and is not proposed
+/// again; a lesson is not told any more.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
@@ -215,7 +215,7 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
     memctl reject PROC-007 --reason \"only in this branch\""
 )]
 pub(crate) struct RejectArgs {
-    /// Id of an execution, a candidate rule or a procedure, a prefix of one, or `latest`
+    /// Id of an execution, a candidate rule or a lesson, a prefix of one, or `latest`
     id: String,
     /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]

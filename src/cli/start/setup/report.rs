@@ -64,7 +64,7 @@ pub(crate) struct Learned {
     pub(crate) unchanged: usize,
     /// Failing tool calls.
     pub(crate) failures: usize,
-    /// New procedures.
+    /// New lessons.
     pub(crate) records: usize,
 }
 
