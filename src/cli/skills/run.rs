@@ -42,7 +42,7 @@ pub(crate) struct RunArgs {
     /// Leave learned rules out, and do not record the run
     #[arg(long)]
     no_memory: bool,
-    /// Do not record the run: for tests and experiments
+    /// Do not record the run: for tests
     #[arg(long)]
     no_record: bool,
     /// Show the prompt layers and the model, and call nothing

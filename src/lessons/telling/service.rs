@@ -121,7 +121,7 @@ impl HintService<'_> {
             let credits = known.failed(&key, &error, &code, tool);
             known.trace.failed(tool, &code, &error);
             let mut trials = known.trials.failed(&key);
-            let told = known.withheld();
+            let told = known.not_again();
             let hints =
                 matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
             let hints = without_forbidden(self.store, hints);
