@@ -12,6 +12,7 @@ use crate::lessons::telling::rendering::render_hints;
 use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
 use crate::model::error::UserError;
+use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::store::Project;
 use crate::store::workspace::Error;
@@ -197,6 +198,7 @@ fn adviser<'a>(
         here: context.here(project),
         now: context.environment.now,
         random,
+        forbids: forbids_advice,
     }
 }
 

@@ -16,11 +16,12 @@ use crate::cli::output::{Done, Report};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
-use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::notes::{FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::RemoteQuestion;
 use crate::serve::arguments::{RESULTS, TYPED};
+use crate::store::workspace::RewriteBy;
 use crate::{notes, remote};
 
 /// Search records by keywords and meaning

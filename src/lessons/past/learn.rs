@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::lessons::failure::project_of;
 use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
+use crate::store::here::project_of;
 use crate::store::{Source, Writer};
 use memctl_redact::Clean;
 use memctl_sessions::Format;
