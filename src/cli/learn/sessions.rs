@@ -251,11 +251,11 @@ fn outcome(episode: &EpisodeReport, room: usize) -> (Style, String) {
     (Style::Dim, format!("no pattern: {reason}"))
 }
 
-/// Number of new records: "2 procedures learned".
+/// Number of new records: "2 lessons learned".
 fn learned(ids: &[String]) -> String {
     match ids.len() {
         0 => "nothing new".to_owned(),
-        count => format!("{} learned", plural(count as u64, "procedure")),
+        count => format!("{} learned", plural(count as u64, "lesson")),
     }
 }
 
