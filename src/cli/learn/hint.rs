@@ -219,9 +219,9 @@ impl Report for HintReport {
             evidence.push_str(&counts);
             page.dim(&evidence);
         }
-        for rule in &self.pitfalls {
-            page.warn("pitfall: ", rule);
-        }
+        self.pitfalls
+            .iter()
+            .for_each(|rule| page.warn("pitfall: ", rule));
         if !self.repeated.is_empty() {
             page.line(self.repeated.trim_end());
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {
