@@ -142,7 +142,7 @@ impl Assertion {
             Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
                 Regex::new(pattern)
                     .map(drop)
-                    .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+                    .map_err(|error| format!("`{pattern}` is not a valid regular expression: {error}"))
             }
             _ => Ok(()),
         }
