@@ -381,7 +381,7 @@ mod tests {
             assertion
                 .usable()
                 .unwrap_err()
-                .contains("no regular expression")
+                .contains("not a valid regular expression")
         );
     }
 }
