@@ -228,7 +228,7 @@ impl SessionNotes {
     }
 
     /// Ids of lessons not to show again: shown before, and not adopted with success.
-    pub(crate) fn withheld(&self) -> Vec<String> {
+    pub(crate) fn not_again(&self) -> Vec<String> {
         let again = |shown: &&Shown| shown.outcome != Some(Outcome::Helped);
         let ids = self.shown.iter().filter(again);
         ids.map(|shown| shown.id.clone()).collect()
@@ -353,14 +353,14 @@ mod tests {
         let mut notes = shown();
         assert!(notes.is_watching());
         assert_eq!(notes.succeeded("ls"), []);
-        assert_eq!(notes.withheld(), ["PROC-001"]);
+        assert_eq!(notes.not_again(), ["PROC-001"]);
         assert_eq!(
             notes.succeeded("pip install --user x"),
             credit(Outcome::Helped)
         );
         assert_eq!(notes.succeeded("pip install --user x"), []);
         // A lesson that helped can be shown again.
-        assert_eq!(notes.withheld(), [""; 0]);
+        assert_eq!(notes.not_again(), [""; 0]);
         assert!(!notes.is_watching());
         notes.trials.begin(Trial::default(), None, "");
         assert!(notes.is_watching());
@@ -379,7 +379,7 @@ mod tests {
         );
         assert_eq!(notes.failed("E", "E", follows, None), []);
         assert_eq!(notes.succeeded("pip install --user x"), []);
-        assert_eq!(notes.withheld(), ["PROC-001"]);
+        assert_eq!(notes.not_again(), ["PROC-001"]);
     }
 
     #[test]
