@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::memory_type::MemoryType;
+use super::memory::MemoryType;
 use super::trust::Trust;
 
 /// Kind of a record. The order follows the data flow: events first, then the knowledge learned from

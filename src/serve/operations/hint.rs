@@ -16,8 +16,8 @@ use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::store::Here;
 use crate::store::workspace::Workspace;
 
-use super::fenced::{apart, is_data};
 use super::search::is_zero;
+use super::token_budget::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum length of shortened code, in characters.
