@@ -27,7 +27,7 @@ pub(crate) struct Global {
     /// Read and change only these domains, e.g. `hr,dev`
     #[arg(long, global = true, value_name = "DOMAINS")]
     pub(crate) scope: Option<String>,
-    /// Use only this user's memories and sessions; also `MEMCTL_USER`, setting `user`
+    /// Use only this user's notes and sessions; also `MEMCTL_USER`, setting `user`
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) user: Option<String>,
     /// Print only results, warnings and errors

@@ -200,7 +200,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("rm", "forget ID"),
     ("rules", "list rules"),
     ("lessons", "lesson list"),
-    ("notes", "list memories"),
+    ("notes", "list notes"),
     ("on", "memory enable"),
     ("off", "memory disable"),
 ];

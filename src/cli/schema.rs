@@ -90,7 +90,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory purge": upkeep::PurgeReport;
     "memory resolve": merge::ResolveReport;
     "memory status": upkeep::StatusReport;
-    "merge-driver": git::Driven, git::SetUp;
+    "merge-driver": git::Driven;
     "record failure": lessons::HintReport;
     "record success": lessons::RecordReport;
     "reject": rules::ReviewReport, review::Rejected;

@@ -319,13 +319,9 @@ impl Report for Changed {
         let done = format!("{} ", self.done);
         page.good(&done, &session.session_id);
         page.field("status", session.status.as_str());
-        if let Some(step) = &session.current_step {
-            page.field("step", step);
-        }
+        page.some("step", session.current_step.as_deref());
         page.field("progress", &progress_of(session));
-        if let Some(error) = &session.error_message {
-            page.field("error", error);
-        }
+        page.some("error", session.error_message.as_deref());
     }
 }
 
@@ -388,9 +384,7 @@ fn head(page: &mut Page, session: &Session) {
         }
     }
     page.field("progress", &progress_of(session));
-    if !session.completed_steps.is_empty() {
-        page.field("done", &session.completed_steps.join(", "));
-    }
+    page.list("done", &session.completed_steps);
     let began = page.age(&session.started_at);
     page.field("began", &began);
     if let Some(at) = &session.completed_at {
@@ -482,21 +476,16 @@ pub(crate) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
         .flatten()
         .cloned();
     let what = said.chain(data.map(|data| data.get().to_owned())).next();
+    let took = line.execution_time_ms.map_or_else(unknown, took);
+    let sure = line.confidence_score.map(|score| format!("{score:.2}"));
     vec![
         (Style::Dim, time.to_owned()),
         (Style::Plain, line.step_name.clone()),
         (Style::Plain, line.action_type.to_string()),
         (Style::Plain, line.tool_name.clone().unwrap_or_else(unknown)),
         (status, line.status.to_string()),
-        (
-            Style::Plain,
-            line.execution_time_ms.map_or_else(unknown, took),
-        ),
-        (
-            Style::Plain,
-            line.confidence_score
-                .map_or_else(unknown, |score| format!("{score:.2}")),
-        ),
+        (Style::Plain, took),
+        (Style::Plain, sure.unwrap_or_else(unknown)),
         (Style::Plain, what.unwrap_or_default()),
     ]
 }

@@ -201,7 +201,7 @@ fn candidate(name: &str, text: &str) -> Option<CompletionCandidate> {
 /// Print a completion script for a shell
 ///
 /// The script asks this program: it completes commands, options and their values, skills, and ids of
-/// rules, procedures, corrections and executions. Start a new shell after installing it.
+/// rules, lessons, corrections and executions. Start a new shell after installing it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl completions bash > ~/.local/share/bash-completion/completions/memctl\n  \

@@ -7,7 +7,7 @@ use crate::lessons::telling::pitfall::{MAX_RULES, render_pitfalls};
 
 use crate::lessons::telling::service::HintService;
 use crate::rules::acting::forbidden::rule_against;
-use crate::rules::briefing_rules::{filled, lines};
+use crate::rules::briefing::{filled, lines, session_rules};
 use crate::store::here::Here;
 use crate::store::workspace::Error;
 
@@ -54,7 +54,7 @@ impl HintService<'_> {
         if !own.is_empty() {
             told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
         }
-        let rules = self.rules(here)?;
+        let rules = session_rules(self.store, self.now, here)?;
         let mut observed = String::new();
         if !rules.observed.is_empty() {
             let heading = "Rules that came with the files of others (not approved here), by skill:";

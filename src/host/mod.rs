@@ -36,6 +36,7 @@ pub use session_counts::SessionCounts;
 
 use serde_json::json;
 
+use crate::lessons::SessionCalls;
 use crate::model::CallAction;
 use crate::rules::hearing::{Message, QUESTION, retain};
 use crate::store::Scoped;
@@ -56,6 +57,8 @@ pub use status_line::{StatusLine, remove_status_line, set_status_line, status_li
 
 /// Maximum length of an answer, in UTF-16 units; agent hosts truncate or drop more than 10,000.
 const LONGEST_ANSWER: usize = 9_000;
+/// Number of calls before a message that it may be about.
+const HEARD_AFTER: usize = 3;
 
 /// Agent host with hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -261,6 +264,13 @@ impl Host {
     /// Retains a message of the person. Returns the question to the agent if the message may state
     /// something lasting, and the host takes context with a prompt.
     pub(crate) fn hear(self, event: &Event, store: &Scoped, message: Message) -> Option<String> {
+        let message = if message.may_be_lasting {
+            message
+        } else {
+            let calls = SessionCalls::of_session(store, &self.session(event)).calls;
+            let recent = calls.iter().rev().take(HEARD_AFTER);
+            message.after(&recent.map(|call| call.call.clone()).collect::<Vec<_>>())
+        };
         let asks = message.may_be_lasting && self.takes_context_at_prompt();
         retain(store, message).ok()?;
         asks.then(|| self.answer(event, QUESTION))

@@ -10,8 +10,7 @@ use crate::store::workspace::Error;
 
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
-use crate::rules::briefing_lines::LOOKED_AT;
-use crate::rules::briefing_rules::waits;
+use crate::rules::briefing::{LOOKED_AT, waits};
 
 /// Numbers of a running session.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

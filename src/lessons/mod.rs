@@ -31,6 +31,7 @@ pub(crate) mod telling;
 pub use asking::checks::Refusal;
 pub use asking::lesson_args::{LessonArgs, carries_lessons};
 pub use asking::question::{AnswerBy, PROMPT};
+pub(crate) use asking::session_calls::SessionCalls;
 pub use asking::session_calls::keep_call;
 pub use asking::{Asking, Marks};
 pub use past::learn::{LearnOptions, OnBytes, learn};

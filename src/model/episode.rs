@@ -6,8 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record, one_line};
+use super::kind::{Kind, Record};
 use super::lenient;
+use super::text::one_line;
 use super::trust::{AGENT, Trust};
 
 /// One run of a skill: an entry of `episodic_memory.json`.

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryType;
+use super::text::one_line;
 use super::trust::Trust;
 
 /// Kind of a record. The order follows the data flow: events first, then the knowledge learned from
@@ -277,11 +278,6 @@ pub trait Record: Serialize + DeserializeOwned {
 pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json.get());
     value.map_or_else(|_| json.get().to_owned(), |value| value.to_string())
-}
-
-/// Collapses each run of white space to one space.
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ mod lesson;
 pub(crate) mod likeness;
 mod memory;
 mod memory_schema;
-pub(crate) mod plain_words;
 mod procedure;
 mod procedure_fields;
 mod reflexion;
@@ -33,15 +32,14 @@ mod schemas;
 mod session;
 mod session_state;
 mod skill_path;
+pub(crate) mod text;
 mod trust;
 mod viewer;
 
 pub use call_pattern::{CallAction, CallPart, CallPattern};
 pub use condition::{Condition, InvalidCondition};
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
-pub use evidence::Evidence;
-pub use evidence::Receipts;
-pub use evidence::Trial;
+pub use evidence::{Evidence, Receipts, Trial};
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};
 pub use expiry::{Expiry, ending, later, utc};
 pub use id::{
@@ -51,8 +49,7 @@ pub use id::{
 pub use judgement::{Judgement, Verdict};
 pub use kind::{Document, Kind, Record};
 pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};
-pub use memory::Memory;
-pub use memory::MemoryType;
+pub use memory::{Memory, MemoryType};
 pub use memory_schema::{MetadataField, Misfit, Shape};
 pub use procedure::{EPISODE, Origin, Procedure, QUARANTINED};
 pub use procedure_fields::ProcedureFields;

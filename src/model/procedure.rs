@@ -6,8 +6,9 @@ use serde_json::value::RawValue;
 
 use super::evidence::Evidence;
 use super::judgement::{self, Judgement};
-use super::kind::{Kind, Record, one_layout, one_line};
+use super::kind::{Kind, Record, one_layout};
 use super::lesson::{self, Applies, LessonFile, LessonScope, Pattern};
+use super::text::one_line;
 use super::trust::Trust;
 use super::{episode, lenient};
 

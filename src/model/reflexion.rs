@@ -9,10 +9,11 @@ use super::call_pattern::{self, CallAction, CallPattern};
 use super::evidence::Evidence;
 use super::evidence::Receipts;
 use super::judgement::{self, Judgement};
-use super::kind::{Kind, Record, one_line};
+use super::kind::{Kind, Record};
 use super::lenient;
 use super::relation::RelatedRule;
 use super::said::Said;
+use super::text::one_line;
 use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.

@@ -100,6 +100,19 @@ pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<Vouc
     standing
 }
 
+/// Warning about a suspicious rule that is in the prompt because a person gave it.
+pub(crate) fn suspicion(rule: &Reflexion) -> Option<String> {
+    let text = format!("{}\n{}", rule.rule, rule.applies_when);
+    let reason = memctl_redact::screen(&text).reason()?;
+    let id = &rule.reflexion_id;
+    if rule.is_candidate() {
+        return Some(format!("`{id}` is suspicious: {reason}"));
+    }
+    Some(format!(
+        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl forget {id}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -14,8 +14,7 @@
 
 pub(crate) mod acting;
 pub(crate) mod blame;
-pub(crate) mod briefing_lines;
-pub(crate) mod briefing_rules;
+pub(crate) mod briefing;
 pub(crate) mod correct;
 pub mod credit;
 pub(crate) mod evidence;
@@ -33,7 +32,7 @@ pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, ended, session_receipts,
 };
 pub use acting::call::Call;
-pub(crate) use acting::forbids;
+pub use acting::forbidden::forbids_advice;
 pub use acting::matcher::{breaks, fulfilled_by};
 pub use acting::patterns::{BadPattern, checked};
 pub use blame::{Blame, BlamedRule, blame};

@@ -8,6 +8,7 @@ use crate::store::Selection;
 use crate::store::skill::Skill;
 
 use crate::rules::guardrails::is_pending;
+use crate::rules::in_use::suspicion;
 use crate::skills::approved_procedures::approved;
 use crate::store::workspace::{Error, Workspace};
 
@@ -214,18 +215,5 @@ fn suspicion_of(procedure: &Procedure) -> Option<String> {
     let id = &procedure.procedure_id;
     Some(format!(
         "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
-    ))
-}
-
-/// Warning about a suspicious rule that is in the prompt because a person gave it.
-pub(crate) fn suspicion(rule: &Reflexion) -> Option<String> {
-    let text = format!("{}\n{}", rule.rule, rule.applies_when);
-    let reason = memctl_redact::screen(&text).reason()?;
-    let id = &rule.reflexion_id;
-    if rule.is_candidate() {
-        return Some(format!("`{id}` is suspicious: {reason}"));
-    }
-    Some(format!(
-        "`{id}` is suspicious: {reason}; a person said it, so it counts; if nobody did: memctl forget {id}"
     ))
 }

@@ -100,6 +100,23 @@ impl Here<'_> {
     }
 }
 
+/// Name of a project: that of its directory.
+pub(crate) fn project_of(directory: &Path) -> Option<String> {
+    Some(directory.file_name()?.to_string_lossy().into_owned())
+}
+
+/// Name of a project that a client gives by its name or its path, of any system; `None` if it
+/// names no directory.
+pub(crate) fn project_named(given: &str) -> Option<String> {
+    let last = given
+        .trim()
+        .trim_end_matches(['/', '\\'])
+        .rsplit(['/', '\\'])
+        .next()?;
+    let is_name = !matches!(last, "" | "." | "..");
+    is_name.then(|| last.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +177,18 @@ mod tests {
         };
         assert!(here.has_skill("hr/x") && !here.has_skill("hr/y") && !here.has_skill("../shop"));
         assert!(!here.has_project("shop"));
+    }
+
+    #[test]
+    fn a_project_is_named_by_its_name_or_its_path() {
+        let check = |given: &str, expected: Option<&str>| {
+            assert_eq!(project_named(given).as_deref(), expected, "{given}");
+        };
+        check("shop", Some("shop"));
+        check(" /home/a/shop/ ", Some("shop"));
+        check("C:\\work\\shop\\", Some("shop"));
+        check("/", None);
+        check("", None);
+        check("/home/a/..", None);
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::workspace::Ran;
+use crate::workspace::{Ran, without_words};
 
 fn repository() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -75,7 +75,8 @@ fn pictures_are_what_the_script_draws_of_the_output() {
             return;
         };
         assert_eq!(
-            stored, drawn,
+            without_words(&stored),
+            drawn,
             "renew it: tests/demo.sh memctl {scene} | python3 docs/images/record.py"
         );
     }

@@ -618,18 +618,11 @@ fn a_clone_is_told_that_it_does_not_know_how() {
         Ran::of(command.current_dir(&clone).args(args).output().unwrap())
     };
     let doctor = run(&["doctor"]);
-    assert!(
-        doctor.stdout.contains("memctl merge-driver --install"),
-        "{doctor:?}"
-    );
-    let installed = run(&["merge-driver", "--install"]);
+    assert!(doctor.stdout.contains("memctl init --git"), "{doctor:?}");
+    let installed = run(&["init", "--git"]);
     assert_eq!(installed.code, 0, "{installed:?}");
-    assert!(!run(&["doctor"]).stdout.contains("--install"));
-    assert!(
-        run(&["merge-driver", "--install"])
-            .stdout
-            .contains("Already installed")
-    );
+    assert!(!run(&["doctor"]).stdout.contains("init --git"));
+    assert!(run(&["init", "--git"]).stdout.contains("Already set up"));
     let pull = [
         "pull", "-q", "--no-rebase", "--no-edit", "origin", "feature",
     ];
@@ -684,7 +677,7 @@ fn without_git_nothing_is_said_and_nothing_is_done() {
     );
     assert!(!Path::new(&workspace.root()).join(".gitattributes").exists());
     workspace
-        .run(&["merge-driver", "--install"])
+        .run(&["init", "--git"])
         .fails(2, "not a git repository");
     let doctor = workspace.json(&["doctor"]);
     assert_eq!(doctor["git"], json!([]));

@@ -7,11 +7,11 @@ use std::{fs, thread};
 
 use chrono::Utc;
 use memctl::model::{Correction, Scope};
-use memctl::notes::find::rewrite::{Rewrite, RewriteBy};
+use memctl::notes::find::rewrite::Rewrite;
 use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::Scoped;
-use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
+use memctl::store::workspace::{Providers, RewriteBy, Settings, Workspace as Opened};
 use memctl_search::Fusion;
 use serde_json::{Value, json};
 

@@ -53,7 +53,7 @@ class Memctl(Memory):
         return self.event(session, "PostToolUse", call=call, tool_response=answer)
 
     def rules(self):
-        listed = self.json("memory", "list", "rules").get("kinds", {}).get("reflexion", {})
+        listed = self.json("list", "rules")
         found = []
         for record in listed.get("records", []):
             shown = self.json("show", record["id"])
@@ -64,4 +64,4 @@ class Memctl(Memory):
         return found
 
     def accept(self, rule_id):
-        self.run("memory", "approve", rule_id)
+        self.run("approve", rule_id)

@@ -81,35 +81,35 @@ impl Report for DoctorReport {
             page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
         }
         show_formats(&self.formats, page);
-        for dangling in &self.dangling {
-            page.warn("reference: ", dangling);
-        }
-        for doubtful in &self.doubtful {
-            page.warn("evidence: ", doubtful);
-        }
+        self.dangling
+            .iter()
+            .for_each(|dangling| page.warn("reference: ", dangling));
+        self.doubtful
+            .iter()
+            .for_each(|doubtful| page.warn("evidence: ", doubtful));
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches set `{field}` to different values");
             page.warn("merge: ", &line);
         }
-        for path in &self.finished {
-            page.good("finished ", path);
-        }
-        for object in &self.irregular {
-            page.bad("file: ", object);
-        }
-        for guardrail in &self.guardrails {
-            page.warn("guardrail: ", guardrail);
-        }
-        for problem in &self.git {
-            page.warn("git: ", problem);
-        }
+        self.finished
+            .iter()
+            .for_each(|path| page.good("finished ", path));
+        self.irregular
+            .iter()
+            .for_each(|object| page.bad("file: ", object));
+        self.guardrails
+            .iter()
+            .for_each(|guardrail| page.warn("guardrail: ", guardrail));
+        self.git
+            .iter()
+            .for_each(|problem| page.warn("git: ", problem));
         if let Some(offer) = &self.git_offer {
             page.note("git: ", offer);
         }
-        for skill in &self.skills {
-            page.warn("skill: ", skill);
-        }
+        self.skills
+            .iter()
+            .for_each(|skill| page.warn("skill: ", skill));
         if !self.has_findings() {
             page.styled(&[(Style::Good, "No problems found.")]);
         } else if let Some(conflict) = self.conflicts.first() {

@@ -11,9 +11,8 @@ use crate::cli::context::Context;
 use crate::cli::output::page::Page;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
-use crate::cli::start::init::{install, no_repository, project};
+use crate::cli::start::init::no_repository;
 use crate::model::Kind;
-use crate::model::error::UserError;
 use crate::store::{DIRECTORY, Role, role};
 use crate::upkeep::merge::git::{DriverInput, Repository};
 use crate::upkeep::merge::{
@@ -23,58 +22,42 @@ use crate::upkeep::merge::{
 /// Merge memory files of two git branches by records (called by git)
 ///
 /// `memctl init --git` installs it: git then merges the files below `.agentura/`, and the output of
-/// corrections in skills, by records instead of lines. `--install` installs it in another clone.
+/// corrections in skills, by records instead of lines.
 #[derive(Debug, Args)]
-#[command(hide = true, after_help = "Examples:\n  memctl merge-driver --install")]
+#[command(hide = true)]
 pub(crate) struct MergeDriverArgs {
     /// File as both sides had it
-    #[arg(value_name = "BASE", requires_all = ["ours", "theirs", "path"])]
-    base: Option<PathBuf>,
+    #[arg(value_name = "BASE")]
+    base: PathBuf,
     /// File of our side; the result is written here
     #[arg(value_name = "OURS")]
-    ours: Option<PathBuf>,
+    ours: PathBuf,
     /// File of their side
     #[arg(value_name = "THEIRS")]
-    theirs: Option<PathBuf>,
+    theirs: PathBuf,
     /// Path of the file in the repository
     #[arg(long, value_name = "PATH")]
-    path: Option<String>,
+    path: String,
     /// Git's label for the common version
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     base_label: Option<String>,
     /// Git's label for their side
     #[arg(long, value_name = "LABEL", allow_hyphen_values = true)]
     their_label: Option<String>,
-    /// Install the merge driver in this clone
-    #[arg(long, conflicts_with = "base")]
-    install: bool,
 }
 
 pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
-    if let (Some(base), Some(ours), Some(theirs), Some(path)) =
-        (&args.base, &args.ours, &args.theirs, &args.path)
-    {
-        let here = |path: &PathBuf| context.environment.absolute(path);
-        let (base, ours, theirs) = (here(base), here(ours), here(theirs));
-        let repository = Repository::of(&context.environment.current_dir);
-        let repository = repository.ok_or_else(no_repository)?;
-        let input = DriverInput {
-            path,
-            versions: [&base, &ours, &theirs],
-            labels: [args.base_label.as_deref(), args.their_label.as_deref()],
-            heads: context.environment.names_after("GITHEAD_"),
-        };
-        return driven(context, &repository, &input);
-    }
-    if args.install {
-        let repository = Repository::of(project(&context.places)).ok_or_else(no_repository)?;
-        let (done, warnings) = install(context, &repository)?;
-        return Ok(Box::new(SetUp { done, warnings }));
-    }
-    Err(UserError::usage(
-        "`--install` is required",
-        "memctl merge-driver --install",
-    ))
+    let here = |path: &PathBuf| context.environment.absolute(path);
+    let (base, ours, theirs) = (here(&args.base), here(&args.ours), here(&args.theirs));
+    let repository = Repository::of(&context.environment.current_dir);
+    let repository = repository.ok_or_else(no_repository)?;
+    let input = DriverInput {
+        path: &args.path,
+        versions: [&base, &ours, &theirs],
+        labels: [args.base_label.as_deref(), args.their_label.as_deref()],
+        heads: context.environment.names_after("GITHEAD_"),
+    };
+    driven(context, &repository, &input)
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.
@@ -292,25 +275,6 @@ impl Report for Driven {
         if let Some(reason) = &self.reason {
             let line = format!("{path}not merged, conflict markers are in the file: {reason}");
             page.warn("memctl: ", &line);
-        }
-    }
-}
-
-/// Result of the installation.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct SetUp {
-    done: Vec<String>,
-    warnings: Vec<String>,
-}
-
-impl Report for SetUp {
-    fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        for done in &self.done {
-            page.good("set up ", done);
-        }
-        if self.done.is_empty() {
-            page.line("Already installed.");
         }
     }
 }

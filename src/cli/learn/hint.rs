@@ -12,6 +12,7 @@ use crate::lessons::telling::rendering::render_hints;
 use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
 use crate::model::error::UserError;
+use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, HINTS_OF_RECORDED, SESSION};
 use crate::store::Project;
 use crate::store::workspace::Error;
@@ -197,6 +198,7 @@ fn adviser<'a>(
         here: context.here(project),
         now: context.environment.now,
         random,
+        forbids: forbids_advice,
     }
 }
 
@@ -217,9 +219,9 @@ impl Report for HintReport {
             evidence.push_str(&counts);
             page.dim(&evidence);
         }
-        for rule in &self.pitfalls {
-            page.warn("pitfall: ", rule);
-        }
+        self.pitfalls
+            .iter()
+            .for_each(|rule| page.warn("pitfall: ", rule));
         if !self.repeated.is_empty() {
             page.line(self.repeated.trim_end());
         } else if self.hints.is_empty() && self.pitfalls.is_empty() {

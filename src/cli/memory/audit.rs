@@ -15,7 +15,7 @@ use crate::upkeep::{AuditFilter, AuditReport};
 
 /// Show who read and wrote which records, when and why
 ///
-/// Logs every write, and every read of memories and sessions; with the setting `audit.reads` =
+/// Logs every write, and every read of notes and sessions; with the setting `audit.reads` =
 /// `all`, also reads of other records. Users see their own events and the events on their own
 /// records.
 #[derive(Debug, Args)]
@@ -83,8 +83,7 @@ pub(crate) fn audit(context: &Context, args: AuditArgs) -> Done {
 impl Report for AuditReport {
     fn page(&self, page: &mut Page) {
         if self.lines.is_empty() {
-            page.line("No matching audit events.");
-            return;
+            return page.line("No matching audit events.");
         }
         let mut table = Table::new(">Age|Who|Did|~Records|Why", &[3, 4]);
         for line in &self.lines {

@@ -175,9 +175,7 @@ impl Report for EditReport {
         for (name, text) in &self.now {
             page.field(name, text);
         }
-        if !self.guardrails.is_empty() {
-            page.field("guardrail", &self.guardrails.join(", "));
-        }
+        page.list("guardrail", &self.guardrails);
         if !self.reset.is_empty() {
             page.dim(format!("reset: {}", self.reset.join(", ")));
         }

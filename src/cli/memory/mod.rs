@@ -184,18 +184,12 @@ impl Report for StatusReport {
             self.executions, self.corrections, self.reflexions, self.tests
         ));
         let others = [
-            (self.procedures, "procedure"),
-            (self.memories, "memory"),
+            (self.procedures, "lesson"),
+            (self.memories, "note"),
             (self.sessions, "session"),
         ];
-        let others: Vec<String> = others
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, noun)| match (count, noun) {
-                (1, _) | (_, "procedure" | "session") => plural(count, noun),
-                _ => format!("{count} memories"),
-            })
-            .collect();
+        let others = others.into_iter().filter(|(count, _)| *count > 0);
+        let others: Vec<String> = others.map(|(count, noun)| plural(count, noun)).collect();
         if !others.is_empty() {
             page.line(others.join("  |  "));
         }
@@ -209,9 +203,9 @@ impl Report for StatusReport {
         if !self.enabled {
             page.warn("off: ", "memory is not read or written");
         }
-        for problem in &self.problems {
-            page.warn("problem: ", problem);
-        }
+        self.problems
+            .iter()
+            .for_each(|problem| page.warn("problem: ", problem));
     }
 }
 

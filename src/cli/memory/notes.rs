@@ -121,9 +121,7 @@ impl Report for AddReport {
         let word = if self.added { "added " } else { "kept " };
         page.good(word, &self.id);
         page.field("type", self.memory_type.name());
-        if let Some(user) = &self.user_id {
-            page.field("user", user);
-        }
+        page.some("user", self.user_id.as_deref());
         if let Some(end) = &self.expires_at {
             page.field("expires", &minute(end));
         }
@@ -162,8 +160,7 @@ impl Report for PruneReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
         if self.removed.is_empty() {
-            page.line("Nothing has expired.");
-            return;
+            return page.line("Nothing has expired.");
         }
         let mut table = Table::new("ID|Type|Expired", &[1]);
         for record in &self.removed {
@@ -277,52 +274,32 @@ fn confirm(context: &Context, plan: &PurgeReport) -> Result<(), UserError> {
 impl Report for PurgeReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        let records: Vec<String> = self
-            .records
-            .iter()
-            .map(|(name, n)| counted(name, *n))
-            .collect();
-        let mut what = if records.is_empty() {
-            "no records".to_owned()
-        } else {
-            records.join(", ")
-        };
+        let records = self.records.iter().map(|(name, n)| counted(name, *n));
+        let mut what = records.collect::<Vec<_>>().join(", ");
+        if what.is_empty() {
+            "no records".clone_into(&mut what);
+        }
         if self.lines > 0 {
             what = format!("{what}, {} of logs", plural(self.lines, "line"));
+        }
+        if self.bytes > 0 {
+            what = format!("{what} ({} kB)", self.bytes.div_ceil(1_000));
         }
         let verb = if self.dry_run {
             "would delete: "
         } else {
             "deleted: "
         };
-        let bytes = if self.bytes > 0 {
-            format!(" ({} kB)", self.bytes.div_ceil(1_000))
-        } else {
-            String::new()
-        };
-        page.styled(&[
-            (Style::Strong, verb),
-            (Style::Plain, &format!("{what}{bytes}")),
-        ]);
-        let names: Vec<&str> = self
-            .removed
-            .iter()
-            .map(|removed| removed.name.as_str())
-            .collect();
+        page.styled(&[(Style::Strong, verb), (Style::Plain, &what)]);
+        let removed: Vec<String> = self.removed.iter().map(|of| of.name.clone()).collect();
         for (label, names) in [
-            ("files: ", names),
-            ("kept: ", self.kept.iter().map(String::as_str).collect()),
-            (
-                "kept, unknown: ",
-                self.unknown.iter().map(String::as_str).collect(),
-            ),
-            (
-                "kept, in skills: ",
-                self.in_skills.iter().map(String::as_str).collect(),
-            ),
+            ("files: ", &removed),
+            ("kept: ", &self.kept),
+            ("kept, unknown: ", &self.unknown),
+            ("kept, in skills: ", &self.in_skills),
         ] {
             if !names.is_empty() {
-                page.note(label, &names.join(", "));
+                page.note(label, names.join(", "));
             }
         }
     }

@@ -16,11 +16,12 @@ use crate::cli::output::{Done, Report};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
-use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::notes::{FindOptions, FindReport, Found, Ranks, RemoteResult};
 use crate::remote::RemoteQuestion;
 use crate::serve::arguments::{RESULTS, TYPED};
+use crate::store::workspace::RewriteBy;
 use crate::{notes, remote};
 
 /// Search records by keywords and meaning
@@ -30,7 +31,7 @@ use crate::{notes, remote};
 /// never shown.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl search \"compliance check\" -n 5\n  memctl search \"disk full\" --kind procedure --explain\n  memctl search \"calm voice\" --type brand_memory --where tone=friendly"
+    after_help = "Examples:\n  memctl search \"compliance check\" -n 5\n  memctl search \"disk full\" --kind lesson --explain\n  memctl search \"calm voice\" --type brand_memory --where tone=friendly"
 )]
 pub(crate) struct SearchArgs {
     /// Search query
@@ -44,7 +45,7 @@ pub(crate) struct SearchArgs {
     /// Search only records of this skill
     #[arg(long, value_name = "SKILL")]
     skill: Option<String>,
-    /// Search only memories of this type
+    /// Search only notes of this type
     #[arg(long = "type", value_name = "TYPE")]
     memory_type: Option<MemoryType>,
     /// Match metadata, e.g. `tone=friendly` or `metrics.views>=1000`; all must hold
@@ -68,7 +69,7 @@ pub(crate) struct SearchArgs {
     /// Show how each score was computed
     #[arg(long)]
     explain: bool,
-    /// Search the shared store itself, for procedures and memories
+    /// Search the shared store itself, for lessons and notes
     ///
     /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. Records that
     /// `memctl sync` has pulled are found without this.
@@ -104,7 +105,10 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     if !args.conditions.is_empty() {
         if let Some(kind) = filter.kind.filter(|kind| *kind != Kind::Memory) {
             return Err(UserError::usage(
-                format!("`--where` applies to memories; a {kind} has no metadata"),
+                format!(
+                    "`--where` applies to notes; a {} has no metadata",
+                    kind.noun()
+                ),
                 "remove `--kind`",
             ));
         }
@@ -149,7 +153,10 @@ fn search_remotely(context: &Context, args: &SearchArgs) -> Done {
     let kind = args.kind;
     if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
         return Err(UserError::usage(
-            format!("`--remote` searches procedures and memories, not the kind {kind}"),
+            format!(
+                "`--remote` searches lessons and notes, not the kind {}",
+                kind.noun()
+            ),
             "run `memctl sync`, then search without `--remote`",
         ));
     }

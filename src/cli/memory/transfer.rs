@@ -25,7 +25,7 @@ enum FormatName {
     Jsonl,
     /// A readable page
     Markdown,
-    /// A folder with a `SKILL.md` for each approved procedure
+    /// A folder with a `SKILL.md` for each approved lesson
     Skills,
     /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
     AgentsMd,
@@ -272,29 +272,22 @@ impl Report for ImportReport {
         } else {
             "imported"
         };
-        let line = format!(
+        page.line(format!(
             "{} read: {} {verb}, {} already known, {skipped} skipped ({})",
             self.read,
             self.imported,
             self.duplicates,
             self.source.name()
-        );
-        page.line(line);
+        ));
         for (name, count) in &self.by_kind {
-            page.styled(&[
-                (Style::Good, verb),
-                (Style::Plain, " "),
-                (Style::Plain, &counted(name, *count)),
-            ]);
+            page.good(format!("{verb} "), counted(name, *count));
         }
         for renamed in self.renamed.iter().take(SHOWN) {
             page.line(format!("{} was imported as {}", renamed.from, renamed.to));
         }
         if self.renamed.len() > SHOWN {
-            page.line(format!(
-                "… and {} more have new ids",
-                self.renamed.len() - SHOWN
-            ));
+            let more = self.renamed.len() - SHOWN;
+            page.line(format!("… and {more} more have new ids"));
         }
         for skipped in self.skipped.iter().take(SHOWN) {
             let what = match skipped.count {
@@ -307,19 +300,16 @@ impl Report for ImportReport {
             let more = plural((self.skipped.len() - SHOWN) as u64, "more reason");
             page.line(format!("… and {more}; --json lists them all"));
         }
-        let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
         if self.observed > 0 {
             let are = if self.observed == 1 {
                 "record is"
             } else {
                 "records are"
             };
-            let hint = format!(
-                "{} {are} not approved yet: memctl approve ID, or import with --trust",
-                self.observed
-            );
-            page.note("hint: ", &hint);
+            let hint = "not approved yet: memctl approve ID, or import with --trust";
+            page.note("hint: ", format!("{} {are} {hint}", self.observed));
         }
+        let is_foreign = !matches!(self.source, ImportSource::Memctl | ImportSource::Agentura);
         if is_foreign && self.imported > 0 && !self.dry_run {
             let hint = "these records are not approved: memctl list notes, memctl approve ID";
             page.note("hint: ", hint);

@@ -127,6 +127,18 @@ impl Page {
         }
     }
 
+    /// Adds a field with a list, if it is not empty.
+    pub(crate) fn list(&mut self, label: &str, values: &[String]) {
+        self.some(label, (!values.is_empty()).then(|| values.join(", ")));
+    }
+
+    /// Adds a field, if there is a value.
+    pub(crate) fn some<V: AsRef<str>>(&mut self, label: &str, value: Option<V>) {
+        if let Some(value) = value {
+            self.field(label, value.as_ref());
+        }
+    }
+
     /// Says that a list shows the newest of more.
     pub(crate) fn newest(&mut self, shown: usize, total: u64) {
         if total > shown as u64 {

@@ -146,9 +146,7 @@ impl Report for Approval {
                 page.field("at calls", at_calls);
             }
             for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
-                if !files.is_empty() {
-                    page.field(label, &files.join(", "));
-                }
+                page.list(label, &files);
             }
         }
     }
@@ -199,7 +197,7 @@ impl Report for PinReport {
 #[command(after_help = "Examples:\n  memctl memory promote REFL-003\n  \
     memctl list --user-store\n  memctl forget REFL-001@user")]
 pub(crate) struct PromoteArgs {
-    /// Id of a rule or a procedure, or a prefix of one
+    /// Id of a rule or a lesson, or a prefix of one
     id: String,
     /// Create the user store without a question
     #[arg(long)]

@@ -46,7 +46,7 @@ const CHANGE: usize = 100;
     memctl review --json | jq '.waiting[] | {kind, id, title}'"
 )]
 pub(crate) struct ReviewArgs {
-    /// Review only the rules and procedures of this skill, as `domain/skill`
+    /// Review only the rules and lessons of this skill, as `domain/skill`
     #[arg(long = "skills", alias = "skill", value_name = "SKILL")]
     skill: Option<String>,
 }
@@ -122,8 +122,7 @@ impl Report for Queue {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
         if self.waiting.is_empty() {
-            page.line("Nothing waits for a decision.");
-            return;
+            return page.line("Nothing waits for a decision.");
         }
         let all: Vec<String> = self.waiting.iter().map(ids).collect();
         let kinds = self.waiting.iter().map(|one| one.kind.name().len());

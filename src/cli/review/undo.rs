@@ -107,8 +107,7 @@ pub(crate) struct Changes {
 impl Report for Changes {
     fn page(&self, page: &mut Page) {
         if self.changes.is_empty() {
-            page.line("No changes yet.");
-            return;
+            return page.line("No changes yet.");
         }
         let mut table = Table::new("Change|>Age|Who|Command|~Touched", &[4, 3]);
         for change in &self.changes {

@@ -16,7 +16,7 @@ const LEAST: usize = 8;
 /// Show where a record came from and what came of it
 ///
 /// Links an execution, its correction, the rule, its tests and the executions with the rule in
-/// their prompt; or a lesson, its procedure and the sessions that showed it. For a session, links the
+/// their prompt; or a lesson and the sessions that showed it. For a session, links the
 /// lessons that it taught, and its recoveries that are no hint with the reason. Deleted records are
 /// marked.
 #[derive(Debug, Args)]

@@ -170,15 +170,19 @@ impl Report for InitReport {
             page.line(format!("Already up to date: {}", self.database));
         }
         for migration in &self.applied {
-            let name = format!("{} {}", migration.version, migration.name);
-            page.good("applied ", &name);
+            page.good(
+                "applied ",
+                format!("{} {}", migration.version, migration.name),
+            );
         }
-        page.field("database", &self.database);
-        page.field("schema", &self.schema.to_string());
-        page.field(
-            "server",
-            &format!("PostgreSQL {}, pgvector {}", self.server, self.pgvector),
-        );
+        page.fields([
+            ("database", self.database.clone()),
+            ("schema", self.schema.to_string()),
+            (
+                "server",
+                format!("PostgreSQL {}, pgvector {}", self.server, self.pgvector),
+            ),
+        ]);
         if !self.applied.is_empty() {
             page.line("\nNext: create a login for each user, with the same URL");
             page.line("  memctl remote user add NAME --url ADMIN_URL");
@@ -252,20 +256,18 @@ impl Report for StatusReport {
             "encrypted" => "encrypted, certificate not verified (sslmode=verify-full verifies it)",
             _ => "not encrypted",
         };
-        page.field("database", &self.database);
-        page.field("connection", connection);
         let pgvector = self.pgvector.as_deref().unwrap_or("–");
-        page.field(
-            "server",
-            &format!("PostgreSQL {}, pgvector {pgvector}", self.server),
-        );
-        page.field("login", &self.role);
-        page.field(
-            "user",
-            self.user_id
-                .as_deref()
-                .unwrap_or("none: this login is not mapped to a user"),
-        );
+        let nobody = "none: this login is not mapped to a user";
+        page.fields([
+            ("database", self.database.as_str()),
+            ("connection", connection),
+            (
+                "server",
+                &format!("PostgreSQL {}, pgvector {pgvector}", self.server),
+            ),
+            ("login", &self.role),
+            ("user", self.user_id.as_deref().unwrap_or(nobody)),
+        ]);
         page.line("");
         let mut table = Table::new("Table|>Rows", &[0]);
         for count in &self.tables {
@@ -358,21 +360,14 @@ impl Report for LeaveReport {
 impl Report for JoinReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        let records = plural(self.records, "record");
-        let line = if self.created {
-            format!(
-                "Created `{}` in {} with {records}.",
-                self.memory, self.database
-            )
+        let (records, memory, database) =
+            (plural(self.records, "record"), &self.memory, &self.database);
+        page.line(if self.created {
+            format!("Created `{memory}` in {database} with {records}.")
         } else {
-            format!(
-                "This directory is a copy of `{}` in {}: {records}.",
-                self.memory, self.database
-            )
-        };
-        page.line(line);
-        let next = "Every command needs the database from now on: keep `DATABASE_URL` set.";
-        page.dim(next);
+            format!("This directory is a copy of `{memory}` in {database}: {records}.")
+        });
+        page.dim("Every command needs the database from now on: keep `DATABASE_URL` set.");
     }
 }
 

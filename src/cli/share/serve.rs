@@ -231,7 +231,7 @@ fn write(printer: &Printer, lines: &Receiver<(Level, String)>, dropped: &AtomicU
         `--scope` names the domains of the token; `*` is every domain, and records without one."
 )]
 pub(crate) struct TokenArgs {
-    /// User id: the token opens this user's memories and sessions
+    /// User id: the token opens this user's notes and sessions
     #[arg(long, value_name = "ID")]
     sub: UserId,
     /// Role in the token; with `agent`, corrections wait for a person's approval

@@ -97,67 +97,60 @@ impl Report for RunReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
         if self.outcome.is_none() {
-            page.styled(&[(
-                Style::Strong,
-                "Dry run: no model was called, nothing was recorded.",
-            )]);
+            let dry = "Dry run: no model was called, nothing was recorded.";
+            page.styled(&[(Style::Strong, dry)]);
         }
-        page.field(
-            "execution",
-            match (&self.execution_id, self.stateless) {
-                (Some(id), _) => id,
-                (None, true) => "not recorded: memory is disabled",
-                (None, false) => "not recorded",
-            },
-        );
-        page.field("model", &self.model_used);
-        if let Some(nearest) = &self.nearest_case {
+        let execution = match (&self.execution_id, self.stateless) {
+            (Some(id), _) => id,
+            (None, true) => "not recorded: memory is disabled",
+            (None, false) => "not recorded",
+        };
+        let nearest = self.nearest_case.as_ref().map(|nearest| {
             let percent = nearest.similarity * 100.0;
-            page.field(
-                "answered by",
-                &format!(
-                    "{} ({percent:.0}% similar); no model was called",
-                    nearest.source
-                ),
-            );
-        }
-        let layers: Vec<String> = self
-            .layers
-            .iter()
-            .map(|layer| format!("{} {} ({} tokens)", layer.layer, layer.source, layer.tokens))
-            .collect();
-        page.field("layers", &layers.join(", "));
+            format!(
+                "{} ({percent:.0}% similar); no model was called",
+                nearest.source
+            )
+        });
+        let layers = self.layers.iter();
+        let layers = layers.map(|of| format!("{} {} ({} tokens)", of.layer, of.source, of.tokens));
         let rules = ids_of(&self.injected, Kind::Reflexion);
-        page.field(
-            "rules",
-            &if rules.is_empty() {
-                "none".to_owned()
-            } else {
-                rules.join(", ")
-            },
-        );
-        let procedures = ids_of(&self.injected, Kind::Procedure);
-        if !procedures.is_empty() {
-            page.field("procedures", &procedures.join(", "));
-        }
-        if let Some(outcome) = &self.outcome {
-            page.field("outcome", outcome.as_str());
-            page.field("latency", &latency(self.latency_ms));
-            page.field(
-                "cost",
-                &self
-                    .cost_usd
-                    .map_or("unknown".to_owned(), |cost| format!("${cost:.4}")),
-            );
-        }
-        if let Some(usage) = &self.usage {
-            let tokens = format!(
+        let rules = if rules.is_empty() {
+            "none".to_owned()
+        } else {
+            rules.join(", ")
+        };
+        let ran = |text: String| self.outcome.as_ref().map(|_| text).unwrap_or_default();
+        let cost = self
+            .cost_usd
+            .map_or("unknown".to_owned(), |cost| format!("${cost:.4}"));
+        let usage = self.usage.as_ref().map(|usage| {
+            format!(
                 "{} in, {} out",
                 plural(usage.input_tokens, "token"),
                 usage.output_tokens
-            );
-            page.field("usage", &tokens);
-        }
+            )
+        });
+        page.fields([
+            ("execution", execution.to_owned()),
+            ("model", self.model_used.clone()),
+            ("answered by", nearest.unwrap_or_default()),
+            ("layers", layers.collect::<Vec<_>>().join(", ")),
+            ("rules", rules),
+            (
+                "lessons",
+                ids_of(&self.injected, Kind::Procedure).join(", "),
+            ),
+            (
+                "outcome",
+                self.outcome
+                    .as_ref()
+                    .map_or(String::new(), |of| of.as_str().to_owned()),
+            ),
+            ("latency", ran(latency(self.latency_ms))),
+            ("cost", ran(cost)),
+            ("usage", usage.unwrap_or_default()),
+        ]);
         if let Some(id) = &self.execution_id {
             page.line("");
             page.note("Right? ", format!("memctl accept {id}"));
@@ -213,8 +206,8 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
 
 /// Mark an execution as wrong, or a learned record as useless
 ///
-/// A candidate rule or an unapproved procedure stays in its file with the reason, and is not proposed
-/// again; a procedure is not told any more.
+/// A candidate rule or an unapproved lesson stays in its file with the reason, and is not proposed
+/// again; a lesson is not told any more.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl reject EXEC-20260220124341 --reason \"made-up employer\"\n  \
@@ -222,7 +215,7 @@ pub(crate) fn accept(context: &Context, args: &AcceptArgs) -> Done {
     memctl reject PROC-007 --reason \"only in this branch\""
 )]
 pub(crate) struct RejectArgs {
-    /// Id of an execution, a candidate rule or a procedure, a prefix of one, or `latest`
+    /// Id of an execution, a candidate rule or a lesson, a prefix of one, or `latest`
     id: String,
     /// Reason of the rejection
     #[arg(long, value_name = "TEXT")]
@@ -293,14 +286,10 @@ impl Report for ReviewReport {
             (Style::Dim, &format!(" {} → ", self.before.as_str())),
             (style, self.outcome.as_str()),
         ]);
-        if let Some(reason) = &self.reason {
-            page.field("reason", reason);
-        }
+        page.some("reason", self.reason.as_deref());
         for rule in &self.blamed {
             page.field("counts against", &format!("{} ({})", rule.id, rule.reason));
         }
-        if !self.guardrails.is_empty() {
-            page.field("guardrail", &self.guardrails.join(", "));
-        }
+        page.list("guardrail", &self.guardrails);
     }
 }

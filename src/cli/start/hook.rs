@@ -26,6 +26,7 @@ use crate::host::{Event, EventKind, Host, respond};
 use crate::lessons;
 use crate::lessons::{HintService, LearnOptions, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};
+use crate::rules::forbids_advice;
 use crate::rules::hearing::Message;
 use crate::store::workspace::Records;
 use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
@@ -159,6 +160,7 @@ fn answer(
         store: &store,
         now: environment.now,
         random,
+        forbids: forbids_advice,
         here,
     };
     // Without readable settings, nobody has agreed to it.

@@ -21,7 +21,7 @@ use crate::upkeep::{InitReport, initialise, with_lines};
 
 /// Create a workspace here: `.agentura/` for records
 ///
-/// Git sees what people share: approved rules and lessons, memories, corrections. What a session
+/// Git sees what people share: approved rules and lessons, notes, corrections. What a session
 /// changes is ignored. `--git` installs a merge driver, which merges the records of two branches; in a
 /// clone without it, git leaves conflict markers, and `memctl init --git && git checkout --merge
 /// .agentura` merges the files again.
@@ -72,9 +72,9 @@ impl Report for InitReport {
         if page.is_quiet() {
             return;
         }
-        for created in &self.created {
-            page.good("created ", created);
-        }
+        self.created
+            .iter()
+            .for_each(|created| page.good("created ", created));
         page.line("\nNext:");
         page.line("  memctl setup                  let coding agents use this memory, and learn from past sessions");
         if let Some(offer) = &self.offer {

@@ -23,6 +23,7 @@ use crate::cli::output::text::plural;
 use crate::host::{Host, SessionCounts};
 use crate::lessons::{HintService, Marks};
 use crate::model::{Scope, Viewer};
+use crate::rules::forbids_advice;
 use crate::store::{Here, Scoped};
 
 /// Time after which the process ends without a line.
@@ -104,6 +105,7 @@ fn line(environment: &Environment, root: Option<&Path>) -> Option<String> {
         store: &store,
         now: environment.now,
         random,
+        forbids: forbids_advice,
         here: Here::default(),
     };
     let session = input.session_id;

@@ -8,6 +8,7 @@
 
 use super::error_line::error_line;
 use super::line_rank::location;
+use crate::model::text::{TYPES, quoted};
 
 /// Maximum length of a key, in characters.
 const MAX_KEY: usize = 240;
@@ -74,15 +75,6 @@ pub fn normalised(line: &str) -> String {
         .to_owned()
 }
 
-/// Type names, which describe the kind of error.
-const TYPES: &[&str] = &[
-    "int", "str", "float", "bool", "bytes", "list", "dict", "tuple", "set", "NoneType", "None",
-    "object", "function", "method", "module", "type", "coroutine", "generator", "undefined",
-    "null", "string", "number", "boolean", "any", "never", "unknown", "void", "String", "&str",
-    "()", "nil", "u8", "u16", "u32", "u64", "usize", "i8", "i16", "i32", "i64", "isize", "f32",
-    "f64", "char",
-];
-
 const PLACEHOLDERS: &[&str] = &["<path>", "<name>", "<n>", "<id>", "<url>"];
 
 fn placeholder(rest: &str) -> Option<&'static str> {
@@ -105,53 +97,6 @@ fn without_shell(line: &str) -> &str {
         return rest;
     }
     line
-}
-
-/// Quoted names in an error line, in order.
-pub(crate) fn quoted_names(line: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    let (mut rest, mut before) = (line, None);
-    while let Some(first) = rest.chars().next() {
-        if let Some((inside, after)) = quoted(rest, before) {
-            if !inside.is_empty() && !TYPES.contains(&inside) {
-                found.push(inside);
-            }
-            rest = after;
-            before = Some('\'');
-        } else {
-            rest = &rest[first.len_utf8()..];
-            before = Some(first);
-        }
-    }
-    found
-}
-
-/// Quoted text at the start of `rest`, and the text after it. An apostrophe inside a word is not a
-/// quote.
-fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
-    let open = rest.chars().next()?;
-    let close: &[char] = match open {
-        '"' => &['"'],
-        '\'' => &['\''],
-        // Older programs quote like `name'.
-        '`' => &['`', '\''],
-        '‘' => &['’'],
-        '“' => &['”'],
-        '«' => &['»'],
-        _ => return None,
-    };
-    if before.is_some_and(char::is_alphanumeric) {
-        return None;
-    }
-    let inside = &rest[open.len_utf8()..];
-    if open == '"' && inside.starts_with('"') {
-        return Some(("", &inside[1..]));
-    }
-    let (at, mark) = inside.char_indices().find(|(at, c)| {
-        let after = inside[at + c.len_utf8()..].chars().next();
-        close.contains(c) && !(*c == '\'' && after.is_some_and(char::is_alphanumeric))
-    })?;
-    (at > 0).then(|| (&inside[..at], &inside[at + mark.len_utf8()..]))
 }
 
 /// Returns true for characters of a word. All others are separate tokens.

@@ -6,28 +6,9 @@ pub(crate) mod line_rank;
 pub(crate) mod people;
 pub(crate) mod plain_output;
 
-use std::path::Path;
-
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_lines;
 use crate::lessons::failure::people::without_people;
-
-/// Name of a project: that of its directory.
-pub(crate) fn project_of(directory: &Path) -> Option<String> {
-    Some(directory.file_name()?.to_string_lossy().into_owned())
-}
-
-/// Name of a project that a client gives by its name or its path, of any system; `None` if it
-/// names no directory.
-pub(crate) fn project_named(given: &str) -> Option<String> {
-    let last = given
-        .trim()
-        .trim_end_matches(['/', '\\'])
-        .rsplit(['/', '\\'])
-        .next()?;
-    let is_name = !matches!(last, "" | "." | "..");
-    is_name.then(|| last.to_owned())
-}
 
 /// Failure to look up.
 #[derive(Debug, Clone, Default)]
@@ -80,23 +61,5 @@ impl<'a> Failure<'a> {
     /// Error key: that of the most specific line.
     pub(crate) fn key(&self) -> &str {
         self.lines.first().map_or("", |line| &line.key)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_project_is_named_by_its_name_or_its_path() {
-        let check = |given: &str, expected: Option<&str>| {
-            assert_eq!(project_named(given).as_deref(), expected, "{given}");
-        };
-        check("shop", Some("shop"));
-        check(" /home/a/shop/ ", Some("shop"));
-        check("C:\\work\\shop\\", Some("shop"));
-        check("/", None);
-        check("", None);
-        check("/home/a/..", None);
     }
 }

@@ -222,6 +222,7 @@ mod tests {
             store: &store,
             now: DateTime::UNIX_EPOCH,
             random: || "r".to_owned(),
+            forbids: |_, _, _| false,
             here: crate::store::Here::default(),
         });
     }

@@ -5,7 +5,6 @@ use crate::store::workspace::Error;
 
 use super::service::HintService;
 use super::session_state::SessionNotes;
-use crate::rules::acting::forbidden::without_forbidden;
 
 impl HintService<'_> {
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
@@ -15,7 +14,7 @@ impl HintService<'_> {
             return Ok(String::new());
         }
         let lessons = matching::before_call(self.store, code, &self.here, &[])?;
-        let lessons = without_forbidden(self.store, lessons);
+        let lessons = self.without_forbidden(lessons);
         if lessons.is_empty() {
             return Ok(String::new());
         }

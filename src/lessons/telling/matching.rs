@@ -10,13 +10,14 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use crate::lessons::failure::error_key::{normalised, quoted_names};
+use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::people::without_people;
 use crate::lessons::failure::{ErrorLine, Failure};
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Hint;
 use crate::model::likeness::{key_words, same_program, similarity, telling_words, weight};
+use crate::model::text::quoted_names;
 use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
 use crate::store::workspace::Error;
 use crate::store::{Pulled, Scoped, Terms};

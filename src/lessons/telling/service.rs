@@ -18,7 +18,6 @@ use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNot
 use crate::lessons::telling::shown::Outcome;
 use crate::lessons::telling::{self, matching};
 use crate::model::{Pattern, Trial};
-use crate::rules::acting::forbidden::without_forbidden;
 use crate::store::{self, Notes, Scoped};
 
 use super::settlement::unless_locked;
@@ -37,6 +36,8 @@ pub struct HintService<'a> {
     pub now: DateTime<Utc>,
     /// Source of random names.
     pub random: fn() -> String,
+    /// Says whether a rule of a person forbids what a lesson advises: its working call and its words.
+    pub forbids: fn(&Scoped, &str, &str) -> bool,
     /// Place that the calls are made in.
     pub here: Here<'a>,
 }
@@ -101,7 +102,7 @@ impl HintService<'_> {
             if let Some(failure) = failure {
                 let hints =
                     matching::at_failure(self.store, &failure, &self.here, &[], options.max_hints)?;
-                report.hints = without_forbidden(self.store, hints);
+                report.hints = self.without_forbidden(hints);
             }
             self.count_retrieved(&report.hints);
             report.pitfalls = rules(own.as_slice());
@@ -124,7 +125,7 @@ impl HintService<'_> {
             let told = known.not_again();
             let hints =
                 matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
-            let hints = without_forbidden(self.store, hints);
+            let hints = self.without_forbidden(hints);
             let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
             if !ids.is_empty() {
                 let trial = Trial {
@@ -206,6 +207,12 @@ impl HintService<'_> {
     /// Pitfalls that a session has met so far.
     pub fn pitfalls(&self, session: &str) -> Vec<Pitfall> {
         SessionNotes::read(&self.store.read_notes(session)).pitfalls
+    }
+
+    /// Returns the hints that no rule in force forbids.
+    pub(crate) fn without_forbidden(&self, mut hints: Vec<Hint>) -> Vec<Hint> {
+        hints.retain(|hint| !(self.forbids)(self.store, &hint.working_code, &hint.lesson));
+        hints
     }
 
     /// Counts a retrieval of each procedure among the hints.

@@ -6,8 +6,6 @@
 //!
 //! The search itself adds words from the documents. The caller decides whether to rewrite.
 
-use std::str::FromStr;
-
 use serde::Deserialize;
 use serde_json::json;
 
@@ -15,7 +13,7 @@ use memctl_llm::{Request, Schema};
 use memctl_redact::Clean;
 use memctl_search::words;
 
-use crate::rules::reflect::one_line;
+use crate::model::text::one_line;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/rewrite_query.md");
@@ -137,31 +135,6 @@ fn with_all_words(rewritten: &str, query: &str) -> String {
         }
     }
     out
-}
-
-/// Configured method of rewriting queries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RewriteBy {
-    /// It is looked for as it was typed.
-    #[default]
-    Off,
-    /// By rules, and by the words of the index.
-    Offline,
-    /// By a model.
-    Model,
-}
-
-impl FromStr for RewriteBy {
-    type Err = &'static str;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "off" => Ok(Self::Off),
-            "offline" => Ok(Self::Offline),
-            "model" => Ok(Self::Model),
-            _ => Err("write off, offline or model"),
-        }
-    }
 }
 
 /// Query that replaces the typed one.

@@ -1,13 +1,11 @@
-//! Lessons that a rule in force forbids: they are never told, and `review` names the rule.
+//! Advice that a rule in force forbids: it is never given, and `review` names the rule.
 //!
-//! A rule is a person's word, and stronger than what was learnt from calls. `rules` and `lessons` know
-//! nothing of each other; they meet here.
+//! A rule is a person's word, and stronger than what was learnt from calls. Nothing here knows where
+//! advice comes from: it is two texts.
 
+use super::forbids;
 use crate::model::Reflexion;
-use crate::rules::forbids;
 use crate::store::Scoped;
-
-use crate::lessons::telling::hint::Hint;
 
 /// Returns the rule in force that forbids what a lesson advises: its working call, or a command
 /// between backticks in its words.
@@ -17,10 +15,9 @@ pub(crate) fn rule_against(store: &Scoped, working: &str, lesson: &str) -> Optio
     forbids(store, &lines).ok().flatten()
 }
 
-/// Returns the hints that no rule in force forbids.
-pub(crate) fn without_forbidden(store: &Scoped, hints: Vec<Hint>) -> Vec<Hint> {
-    let is_free = |hint: &Hint| rule_against(store, &hint.working_code, &hint.lesson).is_none();
-    hints.into_iter().filter(is_free).collect()
+/// Returns `true` if a rule in force forbids what a lesson advises.
+pub fn forbids_advice(store: &Scoped, working: &str, lesson: &str) -> bool {
+    rule_against(store, working, lesson).is_some()
 }
 
 /// Command lines that a lesson advises.

@@ -15,7 +15,7 @@ pub(crate) fn without_look_ahead(mut pattern: CallPattern) -> CallPattern {
             Kind::Excludes => {
                 unless.push(format!("{}{}", found.before, alternatives(found.inside)))
             }
-            // What must follow is a part of the match if nothing else comes after it.
+            // A required text is a part of the match if nothing else comes after it.
             Kind::Requires if found.after.is_empty() => {}
             Kind::Requires => return pattern,
         }

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::echo::states_of;
 use super::gate::may_be_lasting;
 use super::own_words::own_words;
 use super::quote::stands_in;
@@ -55,6 +56,12 @@ impl Message {
             text: Clean::of(&own).head(LONGEST).to_owned(),
             recorded_as: String::new(),
         })
+    }
+
+    /// Hears the message as what a person says after these calls, newest last.
+    pub(crate) fn after(mut self, calls: &[String]) -> Self {
+        self.may_be_lasting |= states_of(&self.text, calls);
+        self
     }
 }
 

@@ -9,6 +9,7 @@
 //! takes a rule away from the user.
 
 mod cues;
+mod echo;
 mod gate;
 mod heard;
 mod messages;

@@ -14,13 +14,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::lessons::failure::project_of;
 use crate::model::likeness::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::contradictions::replaced_by;
 use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::similar::{SimilarRule, cosines, nearest};
+use crate::store::here::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer, same_project};
 

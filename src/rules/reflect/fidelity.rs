@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::failure::error_key::quoted_names;
+use crate::model::text::quoted_names;
 use memctl_search::words;
 
 /// Returns true if a condition has no content word that the correction lacks.

@@ -28,11 +28,6 @@ pub(crate) use reply::refusal;
 pub use reply::{Reply, accept};
 pub use request::{PROMPT, ask};
 
-/// Text on one line, with single spaces.
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
 /// Correction with its context.
 #[derive(Debug, Clone, Copy)]
 pub struct CorrectionContext<'a> {

@@ -6,7 +6,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{CorrectionContext, Draft, Reflection, one_line};
+use super::{CorrectionContext, Draft, Reflection};
+use crate::model::text::one_line;
 use crate::rules::correct::remark::is_about_one_output;
 
 /// Reason for a doubt.

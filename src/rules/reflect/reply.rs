@@ -3,8 +3,9 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said, one_line};
+use super::{CorrectionContext, Draft, Judged, Reflection, dropped, is_said};
 use crate::model::RuleRelation;
+use crate::model::text::one_line;
 use crate::rules::regression::assertion;
 
 /// Reason if a model gives none.

@@ -6,14 +6,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lessons::failure::project_named;
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::rendering::render_block;
 use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
+use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::store::Here;
+use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
 
 use super::search::is_zero;
@@ -116,6 +117,7 @@ pub(crate) fn adviser<'a>(workspace: &'a Workspace, project: Option<&'a str>) ->
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
+        forbids: forbids_advice,
     }
 }
 

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust, mark};
-use crate::notes::find::rewrite::{Rewrite, RewriteBy};
+use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
 use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
-use crate::store::workspace::Workspace;
+use crate::store::workspace::{RewriteBy, Workspace};
 use memctl_search::{snippet, words};
 
 use super::token_budget::{apart, is_data};

@@ -71,7 +71,7 @@ fn fenced(text: &str) -> String {
 /// Returns a lower-case fragment that says what is wrong with the reply.
 pub(crate) fn accept(reply: &str) -> Result<Verdict, String> {
     let mut verdict: Verdict = serde_json::from_str(reply).map_err(|error| error.to_string())?;
-    verdict.reason = crate::rules::reflect::one_line(&verdict.reason);
+    verdict.reason = crate::model::text::one_line(&verdict.reason);
     Ok(verdict)
 }
 

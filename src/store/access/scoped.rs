@@ -301,16 +301,13 @@ impl Scoped {
 
 #[cfg(test)]
 mod tests {
-    use std::path::{Path, PathBuf};
-    use std::time::Duration;
+    use std::path::Path;
 
     use super::*;
-    use crate::model::Scope;
     use crate::store::atomic;
-    use crate::store::audit::audit_log::AuditContext;
     use crate::store::audit::verify::ChainError;
     use crate::store::files::directory::AUDIT_ANCHOR as ANCHOR;
-    use memctl_files::{Directory, named};
+    use memctl_files::named;
 
     fn log_path(directory: &Path) -> PathBuf {
         directory.join(AUDIT_LOG)

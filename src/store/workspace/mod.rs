@@ -31,12 +31,12 @@ pub use providers::{Chosen, Providers};
 pub use read_audit::{AuditReads, InvalidReads};
 pub use session_error::SessionError;
 
+use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 
 use crate::model::{Scope, SkillPath, Viewer, split_origin};
-use crate::notes::find::rewrite::RewriteBy;
 use crate::store::skill::{Skill, Skills};
 use crate::store::{GroupCommit, Problem, Scoped, SeenEntries, Writer};
 
@@ -82,6 +82,31 @@ impl Records<'_> {
     /// The time as records carry it.
     pub(crate) fn timestamp(&self) -> String {
         stamp(self.now)
+    }
+}
+
+/// Configured method of rewriting queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RewriteBy {
+    /// It is looked for as it was typed.
+    #[default]
+    Off,
+    /// By rules, and by the words of the index.
+    Offline,
+    /// By a model.
+    Model,
+}
+
+impl FromStr for RewriteBy {
+    type Err = &'static str;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        match name {
+            "off" => Ok(Self::Off),
+            "offline" => Ok(Self::Offline),
+            "model" => Ok(Self::Model),
+            _ => Err("write off, offline or model"),
+        }
     }
 }
 

@@ -364,7 +364,7 @@ mod tests {
             read.set(0);
             let digest_of = |entry: &[u8]| {
                 read.set(read.get() + 1);
-                let content = memctl_files::json::string_field(entry, "content")?;
+                let content = json::string_field(entry, "content")?;
                 content.parse().ok()
             };
             let (is_likely, _) = seen
@@ -385,7 +385,7 @@ mod tests {
             let memory: Memory = serde_json::from_str(&json).unwrap();
             let random = &mut || "0123456789abcdef".to_owned();
             let mut writer = store.write(random).unwrap();
-            writer.append(memory, chrono::Utc::now()).unwrap();
+            writer.append(memory, Utc::now()).unwrap();
         };
         // The first writer makes the file private, which changes its state.
         add("100");

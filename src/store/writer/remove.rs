@@ -409,7 +409,6 @@ impl Writer {
 mod tests {
     use super::*;
     use crate::model::Scope;
-    use crate::store::Scoped;
     use memctl_files::named;
 
     const ODD: &str = "{\"entries\": [\n{\"id\": \"MEM-001\",  \"x\": NaN},{\"id\":\"MEM-002\",\"n\": 1062.0}], \"format\": 1}";

@@ -19,6 +19,7 @@ pub(crate) fn run(bytes: &[u8]) {
         store: &store,
         now: chrono::DateTime::UNIX_EPOCH,
         random: || "n0nce".to_owned(),
+        forbids: memctl::rules::forbids_advice,
         here: Here::default(),
     };
     for host in Host::ALL {

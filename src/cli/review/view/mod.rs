@@ -39,6 +39,7 @@ use crate::lessons::HintService;
 use crate::model::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
 use crate::review::queue::{Queue, Rest, Waiting};
+use crate::rules::forbids_advice;
 use crate::skills::prompt::tokens;
 use crate::store::Here;
 use crate::store::workspace::{Error, Workspace};
@@ -295,6 +296,7 @@ fn at_start(workspace: &Workspace) -> Result<String, Error> {
         store: &workspace.store,
         now: workspace.now,
         random: workspace.random,
+        forbids: forbids_advice,
         here: Here::default(),
     };
     let root = workspace.store.directory().parent();

@@ -304,16 +304,12 @@ pub(crate) fn cells(execution: &Execution, time: &str) -> Vec<(Style, String)> {
     };
     let model = execution.model_used.rsplit('/').next().unwrap_or_default();
     let unknown = || "–".to_owned();
+    let cost = execution.cost_usd.map(|cost| format!("${cost:.4}"));
     vec![
         (Style::Plain, execution.execution_id.clone()),
         (Style::Plain, execution.skill.clone()),
         (style, execution.outcome.as_str().to_owned()),
-        (
-            Style::Plain,
-            execution
-                .cost_usd
-                .map_or_else(unknown, |cost| format!("${cost:.4}")),
-        ),
+        (Style::Plain, cost.unwrap_or_else(unknown)),
         (
             Style::Plain,
             execution.latency_ms.map_or_else(unknown, latency),

@@ -293,9 +293,7 @@ impl Report for CorrectReport {
             };
             page.field("rule", &made);
         }
-        if let Some(rule) = &self.rule {
-            page.field("", rule);
-        }
+        page.some("", self.rule.as_deref());
         if let (Some(reason), Some(id)) = (self.doubt, &self.reflexion_id) {
             page.warn("Not in force yet: ", reason);
             page.dim(format!(
@@ -304,14 +302,6 @@ impl Report for CorrectReport {
             self.show_others(page);
             return;
         }
-        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-        page.field(
-            "applies",
-            &said(&self.applies_when).unwrap_or_else(|| "always".to_owned()),
-        );
-        if let Some(cause) = said(&self.root_cause) {
-            page.field("cause", &cause);
-        }
         let why = match self.confidence {
             ..0.65 => "vague: say when it applies and what exactly should change",
             0.65..0.8 => {
@@ -319,27 +309,28 @@ impl Report for CorrectReport {
             }
             _ => "clear and specific",
         };
-        page.field(
-            "confidence",
-            &format!("{:.0}% ({why})", self.confidence * 100.0),
-        );
-        page.field(
-            "guardrail",
-            &match self.guardrails.as_slice() {
-                [] => "none changed".to_owned(),
-                files => files.join(", "),
-            },
-        );
-        page.field(
-            "tests",
-            &match self.tests.as_slice() {
-                [] if self.execution_id.is_none() => {
-                    "none, since no execution was named: --execution-id latest".to_owned()
-                }
-                [] => "none".to_owned(),
-                files => files.join(", "),
-            },
-        );
+        let said = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
+        let files = |files: &[String], none: &str| match files {
+            [] => none.to_owned(),
+            files => files.join(", "),
+        };
+        let no_tests = match self.execution_id {
+            None => "none, since no execution was named: --execution-id latest",
+            Some(_) => "none",
+        };
+        page.fields([
+            (
+                "applies",
+                said(&self.applies_when).unwrap_or_else(|| "always".to_owned()),
+            ),
+            ("cause", said(&self.root_cause).unwrap_or_default()),
+            (
+                "confidence",
+                format!("{:.0}% ({why})", self.confidence * 100.0),
+            ),
+            ("guardrail", files(&self.guardrails, "none changed")),
+            ("tests", files(&self.tests, no_tests)),
+        ]);
         self.show_others(page);
     }
 }

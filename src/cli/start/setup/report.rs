@@ -64,7 +64,7 @@ pub(crate) struct Learned {
     pub(crate) unchanged: usize,
     /// Failing tool calls.
     pub(crate) failures: usize,
-    /// New procedures.
+    /// New lessons.
     pub(crate) records: usize,
 }
 
@@ -231,8 +231,7 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
 
 fn show_learned(learned: Learned, page: &mut Page) {
     if learned.sessions == 0 && learned.unchanged == 0 {
-        page.line("\nNo past sessions were found.");
-        return;
+        return page.line("\nNo past sessions were found.");
     }
     let before = match learned.unchanged {
         0 => String::new(),

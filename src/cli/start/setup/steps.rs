@@ -12,7 +12,7 @@ use crate::cli::start::hooks;
 use crate::cli::start::setup::FoundHost;
 use crate::cli::start::setup::report::{Learned, SetupReport, State, Step};
 use crate::host;
-use crate::host::{Host, InstallationStatus, ServerHost, StatusLine};
+use crate::host::{Host, InstallationStatus, Place, ServerHost, StatusLine};
 use crate::lessons::{LearnOptions, learn};
 use crate::model::error::UserError;
 use crate::store::shared_files;
@@ -53,6 +53,27 @@ impl Step {
             state: State::Planned,
             path: None,
             detail: None,
+        }
+    }
+
+    /// Step whose state `look` finds out. An error of it fails the step.
+    fn of(
+        name: &'static str,
+        host: Option<&'static str>,
+        look: impl FnOnce(&mut Self) -> Result<(), UserError>,
+    ) -> Self {
+        let mut step = Self::new(name, host);
+        if let Err(error) = look(&mut step) {
+            step.state = State::Failed;
+            step.detail = Some(error.message);
+        }
+        step
+    }
+
+    /// Notes that there is nothing left to do, if so.
+    fn is_there(&mut self, is_there: bool) {
+        if is_there {
+            self.state = State::Already;
         }
     }
 
@@ -119,72 +140,62 @@ impl Setup<'_> {
 
     fn plan_memory(&self) -> Step {
         let memory = &self.context.places.memory;
-        let mut step = Step::new("memory", None);
-        step.path = Some(memory.display().to_string());
-        if Directory::at(memory).is_there() {
-            step.state = State::Already;
-        }
-        step
+        Step::of("memory", None, |step| {
+            step.path = Some(memory.display().to_string());
+            step.is_there(Directory::at(memory).is_there());
+            Ok(())
+        })
     }
 
     fn plan_hooks(&self, host: Host) -> Step {
-        let mut step = Step::new("hooks", Some(host.name()));
-        let status = hooks::place(self.context, host, false).and_then(|place| {
-            step.path = Some(place.settings.shown());
-            Ok(host::status(host, &place)?.standing)
-        });
-        step.set_status(status);
-        step
+        Step::of("hooks", Some(host.name()), |step| {
+            let place = self.settings_of(host, step)?;
+            step.is_there(host::status(host, &place)?.standing == InstallationStatus::Installed);
+            Ok(())
+        })
     }
 
     fn plan_status_line(&self) -> Step {
-        let mut step = Step::new("status line", Some(Host::ClaudeCode.name()));
-        let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-            step.path = Some(place.settings.shown());
-            Ok(host::status_line(&place.settings)?)
-        });
-        match found {
-            Ok(StatusLine::Own) => step.state = State::Already,
-            Ok(StatusLine::Other) => {
-                step.state = State::Skipped;
-                step.detail = Some(COMPOSE.to_owned());
+        Step::of("status line", Some(Host::ClaudeCode.name()), |step| {
+            let place = self.settings_of(Host::ClaudeCode, step)?;
+            match host::status_line(&place.settings)? {
+                StatusLine::Absent => {}
+                StatusLine::Own => step.state = State::Already,
+                StatusLine::Other => {
+                    step.state = State::Skipped;
+                    step.detail = Some(COMPOSE.to_owned());
+                }
             }
-            Ok(StatusLine::Absent) => {}
-            Err(error) => {
-                step.state = State::Failed;
-                step.detail = Some(error.message);
-            }
-        }
-        step
+            Ok(())
+        })
     }
 
     /// The tool by which the agent records lessons, so that no dialog opens at the end of a session.
     fn plan_permission(&self) -> Step {
-        let mut step = Step::new("allow tool", Some(Host::ClaudeCode.name()));
-        let found = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-            step.path = Some(place.settings.shown());
-            Ok(host::allows_lessons(&place.settings)?)
-        });
-        match found {
-            Ok(true) => step.state = State::Already,
-            Ok(false) => step.detail = Some(ASKED.to_owned()),
-            Err(error) => {
-                step.state = State::Failed;
-                step.detail = Some(error.message);
-            }
-        }
-        step
+        Step::of("allow tool", Some(Host::ClaudeCode.name()), |step| {
+            let place = self.settings_of(Host::ClaudeCode, step)?;
+            let allows = host::allows_lessons(&place.settings)?;
+            step.is_there(allows);
+            step.detail = (!allows).then(|| ASKED.to_owned());
+            Ok(())
+        })
     }
 
     fn plan_server(&self, host: ServerHost) -> Step {
-        let mut step = Step::new("mcp", Some(host.name()));
-        let settings = mcp::settings(self.context, host, in_project(host));
-        let status = settings.and_then(|settings| {
+        Step::of("mcp", Some(host.name()), |step| {
+            let settings = mcp::settings(self.context, host, in_project(host))?;
             step.path = Some(settings.shown());
-            Ok(host::registered(host, &settings)?.standing)
-        });
-        step.set_status(status);
-        step
+            let standing = host::registered(host, &settings)?.standing;
+            step.is_there(standing == InstallationStatus::Installed);
+            Ok(())
+        })
+    }
+
+    /// Settings of a host with hooks, which a step names as its file.
+    fn settings_of(&self, host: Host, step: &mut Step) -> Result<Place, UserError> {
+        let place = hooks::place(self.context, host, false)?;
+        step.path = Some(place.settings.shown());
+        Ok(place)
     }
 
     fn plan_learning(&self) -> Step {
@@ -295,11 +306,7 @@ impl Setup<'_> {
             dry_run: false,
             session: context.session(None),
             host_session: None,
-            project_name: if self.all_projects {
-                None
-            } else {
-                context.project_name()
-            },
+            project_name: context.project_name(),
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)
@@ -313,38 +320,33 @@ impl Setup<'_> {
         let state = self.context.environment.state_dir.as_deref();
         for FoundHost { host, .. } in hosts {
             // In the reverse order of the installation, so that the original file comes back.
+            let mut remove = |name, removed: &dyn Fn(&mut Step) -> Result<bool, UserError>| {
+                let mut step = Step::new(name, Some(host.name()));
+                let changed = removed(&mut step);
+                step.ended(changed.map(|changed| (changed, None)));
+                report.steps.push(step);
+            };
             if host.hooks() == Some(Host::ClaudeCode) {
-                let mut step = Step::new("remove allowed tool", Some(host.name()));
-                let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-                    step.path = Some(place.settings.shown());
+                remove("remove allowed tool", &|step| {
+                    let place = self.settings_of(Host::ClaudeCode, step)?;
                     Ok(host::disallow_lessons(&place.settings, state)?)
                 });
-                step.ended(done.map(|changed| (changed, None)));
-                report.steps.push(step);
-                let mut step = Step::new("remove status line", Some(host.name()));
-                let done = hooks::place(self.context, Host::ClaudeCode, false).and_then(|place| {
-                    step.path = Some(place.settings.shown());
+                remove("remove status line", &|step| {
+                    let place = self.settings_of(Host::ClaudeCode, step)?;
                     Ok(host::remove_status_line(&place.settings, state)?)
                 });
-                step.ended(done.map(|changed| (changed, None)));
-                report.steps.push(step);
             }
             if let Some(host) = host.hooks() {
-                let mut step = Step::new("remove hooks", Some(host.name()));
-                let done = hooks::place(self.context, host, false).and_then(|place| {
-                    step.path = Some(place.settings.shown());
-                    Ok(host::uninstall(host, &place)?)
+                remove("remove hooks", &|step| {
+                    let place = self.settings_of(host, step)?;
+                    Ok(host::uninstall(host, &place)?.changed)
                 });
-                step.ended(done.map(|done| (done.changed, None)));
-                report.steps.push(step);
             }
-            let mut step = Step::new("remove mcp", Some(host.name()));
-            let done = mcp::settings(self.context, host, in_project(host)).and_then(|settings| {
+            remove("remove mcp", &|step| {
+                let settings = mcp::settings(self.context, host, in_project(host))?;
                 step.path = Some(settings.shown());
-                Ok(host::unregister(host, &settings, state)?)
+                Ok(host::unregister(host, &settings, state)?.changed)
             });
-            step.ended(done.map(|done| (done.changed, None)));
-            report.steps.push(step);
         }
         report.steps.retain(|step| step.state != State::Already);
         report.note = Some(if report.steps.is_empty() {
@@ -353,19 +355,6 @@ impl Setup<'_> {
             "The memory stays; `memctl memory purge` deletes it.".to_owned()
         });
         report
-    }
-}
-
-impl Step {
-    fn set_status(&mut self, status: Result<InstallationStatus, UserError>) {
-        match status {
-            Ok(InstallationStatus::Installed) => self.state = State::Already,
-            Ok(_) => {}
-            Err(error) => {
-                self.state = State::Failed;
-                self.detail = Some(error.message);
-            }
-        }
     }
 }
 

@@ -9,7 +9,6 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::lessons::failure::project_named;
 use crate::lessons::{HintOptions, Success};
 use crate::serve::arguments::{
     HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
@@ -17,6 +16,7 @@ use crate::serve::arguments::{
 use crate::serve::operations::adviser;
 use crate::serve::token::Caller;
 use crate::store;
+use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
 
 use super::super::input::Body;

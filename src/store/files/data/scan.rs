@@ -357,7 +357,6 @@ impl<'a> Window<'a> {
 mod tests {
     use std::io::Write as _;
 
-    use super::super::scan_window::CHUNK;
     use super::*;
 
     fn outline(text: &[u8]) -> (Outline, Vec<String>) {

@@ -4,7 +4,7 @@
 //! because similar words may say the opposite.
 
 use crate::model::likeness::{key_words, similarity};
-use crate::model::plain_words::plain_words;
+use crate::model::text::plain_words;
 use crate::store::workspace::Error;
 use crate::upkeep::exchange::notes;
 use memctl_search::embedder::built_in;

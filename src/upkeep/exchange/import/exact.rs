@@ -1,10 +1,10 @@
 //! Imports records in this program's own format, byte for byte.
 //!
-//! A record that exists here is not imported twice, even under another id. A record whose id
-//! belongs to another one gets a new id and keeps the old one in `imported_from`, and so does a record
-//! that nobody has approved, unless a clone cannot give its id; references among the imported records
-//! follow. Tombstones stay in force unless a restore is requested. A record
-//! that has changed here since the export stays as it is.
+//! A record that exists here is not imported twice, even under another id. A record whose id belongs to
+//! another one gets a new id and keeps the old one in `imported_from`. So does a record that nobody has
+//! approved, unless a clone cannot give its id. References among the imported records follow.
+//! Tombstones stay in force unless a restore is requested. A record that has changed here since the
+//! export stays as it is.
 
 use std::collections::{HashMap, HashSet};
 

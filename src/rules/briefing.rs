@@ -7,16 +7,22 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use chrono::{DateTime, Utc};
+
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::rules::in_use as active_rules;
-use crate::store::Selection;
 use crate::store::workspace::Error;
+use crate::store::{Scoped, Selection};
 use memctl_files::json;
 
-use super::briefing_lines::{LINE, LOOKED_AT, TOLD, line};
-use crate::lessons::telling::service::HintService;
 use crate::store::here::Here;
 
+/// Maximum number of newest records to examine.
+pub(crate) const LOOKED_AT: usize = 500;
+/// Maximum number of lessons, and of observed rules, in a briefing.
+pub(crate) const TOLD: usize = 5;
+/// Maximum length of a line, in characters.
+pub(crate) const LINE: usize = 240;
 /// Number of newest executions whose skills count as run here.
 const RUNS: usize = 50;
 
@@ -44,70 +50,69 @@ enum Relevance {
     Other,
 }
 
-impl HintService<'_> {
-    /// Returns the rules among the newest records that prompts may show here.
-    pub(crate) fn rules(&self, here: &Here<'_>) -> Result<SessionRules, Error> {
-        let newest = Selection {
-            skill: None,
-            newest: Some(LOOKED_AT),
-        };
-        let (mut rules, _) = active_rules::rules(self.store, &newest)?;
-        let waiting = rules.iter().filter(|rule| waits(rule)).count();
-        rules.retain(|rule| rule.is_in_use() && here.covers(rule));
-        let mut seen = HashSet::new();
-        rules.retain(|rule| seen.insert((rule.skill.clone(), rule.rule.clone())));
-        let skills: HashSet<&str> = rules.iter().map(|rule| rule.skill.as_str()).collect();
-        let skills = skills.into_iter().filter(|skill| !skill.is_empty());
-        let (present, absent): (Vec<&str>, Vec<&str>) =
-            skills.partition(|skill| here.has_skill(skill));
-        let mut known: HashSet<String> = present.into_iter().map(str::to_owned).collect();
-        // Executions are read only for skills that are not here.
-        if !absent.is_empty() {
-            known.extend(self.skills_run()?);
-        }
-        let relevance = |rule: &Reflexion| match rule.skill.as_str() {
-            _ if !rule.projects().is_empty() => Relevance::Project,
-            "" => Relevance::Skill,
-            skill if known.contains(skill) => Relevance::Skill,
-            _ => Relevance::Other,
-        };
-        let worth = |rule: &Reflexion| {
-            rule.confidence.unwrap_or(0.5) * rule.utility() * rule.newness(self.now)
-        };
-        let mut ranked: Vec<(Relevance, f64, Reflexion)> = rules
-            .into_iter()
-            .map(|rule| (relevance(&rule), worth(&rule), rule))
-            .collect();
-        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
-        let ranked = ranked.into_iter().map(|(_, _, rule)| rule);
-        // A file that claims a high confidence moves no rule before those of this user.
-        let (observed, own): (Vec<Reflexion>, _) = ranked.partition(|rule| rule.observed);
-        let observed = observed
-            .into_iter()
-            .filter(is_harmless)
-            .take(TOLD)
-            .collect();
-        Ok(SessionRules {
-            own,
-            observed,
-            waiting,
-        })
+/// Returns the rules among the newest records that prompts may show here.
+pub(crate) fn session_rules(
+    store: &Scoped,
+    now: DateTime<Utc>,
+    here: &Here<'_>,
+) -> Result<SessionRules, Error> {
+    let newest = Selection {
+        skill: None,
+        newest: Some(LOOKED_AT),
+    };
+    let (mut rules, _) = active_rules::rules(store, &newest)?;
+    let waiting = rules.iter().filter(|rule| waits(rule)).count();
+    rules.retain(|rule| rule.is_in_use() && here.covers(rule));
+    let mut seen = HashSet::new();
+    rules.retain(|rule| seen.insert((rule.skill.clone(), rule.rule.clone())));
+    let skills: HashSet<&str> = rules.iter().map(|rule| rule.skill.as_str()).collect();
+    let skills = skills.into_iter().filter(|skill| !skill.is_empty());
+    let (present, absent): (Vec<&str>, Vec<&str>) = skills.partition(|skill| here.has_skill(skill));
+    let mut known: HashSet<String> = present.into_iter().map(str::to_owned).collect();
+    // Executions are read only for skills that are not here.
+    if !absent.is_empty() {
+        known.extend(skills_run(store)?);
     }
+    let relevance = |rule: &Reflexion| match rule.skill.as_str() {
+        _ if !rule.projects().is_empty() => Relevance::Project,
+        "" => Relevance::Skill,
+        skill if known.contains(skill) => Relevance::Skill,
+        _ => Relevance::Other,
+    };
+    let worth =
+        |rule: &Reflexion| rule.confidence.unwrap_or(0.5) * rule.utility() * rule.newness(now);
+    let mut ranked: Vec<(Relevance, f64, Reflexion)> = rules
+        .into_iter()
+        .map(|rule| (relevance(&rule), worth(&rule), rule))
+        .collect();
+    ranked.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    let ranked = ranked.into_iter().map(|(_, _, rule)| rule);
+    // A file that claims a high confidence moves no rule before those of this user.
+    let (observed, own): (Vec<Reflexion>, _) = ranked.partition(|rule| rule.observed);
+    let observed = observed
+        .into_iter()
+        .filter(is_harmless)
+        .take(TOLD)
+        .collect();
+    Ok(SessionRules {
+        own,
+        observed,
+        waiting,
+    })
+}
 
-    /// Returns the skills of the newest executions.
-    fn skills_run(&self) -> Result<HashSet<String>, Error> {
-        let newest = Selection {
-            skill: None,
-            newest: Some(RUNS),
-        };
-        let mut skills = HashSet::new();
-        self.store
-            .each_entry(Kind::Execution, &newest, &mut |entry| {
-                let skill = json::string_field(&entry.text, "skill");
-                skills.extend(skill.map(Cow::into_owned));
-            })?;
-        Ok(skills)
-    }
+/// Returns the skills of the newest executions.
+fn skills_run(store: &Scoped) -> Result<HashSet<String>, Error> {
+    let newest = Selection {
+        skill: None,
+        newest: Some(RUNS),
+    };
+    let mut skills = HashSet::new();
+    store.each_entry(Kind::Execution, &newest, &mut |entry| {
+        let skill = json::string_field(&entry.text, "skill");
+        skills.extend(skill.map(Cow::into_owned));
+    })?;
+    Ok(skills)
 }
 
 /// Returns `true` for a candidate from a chat that nobody has judged.
@@ -157,11 +162,20 @@ fn is_harmless(rule: &Reflexion) -> bool {
     memctl_redact::admit(&text).quarantine.is_none()
 }
 
+/// Text on one line: redacted, without fence markers, and cut to `room` characters.
+pub(crate) fn line(text: &str, room: usize) -> String {
+    let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.char_indices().nth(room) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use chrono::DateTime;
     use serde_json::{Value, json};
 
     use super::*;
@@ -197,12 +211,6 @@ mod tests {
         }
         let store = Scoped::new(&*memory, Scope::All).trusting(Approvals::everything());
         let now = DateTime::parse_from_rfc3339("2026-02-20T00:00:00Z").unwrap();
-        let adviser = HintService {
-            store: &store,
-            now: now.to_utc(),
-            random: || "r".to_owned(),
-            here: Here::default(),
-        };
         let skills = root.join("skills");
         let here = Here {
             directory: Some(&root),
@@ -210,7 +218,7 @@ mod tests {
             skills: Some(Path::new(&skills)),
             ..Here::default()
         };
-        let rules = adviser.rules(&here).unwrap();
+        let rules = session_rules(&store, now.to_utc(), &here).unwrap();
         rules.own.into_iter().map(|rule| rule.rule).collect()
     }
 
