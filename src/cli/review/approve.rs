@@ -146,7 +146,7 @@ impl Report for Approval {
                 page.field("at calls", at_calls);
             }
             for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
-                page.list(label, &files);
+                page.list(label, files);
             }
         }
     }
