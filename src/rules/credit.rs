@@ -2,7 +2,8 @@
 //!
 //! A verdict on an output counts only for rules in its prompt whose condition held: a rule about
 //! senior roles does not affect a junior one. A correction names the mistake. It counts against
-//! rules that it repeats, because they were not followed, and for no other rule.
+//! rules that it repeats, because they were not followed, or against the one rule that it is clearly
+//! about: it says the opposite, or that the rule did not do.
 //!
 //! Pure: the engine stores the counts.
 
@@ -38,6 +39,9 @@ fn condition(rule: &Reflexion) -> BTreeSet<String> {
 const ABOUT: f64 = 0.41;
 /// Minimum lead over the second nearest rule.
 const LEAD: f64 = 0.1;
+/// Minimum cosine of a correction and the rule that it says the opposite of. A correction of something
+/// beside a rule is below it.
+const OPPOSITE: f64 = 0.7;
 /// Number of words from which a reason says what it is about.
 const SPECIFIC: usize = 3;
 
@@ -72,6 +76,19 @@ pub fn at_fault(reason: &str, rules: &[Reflexion], cosines: &[f64]) -> Option<(u
     let best = *order.first()?;
     let second = order.get(1).map_or(f64::NEG_INFINITY, |at| cosines[*at]);
     (cosines[best] >= ABOUT && cosines[best] - second >= LEAD).then_some((best, Fault::Nearest))
+}
+
+/// Returns the rules that a correction counts against, by index: those that it repeats, or else the
+/// one that it is clearly about. `cosines` are those of the rules to the correction.
+pub fn corrected(correction: &str, rules: &[Reflexion], cosines: &[f64]) -> Vec<usize> {
+    let repeats = |at: &usize| speaks_against(correction, &rules[*at]);
+    let repeated: Vec<usize> = (0..rules.len()).filter(repeats).collect();
+    if !repeated.is_empty() {
+        return repeated;
+    }
+    let about = at_fault(correction, rules, cosines);
+    let about = about.filter(|(at, _)| cosines.get(*at).is_some_and(|near| *near >= OPPOSITE));
+    about.into_iter().map(|(at, _)| at).collect()
 }
 
 /// Returns true if a correction repeats a rule, which then was not followed.
@@ -117,6 +134,17 @@ mod tests {
         check(reason, &[0.1, 0.2, 0.35], None);
         check("this is bad", &[0.1, 0.2, 0.9], None);
         check("", &[], None);
+        let check = |correction: &str, cosines: &[f64], expected: &[usize]| {
+            assert_eq!(
+                corrected(correction, &rules, cosines),
+                expected,
+                "{correction}"
+            );
+        };
+        check("never name rivals!", &[], &[0]);
+        check("ALWAYS name the rivals.", &[0.9, 0.2, 0.1], &[0]);
+        check("Say which office it is in.", &[0.1, 0.2, 0.55], &[]);
+        check("ALWAYS name the rivals.", &[0.9, 0.85, 0.1], &[]);
         let alone = &rules[..1];
         assert_eq!(at_fault("no", alone, &[0.0]), Some((0, Fault::Alone)));
         assert_eq!(at_fault(reason, alone, &[0.1]), None);

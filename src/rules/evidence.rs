@@ -10,7 +10,8 @@
 use serde_json::{Value, json};
 
 use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
-use crate::rules::credit::{applies, speaks_against};
+use crate::rules::credit::{applies, corrected};
+use crate::rules::place::similar::cosines;
 use crate::store::{Selection, Writer};
 
 use crate::store::workspace::Error;
@@ -105,19 +106,27 @@ pub(crate) fn count_verdict(
     Ok(writer.update_all(Kind::Reflexion, &changes)?)
 }
 
-/// Counts a correction of an execution against the rules that it repeats.
+/// Counts a correction of an execution against the rules of its prompt that it repeats, or says the
+/// opposite of.
 pub(crate) fn count_correction(
     writer: &mut Writer,
     execution: &Execution,
     correction: &str,
     by: VerdictSource,
 ) -> Result<(), Error> {
-    let rules = rules_of(writer, execution)?;
-    let concerned = rules
-        .into_iter()
-        .filter(|rule| by.may_blame(rule) && speaks_against(correction, rule));
+    let mut rules = rules_of(writer, execution)?;
+    rules.retain(|rule| by.may_blame(rule));
+    if rules.is_empty() {
+        return Ok(());
+    }
+    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+    // Without vectors, the words alone decide.
+    let near = cosines(correction, &texts).unwrap_or_default();
+    let concerned = corrected(correction, &rules, &near);
     let changes: Vec<_> = concerned
-        .map(|mut rule| {
+        .into_iter()
+        .map(|at| {
+            let mut rule = rules[at].clone();
             rule.count_outcome(false);
             (rule.reflexion_id.clone(), counts(&rule))
         })

@@ -295,7 +295,7 @@ fn sources(directory: &Path) -> String {
 #[test]
 fn every_test_that_a_table_names_exists() {
     let modules = modules_of_tests();
-    let library = sources(&repository().join("src"));
+    let library = sources(&repository().join("src")) + &sources(&repository().join("crates"));
     let suite = fs::read_to_string(repository().join("tools/suite")).unwrap();
     let mut missing = Vec::new();
     let mut count = 0;

@@ -43,6 +43,7 @@ mod export_import;
 #[cfg(unix)]
 mod exports;
 mod fake_model;
+mod found_faults;
 mod garbage;
 #[cfg(unix)]
 mod git;

@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memctl::model::Reflexion;
-use memctl::rules::credit::{applies, at_fault};
+use memctl::rules::credit::{applies, at_fault, corrected};
 use memctl::skills::prompt::{Choice, Learned, assemble};
 use memctl_search::embedder::{Vector, built_in};
 use serde_json::json;
@@ -153,8 +153,13 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
         }
         let culprit = part.iter().copied().find(|at| skill[*at].worth < 0.0);
         let is_corrected = culprit.is_some() && !is_right && random.happens(0.3);
-        if !is_corrected {
-            let rules: Vec<Reflexion> = part.iter().map(|at| known[*at].clone()).collect();
+        let rules: Vec<Reflexion> = part.iter().map(|at| known[*at].clone()).collect();
+        if let Some(at) = culprit.filter(|_| is_corrected) {
+            let opposite = skill[at].opposite.clone();
+            for at in corrected(&opposite, &rules, &meaning.cosines(&opposite, &rules)) {
+                skill[part[at]].rule.count_outcome(false);
+            }
+        } else {
             // Half of the rejections have a reason that says what is wrong.
             let reason = culprit
                 .filter(|_| !is_right && random.happens(0.5))
@@ -190,9 +195,9 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
         harmful.len()
     );
     assert!(auc >= 0.95, "AUC {auc}");
-    // A rejection without a clear reason blames no rule, nor does a correction with the opposite. So
-    // harmful ones sink out of the prompt before they are retired, and no innocent one falls.
-    assert!(found * 20 >= harmful.len(), "{found}");
+    // A rejection without a clear reason blames no rule. So most harmful ones sink out of the prompt
+    // before they are retired, and no innocent one falls.
+    assert!(found * 5 >= harmful.len(), "{found}");
     assert_eq!(wrongly, 0);
     assert!(stuck <= 1, "{stuck}");
 }

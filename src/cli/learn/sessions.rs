@@ -74,7 +74,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     }
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
-        project_name: project.as_ref().and_then(|_| context.project_name()),
+        project_name: context.project_name(),
         paths,
         project,
         format: args.files.format(),
@@ -91,6 +91,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
             paths: options.paths,
             format: options.format,
             project: options.project,
+            project_name: options.project_name,
             max_calls: args.max_calls,
             max_cost: args.max_cost,
             session: options.session,

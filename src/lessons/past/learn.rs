@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::store::here::project_of;
-use crate::store::{Source, Writer};
+use crate::store::{Source, Writer, same_project};
 use memctl_redact::Clean;
 use memctl_sessions::Format;
 
@@ -38,8 +38,7 @@ pub struct LearnOptions {
     pub host_session: Option<String>,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
-    /// Name of the project of the sessions; `None` takes that of the directory of each call. An agent
-    /// changes directories, and its project stays.
+    /// Name of the project here, with its root commit; sessions that began in it get this name.
     pub project_name: Option<String>,
 }
 
@@ -88,7 +87,10 @@ pub fn learn(
         }) {
             let mut session = session;
             for found in &mut session.found {
-                if let Some(name) = &options.project_name {
+                // With the root commit, which the name of a directory lacks.
+                if let Some(name) = &options.project_name
+                    && same_project(name, &found.workspace)
+                {
                     found.workspace.clone_from(name);
                 }
             }

@@ -15,7 +15,7 @@ use crate::model::{ActionType, ExecutionLog};
 use crate::store::workspace::execution_log_lines::{Scribe, data};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars};
-use crate::store::{Source, project_of_session};
+use crate::store::{Source, project_of_session, same_project};
 use memctl_files::named;
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_redact::Clean;
@@ -52,6 +52,8 @@ pub struct PastOptions {
     pub format: Option<Format>,
     /// Only sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
+    /// Name of the project here, with its root commit; sessions that began in it get this name.
+    pub project_name: Option<String>,
     /// Maximum number of model calls.
     pub max_calls: usize,
     /// Maximum estimated cost in US dollars; `None` sets no limit.
@@ -443,9 +445,12 @@ fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
             .file_name()
             .map(|name| name.to_string_lossy().into_owned())
     };
+    let project = project_of_session(&directory);
+    let own = options.project_name.as_deref();
+    let own = own.filter(|name| same_project(name, &project));
     let head = SessionHead {
         session: clean(&id.or_else(of_file).unwrap_or_default()),
-        project: clean(&project_of_session(&directory)),
+        project: clean(own.unwrap_or(&project)),
     };
     let items = items(&steps, &remarks);
     let calls = items.iter().filter_map(|item| match item {

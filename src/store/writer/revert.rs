@@ -59,6 +59,7 @@ impl Writer {
         fields: &[Field],
         dry_run: bool,
     ) -> Result<Reverted, Error> {
+        let id = &self.store().current_id(kind, id)?;
         for file in DataFile::of(kind) {
             let done = self.redone(file, |writer, snapshot| {
                 writer.revert_in(snapshot, kind, id, fields, dry_run)

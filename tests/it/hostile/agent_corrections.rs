@@ -81,7 +81,7 @@ fn what_an_agent_passes_on_acts_nowhere() {
     let fenced = text.find("<memctl-data-").unwrap();
     assert!(text.find(MARK).unwrap() > fenced, "{text}");
     assert!(
-        text.contains("candidate [agent]") && text.contains("memory approve REFL-001"),
+        text.contains("candidate [agent]") && text.contains("memctl approve REFL-001"),
         "{text}"
     );
     let rule = &rules(&workspace)[0];
@@ -228,8 +228,11 @@ fn an_agent_changes_no_rule_of_a_person() {
     assert_eq!(prompt["injected"][0]["id"], "REFL-001");
     assert_eq!(prompt["injected"].as_array().unwrap().len(), 1);
     // A run that claims to have had the candidate says nothing of it.
+    let local: Value =
+        serde_json::from_str(&workspace.read(&format!(".agentura/{LOCAL_RULES}"))).unwrap();
+    let candidate = &local["entries"][0]["reflexion_id"];
     let claimed = json!({"skill": SKILL, "input": {}, "output": {}, "model_used": "other/model",
-        "outcome": "accepted", "reflexions_injected": ["REFL-002"]});
+        "outcome": "accepted", "reflexions_injected": [candidate]});
     served.post(&ann, "/v1/executions", &claimed).is(201);
     assert_eq!(rules(&workspace)[1]["utility_score"], 0.0);
 }

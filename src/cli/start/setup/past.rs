@@ -38,6 +38,7 @@ pub(crate) fn ask_for(
     };
     let workspace = context.workspace(model.as_deref())?;
     let options = PastOptions {
+        project_name: context.project_name(),
         paths,
         project,
         max_calls: MOST_CALLS,

@@ -306,11 +306,7 @@ impl Setup<'_> {
             dry_run: false,
             session: context.session(None),
             host_session: None,
-            project_name: if self.all_projects {
-                None
-            } else {
-                context.project_name()
-            },
+            project_name: context.project_name(),
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)
