@@ -17,8 +17,8 @@ use crate::store::Here;
 use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
 
-use super::fenced::{apart, is_data};
 use super::search::is_zero;
+use super::token_budget::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum length of shortened code, in characters.
