@@ -114,7 +114,7 @@ pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
     let (algorithm, _) = element(rest, SEQUENCE)?;
     let (name, _) = element(algorithm, OBJECT_ID)?;
     match (name.strip_prefix(RSA), name.strip_prefix(ECDSA)) {
-        // SHA-1 gives way to SHA-256.
+        // SHA-256 replaces SHA-1.
         (Some([5 | 11]), _) | (_, Some([1] | [3, 2])) => Some(Sha256::digest(certificate).to_vec()),
         (Some([12]), _) | (_, Some([3, 3])) => Some(Sha384::digest(certificate).to_vec()),
         (Some([13]), _) | (_, Some([3, 4])) => Some(Sha512::digest(certificate).to_vec()),

@@ -120,7 +120,7 @@ impl Table {
     }
 }
 
-/// Paints the cells of a line, which stand in it in this order.
+/// Paints the cells of a line, in the order of the row.
 fn painted(line: &str, row: &[(Style, String)]) -> String {
     let mut out = String::new();
     let mut rest = line;

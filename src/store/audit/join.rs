@@ -9,11 +9,11 @@
 use std::collections::HashSet;
 
 use crate::store::error::Error;
+use crate::store::files::directory::AUDIT_LOG;
 use crate::store::files::directory::Identity;
-use crate::store::files::file_names::AUDIT_LOG;
 
-use super::audit_event::{AuditAction, Line};
-use super::hash::{Anchor, Key, sealed, split, text};
+use super::audit_log::{AuditAction, Line};
+use super::chain::{Anchor, Key, sealed, split, text};
 
 /// The joined log and its anchor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -136,8 +136,8 @@ mod tests {
     use super::*;
     use crate::model::Scope;
     use crate::store::access::scoped::Scoped;
-    use crate::store::audit::audit_context::AuditContext;
-    use crate::store::files::file_names::{AUDIT_ANCHOR as ANCHOR, AUDIT_LOG as FILE};
+    use crate::store::audit::audit_log::AuditContext;
+    use crate::store::files::directory::{AUDIT_ANCHOR as ANCHOR, AUDIT_LOG as FILE};
     use memctl_files::named;
 
     /// Creates a directory whose log extends another one by this number of lines.

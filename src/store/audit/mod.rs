@@ -23,15 +23,9 @@
 //! Deliberately absent: syncing to disk (a power failure may cost the newest lines, which
 //! verification then reports), and the texts that were read or written.
 //!
-//! - `audit_event`: events and their lines. `audit_context`: caller, time and reason.
-//! - `hash`: hashes and the anchor. `log_files`: the two files. `chain`: the open log.
 //! - `audit_log`: appending of events. `verify`: verification. `join`: joining of two logs.
 
-pub(crate) mod audit_context;
-pub(crate) mod audit_event;
 pub(crate) mod audit_log;
 mod chain;
-mod hash;
 pub(crate) mod join;
-mod log_files;
 pub(crate) mod verify;
