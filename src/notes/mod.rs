@@ -1,18 +1,26 @@
-//! Notes.
+//! Notes: typed memories and sessions that agents write down, and the search for records of any kind.
+//!
+//! - `remember`: stores a memory, once. `sessions`: what an agent is doing, and its log.
+//! - `browse`: lists and shows records. `find`: ranks them by words and vectors, here and in the shared
+//!   store; it also rewrites a query.
+//! - `indexing`: the search index, which follows the files by itself.
+//!
+//! Invariants: a reader sees what its scope and viewer allow, in every list and every hit. The index is
+//! derived: whoever removes it loses nothing.
+//!
+//! Deliberately absent: removal (`upkeep`) and decisions (`review`).
 
 pub(crate) mod browse;
-pub(crate) mod embed;
 pub mod find;
 pub mod indexing;
-pub(crate) mod memories;
 pub(crate) mod remember;
-pub(crate) mod rewrite;
 pub mod sessions;
 
-pub use browse::{ListReport, Listed, ShowReport, list, recent_executions, show};
-pub use embed::{Embedded, embed};
+pub use browse::{
+    ListReport, Listed, ShowReport, list, list_memories, memories_where, recent_executions, show,
+};
+pub use find::query_embedding::{Embedded, embed};
 pub use find::remote_results::{RemoteResult, remote_results};
+pub use find::rewrite::rewrite;
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
-pub use memories::{list_memories, memories_where};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};
-pub use rewrite::rewrite;

@@ -4,10 +4,10 @@
 //!
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends. `audit`: the
 //!   log of writes and reads. `evaluate`: quality of search on labelled data.
-//! - `undo`: takes back what one command changed. `forget`: removes one record. `prune`: removes expired
-//!   records. `purge`: removes everything.
+//! - `undo`: takes back what one command changed. `forget`: removes one record, or the expired ones. `purge`:
+//!   removes everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
-//!   redacts secrets. `formats`: formats of the data files. `reindex`: the search index and its vectors.
+//!   redacts secrets. `reindex`: the search index and its vectors.
 //! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
 //!
 //! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. A verb that
@@ -20,10 +20,8 @@ pub(crate) mod doctor;
 pub(crate) mod evaluate;
 pub mod exchange;
 pub(crate) mod forget;
-pub(crate) mod formats;
 pub(crate) mod init;
 pub mod merge;
-pub(crate) mod prune;
 pub(crate) mod purge;
 pub(crate) mod reindex;
 pub(crate) mod secrets;
@@ -33,12 +31,10 @@ pub mod undo;
 pub(crate) mod why;
 
 pub use audit::{AuditFilter, AuditReport, audit};
-pub use doctor::{DoctorReport, doctor};
+pub use doctor::{DoctorReport, FileFormat, Formats, KnownFormat, doctor};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
-pub use forget::{ForgetReport, forget};
-pub use formats::{FileFormat, Formats, KnownFormat};
+pub use forget::{ForgetReport, PruneReport, Pruned, forget, prune};
 pub use init::{InitReport, initialise, with_lines};
-pub use prune::{PruneReport, Pruned, prune};
 pub use purge::{PurgeReport, Removed, purge, purge_user};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};

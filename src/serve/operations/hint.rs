@@ -6,8 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::rendering::render_block;
+use crate::lessons::telling::hint::{Hint, render_block};
 use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
