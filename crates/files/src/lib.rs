@@ -37,6 +37,13 @@
 //!
 //! Deliberately absent: any idea of what the files hold; the environment and the clock, which callers pass; and a defence against a process of the same user that swaps directories. Such a
 //! process could write to the files itself.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests make and read the files that the code must cope with"
+    )
+)]
 
 pub mod decoded;
 mod directory;

@@ -15,6 +15,13 @@
 //! environment variables (configuration comes as structs), and an offline model.
 //!
 //! Futures need a tokio runtime with time and I/O enabled.
+#![cfg_attr(
+    test,
+    allow(
+        clippy::disallowed_methods,
+        reason = "unit tests make and read the files that the code must cope with"
+    )
+)]
 
 mod anthropic;
 mod ask;

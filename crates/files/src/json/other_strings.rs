@@ -5,9 +5,13 @@
 //! need not be strict JSON.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 
 /// Returns the text with other values for these; `None` if nothing changes.
-pub fn with_other_strings(text: &str, ids: &HashMap<String, String>) -> Option<String> {
+pub fn with_other_strings<S: BuildHasher>(
+    text: &str,
+    ids: &HashMap<String, String, S>,
+) -> Option<String> {
     if ids.is_empty() {
         return None;
     }
