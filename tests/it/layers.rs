@@ -36,11 +36,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         ]),
         "it is pure: neither files nor waiting",
     ),
-    (
-        &["anyhow"],
-        May::Within(&[]),
-        "errors are typed inside",
-    ),
+    (&["anyhow"], May::Within(&[]), "errors are typed inside"),
     (
         &[
             "reqwest", "rustls", "std::net", "tokio::net", "TcpStream", "TcpListener", "UdpSocket",
@@ -75,10 +71,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         ],
         // The settings of a host are the user's, and keep every byte.
         May::Within(&[
-            "store/",
-            "cli/config/trust.rs",
-            "host/install",
-            "host/servers",
+            "store/", "cli/config/trust.rs", "host/install", "host/servers",
             "serve/token/secret.rs",
         ]),
         "files that are no records are written by `redacting_writer`",
@@ -293,8 +286,13 @@ fn breaches(layers: &BTreeMap<String, u8>, file: &str, text: &str) -> Vec<String
         }
         match layers.get(&name) {
             None => found.push(format!("{file}: `{name}` has no row in the table")),
-            _ if APART.iter().any(|pair| pair.contains(&module) && pair.contains(&&*name)) => {
-                found.push(format!("{file}: `{module}` knows `{name}`, and they stay apart"));
+            _ if APART
+                .iter()
+                .any(|pair| pair.contains(&module) && pair.contains(&&*name)) =>
+            {
+                found.push(format!(
+                    "{file}: `{module}` knows `{name}`, and they stay apart"
+                ));
             }
             // Neighbours may import each other; circles are looked for below.
             Some(&other) if other <= layer => {}
@@ -448,11 +446,19 @@ fn what_is_reserved_is_seen_wherever_else_it_stands() {
     check("model/a.rs", "use std::fs;", &["`std::fs`", "`fs`"]);
     check("model/a.rs", "use std::{fs, io};", &["`fs`"]);
     check("model/a.rs", "let refs = offs; Profile::new()", &[]);
-    check("rules/a.rs", "fn f() -> anyhow::Result<()> {}", &["`anyhow`"]);
+    check(
+        "rules/a.rs",
+        "fn f() -> anyhow::Result<()> {}",
+        &["`anyhow`"],
+    );
     check("rules/a.rs", "reqwest::get(url)", &["`reqwest`"]);
     check("remote/a.rs", "reqwest::get(url)", &[]);
     check("store/a.rs", "fs::rename(a, b)", &["mentions `fs::rename`"]);
-    check("cli/a.rs", "File::create(path)", &["mentions `File::create`"]);
+    check(
+        "cli/a.rs",
+        "File::create(path)",
+        &["mentions `File::create`"],
+    );
 }
 
 #[test]
