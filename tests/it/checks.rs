@@ -117,7 +117,7 @@ fn what_cannot_act_says_why() {
     refused.fails(2, "no call can be seen to break it");
     for (pattern, said) in [
         (".*", "matches every call"),
-        ("(npm", "no regular expression"),
+        ("(npm", "not a valid regular expression"),
         ("npm(?! ci)", "looks around"),
     ] {
         with(&json!({"seen_by": [{"on": "command", "match": pattern}]}));

@@ -176,7 +176,7 @@ impl ListReport {
     fn table(&self, page: &mut Page) {
         let mut table = Table::new("ID|Skill|>Age|~Text", &[3, 1]);
         for record in &self.records {
-            let text = format!("{}{}{}", text(record), heard(record), receipts(record));
+            let text = format!("{}{}{}", receipts(record), text(record), heard(record));
             table.row([
                 record.id.clone(),
                 record.skill.clone().unwrap_or_default(),
@@ -231,13 +231,14 @@ fn heard(record: &Listed) -> String {
     format!(" (\"{}\" in session {}{times})", said.quote, said.session)
 }
 
-/// Receipts of a rule, behind its text; empty if it was never told.
+/// Receipts of a rule, before its text, so that a narrow terminal shows them; empty if it was never
+/// told.
 fn receipts(record: &Listed) -> String {
     let words = record.receipts.map(Receipts::words).unwrap_or_default();
     if words.is_empty() {
         words
     } else {
-        format!(" [{words}]")
+        format!("[{words}] ")
     }
 }
 

@@ -142,7 +142,7 @@ impl Assertion {
             Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
                 Regex::new(pattern)
                     .map(drop)
-                    .map_err(|error| format!("`{pattern}` is no regular expression: {error}"))
+                    .map_err(|error| format!("`{pattern}` is not a valid regular expression: {error}"))
             }
             _ => Ok(()),
         }
@@ -381,7 +381,7 @@ mod tests {
             assertion
                 .usable()
                 .unwrap_err()
-                .contains("no regular expression")
+                .contains("not a valid regular expression")
         );
     }
 }
