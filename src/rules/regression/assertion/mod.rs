@@ -140,9 +140,9 @@ impl Assertion {
     pub fn usable(&self) -> Result<(), String> {
         match &self.check {
             Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
-                Regex::new(pattern)
-                    .map(drop)
-                    .map_err(|error| format!("`{pattern}` is not a valid regular expression: {error}"))
+                Regex::new(pattern).map(drop).map_err(|error| {
+                    format!("`{pattern}` is not a valid regular expression: {error}")
+                })
             }
             _ => Ok(()),
         }
