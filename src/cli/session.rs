@@ -3,8 +3,8 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
 use crate::cli::output::page::Page;
@@ -344,7 +344,18 @@ impl Report for SessionsReport {
         if self.sessions.is_empty() {
             return page.line("No sessions yet.");
         }
-        sessions_table(&self.sessions, page);
+        let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed", &[2, 0]);
+        for session in &self.sessions {
+            table.row([
+                session.session_id.clone(),
+                session.status.to_string(),
+                session.current_step.clone().unwrap_or_default(),
+                percent(session),
+                page.age(&session.started_at),
+                page.age(&session.updated_at),
+            ]);
+        }
+        page.table(&table);
         page.newest(self.sessions.len(), self.total);
     }
 }
@@ -352,158 +363,83 @@ impl Report for SessionsReport {
 impl Report for SessionReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        head(page, &self.session);
+        let session = &self.session;
+        page.styled(&[(Style::Strong, &session.session_id)]);
+        let [data, pitfalls] = data_of(session);
+        let completed = session.completed_at.as_deref().map(|at| page.age(at));
+        let began = page.age(&session.started_at);
+        page.fields([
+            ("status", session.status.to_string()),
+            ("user", session.user_id.clone().unwrap_or_default()),
+            ("step", session.current_step.clone().unwrap_or_default()),
+            ("error", session.error_message.clone().unwrap_or_default()),
+            ("progress", progress_of(session)),
+            ("done", session.completed_steps.join(", ")),
+            ("began", began),
+            ("completed", completed.unwrap_or_default()),
+            ("data", data),
+            ("pitfalls", pitfalls),
+        ]);
         if self.logs.is_empty() {
             return;
         }
         page.line("");
-        actions_table(&self.logs, page);
+        let mut table = Table::new(">Age|~Step|Action|Tool|Status|>Took|~What", &[6, 1, 3]);
+        for line in &self.logs {
+            table.row(action(line, page.age(&line.created_at)));
+        }
+        page.table(&table);
         if self.has_older_logs {
-            page.dim(format!(
-                "the newest {}",
-                plural(self.logs.len() as u64, "action")
-            ));
+            let shown = plural(self.logs.len() as u64, "action");
+            page.dim(format!("the newest {shown}"));
         }
     }
 }
 
-/// Adds the fields of a session to a page.
-fn head(page: &mut Page, session: &Session) {
-    page.styled(&[(Style::Strong, &session.session_id)]);
-    page.styled(&[
-        (Style::Dim, "status:       "),
-        (style(&session.status), session.status.as_str()),
-    ]);
-    for (label, value) in [
-        ("user", session.user_id.as_deref()),
-        ("step", session.current_step.as_deref()),
-        ("error", session.error_message.as_deref()),
-    ] {
-        if let Some(value) = value {
-            page.field(label, value);
-        }
-    }
-    page.field("progress", &progress_of(session));
-    page.list("done", &session.completed_steps);
-    let began = page.age(&session.started_at);
-    page.field("began", &began);
-    if let Some(at) = &session.completed_at {
-        let completed = page.age(at);
-        page.field("completed", &completed);
-    }
-    let data: Value = serde_json::from_str(session.session_data.get()).unwrap_or_default();
-    let Some(data) = data.as_object() else {
-        return;
-    };
+/// Returns the data of a session, one line a field, and its pitfalls, one line each.
+fn data_of(session: &Session) -> [String; 2] {
+    let data: Map<String, Value> =
+        serde_json::from_str(session.session_data.get()).unwrap_or_default();
     let fields = data.iter().filter(|(name, _)| *name != "pitfalls");
-    let fields: Vec<String> = fields
-        .map(|(name, value)| {
-            let text = words(value);
-            // One line is one field here, so a value must not contain line breaks.
-            let flat: Vec<&str> = text.split_whitespace().collect();
-            format!("{}: {}", name.escape_debug(), flat.join(" "))
-        })
-        .collect();
-    if !fields.is_empty() {
-        page.field("data", &fields.join("\n"));
-    }
+    let fields = fields.map(|(name, value)| {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        // One line is one field here, so a value must not contain line breaks.
+        let flat: Vec<&str> = text.split_whitespace().collect();
+        format!("{}: {}", name.escape_debug(), flat.join(" "))
+    });
     let pitfalls = data.get("pitfalls").cloned().unwrap_or_default();
     let pitfalls: Vec<Pitfall> = serde_json::from_value(pitfalls).unwrap_or_default();
-    for (i, pitfall) in pitfalls.iter().take(MAX_RULES).enumerate() {
-        let label = if i == 0 { "pitfalls" } else { "" };
-        page.field(label, &format!("{}: {}", pitfall.error, pitfall.rule));
-    }
-}
-
-/// Returns a value for people: texts without quotation marks, also in a list.
-fn words(value: &Value) -> String {
-    let texts = value
-        .as_array()
-        .map(|values| values.iter().map(Value::as_str));
-    match texts.and_then(Iterator::collect::<Option<Vec<&str>>>) {
-        Some(texts) => texts.join(", "),
-        None => value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned),
-    }
-}
-
-/// Adds a table of sessions.
-fn sessions_table(sessions: &[Session], page: &mut Page) {
-    let mut table = Table::new("ID|Status|~Step|>Progress|>Began|>Changed", &[2, 0]);
-    for session in sessions {
-        table.styled_row(vec![
-            (Style::Plain, session.session_id.clone()),
-            (style(&session.status), session.status.to_string()),
-            (
-                Style::Plain,
-                session.current_step.clone().unwrap_or_default(),
-            ),
-            (Style::Plain, percent(session)),
-            (Style::Dim, page.age(&session.started_at)),
-            (Style::Dim, page.age(&session.updated_at)),
-        ]);
-    }
-    page.table(&table);
-}
-
-/// Adds a table of actions.
-fn actions_table(lines: &[ExecutionLog], page: &mut Page) {
-    let mut table = Table::new(
-        ">Age|~Step|Action|Tool|Status|>Took|>Sure|~What",
-        &[7, 1, 3],
-    );
-    for line in lines {
-        table.styled_row(action(line, &page.age(&line.created_at)));
-    }
-    page.table(&table);
-}
-
-/// Returns the cells of an action.
-pub(crate) fn action(line: &ExecutionLog, time: &str) -> Vec<(Style, String)> {
-    let unknown = || "–".to_owned();
-    let took = |ms: u64| latency(u32::try_from(ms).unwrap_or(u32::MAX).into());
-    let status = match line.status {
-        LogStatus::Success => Style::Good,
-        LogStatus::Error => Style::Bad,
-        LogStatus::Pending | LogStatus::Running => Style::Plain,
-        LogStatus::Other(_) => Style::Warn,
-    };
-    // The most informative text comes first: error, reason, output, input.
-    let data = [&line.output_data, &line.input_data].into_iter().flatten();
-    let said = [&line.error_message, &line.reasoning]
-        .into_iter()
-        .flatten()
-        .cloned();
-    let what = said.chain(data.map(|data| data.get().to_owned())).next();
-    let took = line.execution_time_ms.map_or_else(unknown, took);
-    let sure = line.confidence_score.map(|score| format!("{score:.2}"));
-    vec![
-        (Style::Dim, time.to_owned()),
-        (Style::Plain, line.step_name.clone()),
-        (Style::Plain, line.action_type.to_string()),
-        (Style::Plain, line.tool_name.clone().unwrap_or_else(unknown)),
-        (status, line.status.to_string()),
-        (Style::Plain, took),
-        (Style::Plain, sure.unwrap_or_else(unknown)),
-        (Style::Plain, what.unwrap_or_default()),
+    let pitfalls = pitfalls.iter().take(MAX_RULES);
+    let pitfalls = pitfalls.map(|pitfall| format!("{}: {}", pitfall.error, pitfall.rule));
+    [
+        fields.collect::<Vec<_>>().join("\n"),
+        pitfalls.collect::<Vec<_>>().join("\n"),
     ]
 }
 
-/// Returns the style of a state.
-pub(crate) fn style(status: &SessionState) -> Style {
-    match status {
-        SessionState::Completed => Style::Good,
-        SessionState::Error => Style::Bad,
-        SessionState::Cancelled => Style::Dim,
-        SessionState::AwaitingApproval => Style::Warn,
-        known if known.is_known() => Style::Plain,
-        _ => Style::Warn,
-    }
+/// Returns the cells of an action.
+fn action(line: &ExecutionLog, age: String) -> [String; 7] {
+    let unknown = || "–".to_owned();
+    let took = line.execution_time_ms.and_then(|ms| u32::try_from(ms).ok());
+    // The most informative text comes first: error, reason, output, input.
+    let data = [&line.output_data, &line.input_data].into_iter().flatten();
+    let said = [&line.error_message, &line.reasoning].into_iter().flatten();
+    let mut texts = said.cloned().chain(data.map(|data| data.get().to_owned()));
+    [
+        age,
+        line.step_name.clone(),
+        line.action_type.to_string(),
+        line.tool_name.clone().unwrap_or_else(unknown),
+        line.status.to_string(),
+        took.map_or_else(unknown, |ms| latency(ms.into())),
+        texts.next().unwrap_or_default(),
+    ]
 }
 
 /// Returns the progress as `38%`.
-pub(crate) fn percent(session: &Session) -> String {
+fn percent(session: &Session) -> String {
     let percent = session.progress_percentage;
     percent.map_or_else(|| "–".to_owned(), |percent| format!("{percent:.0}%"))
 }

@@ -12,7 +12,6 @@ mod edit;
 mod error;
 mod files;
 mod settings_file;
-mod state;
 
 use std::path::PathBuf;
 
@@ -21,13 +20,12 @@ use serde::Serialize;
 use super::jsonc::Node;
 use super::{Form, Host};
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
-use state::Known;
+use settings_file::Known;
 
 pub(crate) use edit::quoted;
 pub use error::Error;
-pub(super) use settings_file::{LONGEST, read, remove, replace, store_state};
-pub use state::Place;
-pub(super) use state::digest;
+pub use settings_file::Place;
+pub(super) use settings_file::{LONGEST, digest, read, remove, replace, store_state};
 
 /// Result of an installation or removal.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

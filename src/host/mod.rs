@@ -27,12 +27,10 @@ mod opencode;
 mod permission;
 mod respond;
 mod servers;
-pub(crate) mod session_counts;
 mod settings_piece;
 mod status_line;
 
-pub use briefing::Briefing;
-pub use session_counts::SessionCounts;
+pub use briefing::{Briefing, SessionCounts};
 
 use serde_json::json;
 

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::memory_type::MemoryType;
+use super::memory::MemoryType;
 use super::text::one_line;
 use super::trust::Trust;
 

@@ -1,12 +1,13 @@
 //! Typed notes that users write.
+//!
+//! Types of note.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record, one_layout};
-use super::lenient;
-use super::memory_type::MemoryType;
-use super::trust::Trust;
+use crate::model::kind::{Kind, Record, one_layout};
+use crate::model::lenient;
+use crate::model::trust::Trust;
 
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -96,5 +97,42 @@ impl Record for Memory {
 
     fn set_user_id(&mut self, id: &str) {
         self.user_id = Some(id.to_owned());
+    }
+}
+
+/// The five types of note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(
+    missing_docs,
+    reason = "the names are the definition: they are the source document's"
+)]
+pub enum MemoryType {
+    BrandMemory,
+    UserPreferences,
+    CompetitiveMemory,
+    TaskMemory,
+    PerformanceMemory,
+}
+
+impl MemoryType {
+    /// All types, in the order of the source document.
+    pub const ALL: [Self; 5] = [
+        Self::BrandMemory,
+        Self::UserPreferences,
+        Self::CompetitiveMemory,
+        Self::TaskMemory,
+        Self::PerformanceMemory,
+    ];
+
+    /// Returns the name, as in `--type task_memory` and in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BrandMemory => "brand_memory",
+            Self::UserPreferences => "user_preferences",
+            Self::CompetitiveMemory => "competitive_memory",
+            Self::TaskMemory => "task_memory",
+            Self::PerformanceMemory => "performance_memory",
+        }
     }
 }

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::call_pattern::{self, CallAction, CallPattern};
 use super::evidence::Evidence;
+use super::evidence::Receipts;
 use super::judgement::{self, Judgement};
 use super::kind::{Kind, Record};
 use super::lenient;
-use super::receipts::Receipts;
 use super::relation::RelatedRule;
 use super::said::Said;
 use super::text::one_line;

@@ -10,6 +10,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -17,7 +18,6 @@ use tokio_postgres::config::{
     ChannelBinding, Config, Host, SslMode, SslNegotiation, TargetSessionAttrs,
 };
 use tokio_postgres::error::SqlState;
-use tokio_postgres::tls::{MakeTlsConnect, TlsConnect as _};
 use tokio_postgres::{Client, Connection as Driver, SimpleQueryMessage};
 
 use memctl_files::sockets;
@@ -265,14 +265,14 @@ async fn encrypt(
             _ => return Err(Failed::Login(Refusal::Garbled)),
         }
     }
-    let mut connector = tls::connector(&policy.trusted, is_direct).map_err(Failed::Tls)?;
+    let connector = tls::connector(&policy.trusted, is_direct).map_err(Failed::Tls)?;
     let name = match host {
         Some(Host::Tcp(name)) => name.clone(),
         _ => at.ip().to_string(),
     };
-    let Ok(handshake) = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut connector, &name);
-    let stream: super::stream::Encrypted = handshake
-        .connect(socket)
+    let name = ServerName::try_from(name).map_err(|e| Failed::Tls(e.to_string()))?;
+    let stream = connector
+        .connect(name, socket)
         .await
         .map_err(|e| Failed::Tls(e.to_string()))?;
     let security = match policy.trusted {

@@ -5,8 +5,8 @@
 use crate::store;
 
 use super::holder::Holder;
+use super::locks::Shrinking;
 use super::login_guard::Refusal;
-use super::shrinking::Shrinking;
 
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]

@@ -34,10 +34,8 @@ mod login_guard;
 mod migrate;
 mod policy;
 mod primary;
-mod prune;
 mod search;
 pub(crate) mod sharing;
-mod shrinking;
 mod status;
 mod stream;
 mod sync;
@@ -50,12 +48,12 @@ pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
 pub use holder::Holder;
+pub use locks::Shrinking;
+pub use locks::{RemotePruneReport, prune};
 pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init};
 pub use primary::{JoinReport, PgStore, join};
-pub use prune::{RemotePruneReport, prune};
 pub use search::{RemoteHit, RemoteQuestion, search};
-pub use shrinking::Shrinking;
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
     Direction, Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows,

@@ -11,15 +11,15 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
 use memctl_files::sockets::LocalStream;
 
 use super::login_guard::LoginGuard;
+use super::tls;
 
 /// TLS over TCP.
-pub(super) type Encrypted = <MakeRustlsConnect as MakeTlsConnect<TcpStream>>::Stream;
+pub(super) type Encrypted = tokio_rustls::client::TlsStream<TcpStream>;
 
 /// Transport to a server.
 pub(super) enum Socket {
@@ -101,7 +101,13 @@ impl AsyncWrite for Guarded {
 impl TlsStream for Guarded {
     fn channel_binding(&self) -> ChannelBinding {
         match &self.socket {
-            Socket::Tls(stream) => stream.channel_binding(),
+            Socket::Tls(stream) => {
+                let certificates = stream.get_ref().1.peer_certificates();
+                certificates
+                    .and_then(<[_]>::first)
+                    .and_then(|certificate| tls::end_point(certificate))
+                    .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+            }
             _ => ChannelBinding::none(),
         }
     }

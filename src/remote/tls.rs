@@ -1,4 +1,7 @@
-//! TLS with `rustls` and `ring`.
+//! TLS with `rustls` and `ring`, and the binding of a login to its channel.
+//!
+//! Deliberately absent: a reader of certificates. `rustls` verifies them; here only the name of the signature's
+//! algorithm is looked up.
 
 use std::sync::Arc;
 
@@ -8,7 +11,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use rustls_platform_verifier::BuilderVerifierExt as _;
-use tokio_postgres_rustls::MakeRustlsConnect;
+use sha2::{Digest as _, Sha256, Sha384, Sha512};
+use tokio_rustls::TlsConnector;
 
 use super::policy::Trusted;
 
@@ -18,7 +22,7 @@ use super::policy::Trusted;
 /// # Errors
 ///
 /// The reason as text.
-pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustlsConnect, String> {
+pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<TlsConnector, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
@@ -52,7 +56,7 @@ pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<MakeRustls
     if is_direct {
         config.alpn_protocols = vec![b"postgresql".to_vec()];
     }
-    Ok(MakeRustlsConnect::new(config))
+    Ok(Arc::new(config).into())
 }
 
 /// Verifier that accepts every certificate, as `sslmode=require` defines, but checks that the
@@ -99,5 +103,107 @@ impl ServerCertVerifier for AcceptAny {
         self.provider
             .signature_verification_algorithms
             .supported_schemes()
+    }
+}
+
+/// Returns the hash of a server's certificate that binds a login to its channel, `tls-server-end-point` of RFC 5929;
+/// `None` for algorithms without a hash of their own, such as Ed25519, and for what is no certificate.
+pub(super) fn end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    let (certificate_fields, _) = element(certificate, SEQUENCE)?;
+    let (_, rest) = element(certificate_fields, SEQUENCE)?;
+    let (algorithm, _) = element(rest, SEQUENCE)?;
+    let (name, _) = element(algorithm, OBJECT_ID)?;
+    match (name.strip_prefix(RSA), name.strip_prefix(ECDSA)) {
+        // SHA-256 replaces SHA-1.
+        (Some([5 | 11]), _) | (_, Some([1] | [3, 2])) => Some(Sha256::digest(certificate).to_vec()),
+        (Some([12]), _) | (_, Some([3, 3])) => Some(Sha384::digest(certificate).to_vec()),
+        (Some([13]), _) | (_, Some([3, 4])) => Some(Sha512::digest(certificate).to_vec()),
+        _ => None,
+    }
+}
+
+/// Tags of DER.
+const SEQUENCE: u8 = 0x30;
+const OBJECT_ID: u8 = 0x06;
+/// The algorithms of RSA, 1.2.840.113549.1.1, and ECDSA, 1.2.840.10045.4, in DER.
+const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
+const ECDSA: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04];
+
+/// Splits the first element of DER off, if it has this tag: its content, and what follows.
+fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&[first, length], rest) = bytes.split_first_chunk()?;
+    if first != tag {
+        return None;
+    }
+    let (length, rest) = if length < 0x80 {
+        (usize::from(length), rest)
+    } else {
+        let (length, rest) = rest.split_at_checked(usize::from(length & 0x7f))?;
+        let more = |sum: usize, byte: &u8| Some(sum.checked_mul(256)? + usize::from(*byte));
+        (length.iter().try_fold(0, more)?, rest)
+    };
+    rest.split_at_checked(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An element of DER with a length in three bytes, as certificates have.
+    fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+        let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+        [&[tag, 0x82], &length[..], content].concat()
+    }
+
+    fn certificate(algorithm: &[u8]) -> Vec<u8> {
+        let name = [
+            &[OBJECT_ID, u8::try_from(algorithm.len()).unwrap()],
+            algorithm,
+        ]
+        .concat();
+        let fields = [
+            der(SEQUENCE, &[7; 300]),
+            der(SEQUENCE, &name),
+            vec![3, 1, 0],
+        ]
+        .concat();
+        der(SEQUENCE, &fields)
+    }
+
+    #[test]
+    fn a_login_is_bound_by_the_hash_of_the_signature() {
+        let check = |family: &[u8], algorithm: &[u8], bytes: Option<usize>| {
+            let certificate = certificate(&[family, algorithm].concat());
+            let bound = end_point(&certificate);
+            assert_eq!(bound.as_ref().map(Vec::len), bytes, "{algorithm:?}");
+            if bytes == Some(32) {
+                assert_eq!(bound, Some(Sha256::digest(&certificate).to_vec()));
+            }
+        };
+        check(RSA, &[5], Some(32));
+        check(RSA, &[11], Some(32));
+        check(RSA, &[12], Some(48));
+        check(RSA, &[13], Some(64));
+        check(RSA, &[10], None);
+        check(ECDSA, &[1], Some(32));
+        check(ECDSA, &[3, 2], Some(32));
+        check(ECDSA, &[3, 3], Some(48));
+        check(ECDSA, &[3, 4], Some(64));
+        check(&[0x2b, 0x65, 0x70], &[], None);
+    }
+
+    #[test]
+    fn what_is_no_certificate_binds_nothing() {
+        let whole = certificate(&[RSA, &[11]].concat());
+        for end in 0..whole.len() {
+            assert_eq!(end_point(&whole[..end]), None, "{end}");
+        }
+        assert_eq!(
+            end_point(&[
+                SEQUENCE, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+            ]),
+            None
+        );
+        assert_eq!(end_point(&[0x31, 0]), None);
     }
 }

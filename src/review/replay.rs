@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::lessons::failure::people::without_people;
+use crate::lessons::failure::without_people;
 use crate::lessons::past::session_files::{self, is_below, microseconds};
 use crate::model::CallPattern;
 use crate::rules::hearing::may_be_lasting;

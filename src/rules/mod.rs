@@ -13,7 +13,6 @@
 //! Deliberately absent: the words of a rule (`rules::reflect`) and decisions of people (`review`).
 
 pub(crate) mod acting;
-pub(crate) mod blame;
 pub(crate) mod briefing;
 pub(crate) mod correct;
 pub mod credit;
@@ -32,19 +31,16 @@ pub use acting::at_call::{
     AgentCall, RuleFilter, Warning, after, before, compacted, ended, session_receipts,
 };
 pub use acting::call::Call;
-pub use acting::forbidden::forbids_advice;
+pub use acting::forbids_advice;
 pub use acting::matcher::{breaks, fulfilled_by};
 pub use acting::patterns::{BadPattern, checked};
-pub use blame::{Blame, BlamedRule, blame};
 pub use correct::correction_draft::CorrectionDraft;
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
 pub use pin::{PinReport, pin};
 pub use place::conflicts::{ConflictsReport, RulePair, conflicts};
-pub use place::contradictions::Conflict;
-pub use place::merge_rules::{MergeReport, merge};
-pub use place::separate_rules::{Separated, keep_both};
-pub use place::similar::{SimilarRule, replace_rule};
+pub use place::merge_rules::{MergeReport, Separated, keep_both, merge};
+pub use place::similar::{Conflict, SimilarRule, replace_rule};
 pub use rule_files::RuleFiles;
-pub use verdict::{ReviewReport, give_verdict};
+pub use verdict::{Blame, BlamedRule, ReviewReport, blame, give_verdict};

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::place::separate_rules::rule_id;
+use super::place::merge_rules::rule_id;
 use crate::model::{Kind, Reflexion};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 

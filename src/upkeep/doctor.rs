@@ -6,18 +6,19 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
-use crate::store::skill::Skills;
-use crate::store::{DataFile, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection};
-use crate::upkeep::merge;
-use memctl_files::{Directory, Foreign};
-
-use super::formats::Formats;
 use crate::lessons::telling::evidence::doubts;
+use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
 use crate::rules::acting;
+use crate::store;
+use crate::store::skill::Skills;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
+use crate::store::{
+    DataFile, FORMAT, FORMATS, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
+};
+use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
+use memctl_files::{Directory, Foreign};
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -230,4 +231,82 @@ fn pending(rule: &Reflexion) -> String {
         rule.skill,
         rule.guardrails_pending.join(", ")
     )
+}
+
+/// Formats of a store.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct Formats {
+    /// Version of this program.
+    pub program: &'static str,
+    /// Format that this program writes.
+    pub writes: u64,
+    /// Formats that this program reads.
+    pub reads: Vec<KnownFormat>,
+    /// Data files that exist.
+    pub files: Vec<FileFormat>,
+}
+
+/// Format that this program knows.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct KnownFormat {
+    /// Number of the format.
+    pub format: u64,
+    /// First version of the program that reads and writes it.
+    pub since: &'static str,
+}
+
+/// Format of a data file.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct FileFormat {
+    /// Name of the file.
+    pub file: &'static str,
+    /// Number of its format.
+    pub format: u64,
+    /// `true` if a newer program wrote it: this program reads it, and writes nothing to it.
+    pub newer: bool,
+}
+
+impl Formats {
+    /// Returns the formats of a store.
+    pub(crate) fn of(store: &Scoped) -> Result<Self, store::Error> {
+        let files = store
+            .formats()?
+            .into_iter()
+            .map(|(file, format)| FileFormat {
+                file: file.name(),
+                format,
+                newer: format > FORMAT,
+            });
+        let known = FORMATS.iter().map(|(format, since)| KnownFormat {
+            format: *format,
+            since,
+        });
+        Ok(Self {
+            program: env!("CARGO_PKG_VERSION"),
+            writes: FORMAT,
+            reads: known.collect(),
+            files: files.collect(),
+        })
+    }
+
+    /// Returns the files that a newer program wrote.
+    pub fn newer(&self) -> impl Iterator<Item = &FileFormat> {
+        self.files.iter().filter(|file| file.newer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_known_up_to_the_written_one() {
+        let formats: Vec<u64> = FORMATS.iter().map(|(format, _)| *format).collect();
+        assert_eq!(formats, (1..=FORMAT).collect::<Vec<_>>());
+        // The version that begins a format has a store in `fixtures/stores`, or is this one.
+        for (_, since) in FORMATS {
+            let stores = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/stores");
+            assert!(Path::new(stores).join(since).is_dir(), "{since}");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! `merge-driver`: git's merge driver for files of the memory, and its installation.
+//! `merge-driver`: git's merge driver for files of the memory. `init --git` installs it.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Commands for upkeep: `config`, `doctor`, `index`, `eval`, `trust`, `merge-driver`, `completions`, `man`.
+//! Commands for upkeep: `doctor`, `trust`, `config`, `index`, `eval`, `merge-driver`.
 
 pub(crate) mod doctor;
 pub(crate) mod git;

@@ -8,7 +8,7 @@ use crate::cli::context::{Context, random};
 use crate::cli::output::page::Page;
 use crate::cli::output::text::clean;
 use crate::cli::output::{Done, Report};
-use crate::lessons::telling::rendering::render_hints;
+use crate::lessons::telling::hint::render_hints;
 use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;
 use crate::model::error::UserError;

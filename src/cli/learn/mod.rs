@@ -1,4 +1,4 @@
-//! Commands that learn from sessions of agents: `learn`, `lesson`, `hint`, `record`, `hook`, `hooks`.
+//! Commands that learn from sessions of agents: `learn`, `lesson`, `hint`, `record`.
 
 pub(crate) mod hint;
 pub(crate) mod lesson;

@@ -192,7 +192,7 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
             .map(|(n, what)| format!("{n} {what}")),
     );
     ends.push(price(past.cost_usd));
-    page.dim(&ends.join(" · "));
+    page.dim(ends.join(" · "));
 }
 
 impl Report for TidyReport {
@@ -210,7 +210,7 @@ impl Report for TidyReport {
         if self.dry_run {
             ends.push("nothing was written".to_owned());
         }
-        page.dim(&ends.join(" · "));
+        page.dim(ends.join(" · "));
     }
 }
 
@@ -228,12 +228,12 @@ fn recoveries(episodes: &[EpisodeReport], page: &mut Page) {
         if episode.transcript != session {
             session = &episode.transcript;
             let name = session.rsplit('/').next().unwrap_or_default();
-            page.dim(&middle(name, page.width()));
+            page.dim(middle(name, page.width()));
         }
         let (style, outcome) = outcome(episode, room);
         page.note(
             format!("  {:<1$}", steps(episode), indent - 2),
-            &end(&episode.error_key, room),
+            end(&episode.error_key, room),
         );
         page.styled(&[(Style::Plain, &" ".repeat(indent)), (style, &outcome)]);
     }
@@ -320,7 +320,7 @@ fn show(report: &LearnReport, page: &mut Page) {
             .filter(|(n, _)| *n > 0)
             .map(|(n, what)| format!("{n} {what}")),
     );
-    page.dim(&ends.join(" · "));
+    page.dim(ends.join(" · "));
 }
 
 /// Session files and their format.

@@ -1,4 +1,4 @@
-//! `memctl edit`: changes to the text of a record, by flags or in an editor.
+//! `edit` and `forget`: changes to the text of a record, by an argument or in an editor, and its end.
 
 use clap::Args;
 use dialoguer::Confirm;

@@ -1,4 +1,4 @@
-//! `memctl list`: the newest records of one kind, or of all.
+//! `list` and `show`: the newest records of one kind or of all, and one record as stored.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

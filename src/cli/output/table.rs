@@ -69,23 +69,21 @@ impl Table {
         table
             .load_preset(presets::NOTHING)
             .set_content_arrangement(ContentArrangement::Disabled);
-        let heading = |text: &str| {
-            if colour {
-                Style::Dim.paint(text)
-            } else {
-                text.to_owned()
-            }
-        };
-        table.set_header(self.columns.iter().map(|(name, _)| heading(name)));
-        for row in &self.rows {
-            table.add_row(row.iter().enumerate().map(|(column, (style, text))| {
-                let limit = widths[column];
-                let text = match self.columns[column].1 {
-                    Align::Prose => end(text, limit),
-                    Align::Left | Align::Right => middle(text, limit),
-                };
-                if colour { style.paint(&text) } else { text }
-            }));
+        let headings = self
+            .columns
+            .iter()
+            .map(|(name, _)| (Style::Dim, (*name).to_owned()));
+        let mut rows: Vec<Vec<(Style, String)>> = vec![headings.collect()];
+        rows.extend(self.rows.iter().map(|row| {
+            let cells = row.iter().zip(&self.columns).zip(&widths);
+            let cell = cells.map(|(((style, text), (_, align)), limit)| match align {
+                Align::Prose => (*style, end(text, *limit)),
+                Align::Left | Align::Right => (*style, middle(text, *limit)),
+            });
+            cell.collect()
+        }));
+        for row in &rows {
+            table.add_row(row.iter().map(|(_, text)| text));
         }
         for (column, (_, align)) in self.columns.iter().enumerate() {
             if let Some(column) = table.column_mut(column) {
@@ -96,11 +94,11 @@ impl Table {
                 });
             }
         }
-        let lines: Vec<String> = table
-            .lines()
-            .map(|line| line.trim_end().to_owned())
-            .collect();
-        lines.join("\n")
+        let lines = table.lines().zip(&rows).map(|(line, row)| match colour {
+            true => painted(line.trim_end(), row),
+            false => line.trim_end().to_owned(),
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the width of each column.
@@ -120,6 +118,21 @@ impl Table {
         }
         widths
     }
+}
+
+/// Paints the cells of a line, in the order of the row.
+fn painted(line: &str, row: &[(Style, String)]) -> String {
+    let mut out = String::new();
+    let mut rest = line;
+    for (style, text) in row {
+        let text = text.trim_end();
+        if let Some((before, after)) = rest.split_once(text).filter(|_| !text.is_empty()) {
+            out += before;
+            out += &style.paint(text);
+            rest = after;
+        }
+    }
+    out + rest
 }
 
 #[cfg(test)]

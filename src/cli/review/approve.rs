@@ -127,8 +127,8 @@ impl Report for Approval {
                 }
                 _ => " ".to_owned(),
             };
-            let was = record.local_id.iter();
-            let was: String = was.map(|id| format!(" (was {id})")).collect();
+            let was = record.local_id.as_ref();
+            let was = was.map_or(String::new(), |id| format!(" (was {id})"));
             page.styled(&[
                 (Style::Plain, &record.id),
                 (Style::Dim, &was),
@@ -145,9 +145,8 @@ impl Report for Approval {
             if !at_calls.is_empty() {
                 page.field("at calls", at_calls);
             }
-            for (label, files) in [("guardrail", &record.guardrails), ("tests", &record.tests)] {
-                page.list(label, &files);
-            }
+            page.list("guardrail", &record.guardrails);
+            page.list("tests", &record.tests);
         }
     }
 }

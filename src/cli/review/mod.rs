@@ -1,4 +1,6 @@
-//! `review`: everything that waits for a person, in one queue.
+//! `review` and its neighbours in the help: `approve`, `why`, `undo`, `stats`, `watch`.
+//!
+//! `review` shows everything that waits for a person, in one queue.
 //!
 //! On a terminal, a full-screen view with one key for each decision; through a pipe, one line for
 //! each entry with the command that decides about it.

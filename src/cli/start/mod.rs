@@ -1,4 +1,4 @@
-//! Commands that begin a memory: `setup`, `init`.
+//! Commands that begin a memory and connect agents: `setup`, `init`, `hooks`, `hook`, `statusline`.
 
 pub(crate) mod hook;
 pub(crate) mod hook_lessons;

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::super::jsonc::{self, Node};
 use super::super::{Form, Hook, Host};
 use super::error::Error;
-use super::state::{Known, digest};
+use super::settings_file::{Known, digest};
 
 /// Parses settings, and checks that they can contain hooks.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {

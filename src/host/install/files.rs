@@ -9,8 +9,7 @@ use memctl_files::SharedFile;
 
 use super::super::{Form, Host};
 use super::edit::command;
-use super::settings_file::{read, remove, replace, unreadable};
-use super::state::{Known, Place};
+use super::settings_file::{Known, Place, read, remove, replace, unreadable};
 use super::{Error, InstallReport, InstallationStatus, StatusReport};
 
 const PLUGIN: &str = include_str!("../plugin.js");

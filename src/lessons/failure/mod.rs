@@ -3,12 +3,13 @@
 pub mod error_key;
 pub mod error_line;
 pub(crate) mod line_rank;
-pub(crate) mod people;
-pub(crate) mod plain_output;
+
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
 
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_lines;
-use crate::lessons::failure::people::without_people;
 
 /// Failure to look up.
 #[derive(Debug, Clone, Default)]
@@ -61,5 +62,51 @@ impl<'a> Failure<'a> {
     /// Error key: that of the most specific line.
     pub(crate) fn key(&self) -> &str {
         self.lines.first().map_or("", |line| &line.key)
+    }
+}
+
+/// Text without the names of home directories, and without addresses that are given as a value.
+pub(crate) fn without_people(text: &str) -> String {
+    without_addresses(&without_home(text))
+}
+
+/// Text without the names of home directories, which name a person.
+fn without_home(text: &str) -> String {
+    static HOME: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+").unwrap()
+    });
+    HOME.replace_all(text, "~").into_owned()
+}
+
+/// Text without email addresses that are given as a value. The address of a login or a remote,
+/// as in `ssh a@b.com`, belongs to the command.
+fn without_addresses(text: &str) -> String {
+    static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new(r#"(?<before>[='"<(])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}"#).unwrap()
+    });
+    ADDRESS.replace_all(text, "$before<email>").into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_do_not_get_into_a_fix() {
+        let check = |command: &str, expected: &str| {
+            assert_eq!(without_people(command), expected);
+        };
+        check("ls /home/anna/x /Users/bob", "ls ~/x ~");
+        check(
+            "git -c user.email=anna.b@acme.example.com commit",
+            "git -c user.email=<email> commit",
+        );
+        check("ssh anna@acme.example", "ssh anna@acme.example");
+        check(
+            "git clone git@github.com:a/b.git",
+            "git clone git@github.com:a/b.git",
+        );
     }
 }

@@ -9,9 +9,9 @@ use chrono::DateTime;
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::pitfall::Pitfall;
 use crate::lessons::telling::session_state::SessionNotes;
-use crate::lessons::telling::shown::Outcome;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
 use crate::store::{Error as StoreError, Selection};
 

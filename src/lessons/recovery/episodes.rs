@@ -13,13 +13,15 @@ use chrono::{DateTime, Utc};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
-use crate::store::workspace::execution_log_lines::raw;
-use crate::store::workspace::{Error, stamp};
-use crate::store::{ForgottenRecords, Selection, Writer};
-
 use super::change::Change;
 use super::pattern::plain;
+use crate::lessons::recovery::episodes;
+use crate::lessons::telling::table::prepare;
+use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
+use crate::store::Error::Locked;
+use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::{Error, stamp};
+use crate::store::{ForgottenRecords, Scoped, Selection, Writer};
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";
@@ -220,4 +222,41 @@ pub(crate) fn prune(writer: &mut Writer, known: &Known, now: DateTime<Utc>) -> R
 /// deleted.
 fn marked(content: &str) -> String {
     format!("{EPISODE}\n{content}")
+}
+
+/// Stores the pattern of a running session. Does nothing if another process holds the lock; the end
+/// of the session learns it then.
+pub(crate) fn learn_at_once(
+    store: &Scoped,
+    pattern: &Pattern,
+    (session, project): (&str, &str),
+    now: DateTime<Utc>,
+    random: fn() -> String,
+) -> Result<(), Error> {
+    let Some(mut writer) = writer(store, random)? else {
+        return Ok(());
+    };
+    let mut known = Known::read(&writer)?;
+    let origin = Origin {
+        session: session.to_owned(),
+        workspace: project.to_owned(),
+        step: 0,
+        live: true,
+        call: String::new(),
+    };
+    let mut stored = Stored::default();
+    episodes::store(&mut writer, &mut known, pattern, origin, now, &mut stored)?;
+    known.write_counts(&mut writer, &stamp(now))?;
+    prepare(writer.store())
+}
+
+/// Opens the store for a hook. `None` if the records are elsewhere, or another process writes.
+fn writer(store: &Scoped, random: fn() -> String) -> Result<Option<Writer>, Error> {
+    if store.is_apart()? {
+        return Ok(None);
+    }
+    match store.write(&mut || random()) {
+        Err(Locked { .. }) => Ok(None),
+        opened => Ok(Some(opened?)),
+    }
 }

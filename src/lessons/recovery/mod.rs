@@ -1,12 +1,10 @@
 //! Recovery.
 
-pub(crate) mod at_once;
 pub(crate) mod call;
 pub(crate) mod change;
 pub(crate) mod episodes;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
-pub(crate) mod hazard;
 pub(crate) mod outcome;
 pub mod pattern;
 pub mod recover;

@@ -9,7 +9,7 @@ use memctl_sessions::Step;
 use super::goal::{Goal, Kind};
 use super::shell::{basename, commands};
 use super::shell_command::Run;
-use crate::lessons::failure::plain_output::plain;
+use crate::lessons::failure::error_line::plain;
 
 /// Outcome of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

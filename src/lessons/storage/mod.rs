@@ -1,6 +1,5 @@
 //! Storage.
 
-pub(crate) mod list;
 pub(crate) mod neighbours;
 pub(crate) mod new_lesson;
 pub(crate) mod procedures;

@@ -51,7 +51,7 @@ fn cut(hint: &Hint, fits: &impl Fn(&[Hint]) -> bool) -> Option<Hint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lessons::telling::rendering::render_blocks;
+    use crate::lessons::telling::hint::render_blocks;
     use crate::model::{Evidence, Kind, Trust};
     use memctl_redact::length;
 

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::lessons::recovery::shell::{basename, commands};
-use crate::lessons::telling::shown::Shown;
+use crate::lessons::telling::hint::Shown;
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
 
 use crate::lessons::recovery::change::Change;

@@ -11,8 +11,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use crate::lessons::failure::error_key::normalised;
-use crate::lessons::failure::people::without_people;
-use crate::lessons::failure::{ErrorLine, Failure};
+use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Hint;
@@ -22,7 +21,7 @@ use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin}
 use crate::store::workspace::Error;
 use crate::store::{Pulled, Scoped, Terms};
 
-use super::{cues, evidence, table};
+use super::{evidence, table};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::pattern::plain;
@@ -207,7 +206,7 @@ impl View<'_> {
         }
         let Some(pattern) = &procedure.pattern else {
             let lines = &self.failure.lines[..self.failure.lines.len().min(LINES)];
-            let line = lines.iter().find(|line| cues::tells_of(procedure, line))?;
+            let line = lines.iter().find(|line| table::tells_of(procedure, line))?;
             return make(Rank::Cue, 1.0, "it tells of this error", &line.key);
         };
         let is_observed_here = !procedure.origins.is_empty() && is_here && self.here.is_known();

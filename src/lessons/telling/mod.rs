@@ -3,18 +3,14 @@
 //! An approved lesson is told as text; everything else is fenced as notes to be checked.
 //! Each text has a limit, and is made of whole lines.
 
-pub(crate) mod before;
 pub(crate) mod budget;
-pub(crate) mod cues;
 pub(crate) mod evidence;
 pub(crate) mod hint;
 pub(crate) mod matching;
 pub(crate) mod pitfall;
-pub(crate) mod rendering;
 pub(crate) mod service;
 pub(crate) mod session_state;
 pub(crate) mod settlement;
-pub(crate) mod shown;
 pub(crate) mod table;
 pub(crate) mod trial;
 
@@ -22,8 +18,7 @@ use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::rendering::render_blocks;
+use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
 use crate::store::here::Here;
 use crate::store::workspace::Error;

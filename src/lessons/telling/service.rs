@@ -11,18 +11,17 @@ use std::time::Instant;
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::lessons::failure::Failure;
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::pitfall::{self, MAX_RULES, Pitfall};
-use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
-use crate::lessons::telling::shown::Outcome;
-use crate::lessons::telling::{self, matching};
-use crate::model::{Pattern, Trial};
-use crate::store::{self, Notes, Scoped};
-
 use super::settlement::unless_locked;
-use crate::store::Here;
+use crate::lessons::failure::Failure;
+use crate::lessons::telling;
+use crate::lessons::telling::hint::{Hint, Outcome};
+use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
+use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
+use crate::lessons::telling::{matching, pitfall};
+use crate::model::{Pattern, Trial};
+use crate::store;
 use crate::store::workspace::{Error, milliseconds};
+use crate::store::{Here, Notes, Scoped};
 
 /// Number of equal failures that an agent is told of.
 const REPEATED: u64 = 3;
@@ -271,4 +270,35 @@ impl HintService<'_> {
 fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
     let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
     rules.take(MAX_RULES).collect()
+}
+
+impl HintService<'_> {
+    /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
+    /// redacted: it is compared, and not stored.
+    pub fn lessons_before(&self, code: &str, session: &str) -> Result<String, Error> {
+        if code.trim().is_empty() {
+            return Ok(String::new());
+        }
+        let lessons = matching::before_call(self.store, code, &self.here, &[])?;
+        let lessons = self.without_forbidden(lessons);
+        if lessons.is_empty() {
+            return Ok(String::new());
+        }
+        let known = SessionNotes::read(&self.store.read_notes(session));
+        let told = known.shown_ids();
+        let lessons: Vec<_> = lessons
+            .into_iter()
+            .filter(|lesson| !told.contains(&lesson.id))
+            .collect();
+        let (text, count) = telling::before_call(&lessons, &(self.random)());
+        if count > 0 {
+            let call = memctl_redact::redact(code).text;
+            self.record(session, |known| {
+                known.showed_before(&lessons[..count], &call);
+            })?;
+            let ids = lessons[..count].iter().map(|lesson| lesson.id.as_str());
+            self.store.count_retrievals(ids);
+        }
+        Ok(text)
+    }
 }

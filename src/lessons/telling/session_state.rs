@@ -14,8 +14,7 @@ use crate::model::Trial;
 
 use super::pitfall::{self, Pitfall};
 use super::trial::Trials;
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::shown::{Outcome, Shown};
+use crate::lessons::telling::hint::{Hint, Outcome, Shown};
 
 /// Maximum number of unresolved failures, watched lessons and unstored outcomes.
 const KEPT: usize = 32;

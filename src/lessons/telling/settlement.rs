@@ -8,8 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::lessons::telling::evidence::is_demoted;
+use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
-use crate::lessons::telling::shown::Outcome;
 use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
 use crate::store::workspace::Error;

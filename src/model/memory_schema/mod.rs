@@ -9,7 +9,7 @@ mod misfit;
 
 use std::fmt;
 
-use super::memory_type::MemoryType;
+use super::memory::MemoryType;
 
 pub use misfit::Misfit;
 

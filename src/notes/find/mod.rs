@@ -4,11 +4,10 @@
 //! - `query_embedding`: embedding of the query.
 //! - `steps`: steps of the procedures among the results.
 
-mod query_embedding;
+pub(crate) mod query_embedding;
 pub(crate) mod remote_results;
 mod report;
 pub mod rewrite;
-pub(crate) mod steps;
 
 use std::borrow::Cow;
 use std::sync::mpsc;
@@ -131,7 +130,7 @@ pub fn find_near(
         searched => searched?,
     };
     let (mut found, asked) = (answer.found, answer.asked);
-    steps::add(&workspace.store, &mut found)?;
+    report::add(&workspace.store, &mut found)?;
     troubles.extend(answer.trouble);
     let origin = workspace.store.identity().map(|identity| identity.origin);
     let read = found.iter().map(|found| {

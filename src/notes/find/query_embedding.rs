@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use memctl_search::embedder::Vector;
+use serde::Serialize;
 
-use crate::store::workspace::{Error, Providers};
-use memctl_search::embedder::{Embedder, Embedding};
+use crate::store::workspace::{Error, Providers, Workspace};
+use memctl_search::embedder::{Embedder, Embedding, Vector};
 
 /// Query vector, and the embedder for records that have no vector yet.
 pub(crate) struct QueryEmbedding {
@@ -71,4 +71,24 @@ fn fitted(given: &[f32], dimensions: Option<usize>) -> Result<Vector, Error> {
         });
     }
     Ok(vector.iter().map(|x| x / norm).collect())
+}
+
+/// Vectors and their embedder.
+#[derive(Debug, Serialize)]
+pub struct Embedded {
+    /// Name of the embedder, as stored in the index.
+    pub model: String,
+    /// Vectors in the order of the texts, all normalized and of one size.
+    pub vectors: Vec<Vector>,
+}
+
+/// Embeds texts. Reads and writes no records.
+pub fn embed(workspace: &Workspace, texts: &[&str]) -> Result<Embedded, Error> {
+    let embedder = workspace.providers.open_embedder(texts.len() > 1)?;
+    let vectors = embedder.embed(texts)?;
+    let size = vectors.first().map_or(0, Vec::len);
+    Ok(Embedded {
+        model: embedder.embedding_of(size).name,
+        vectors,
+    })
 }

@@ -6,7 +6,8 @@ use crate::model::{Kind, Procedure, Trust};
 use crate::store::{Entry, text_field};
 use memctl_search::{snippet, words};
 
-use super::{FindReport, Found, Ranks, SNIPPET, rounded, steps};
+use super::{FindReport, Found, Ranks, SNIPPET, rounded};
+use crate::notes::find::report;
 use crate::store::workspace::document::document;
 use crate::store::workspace::{Workspace, milliseconds};
 
@@ -65,7 +66,7 @@ pub fn remote_results(
             snippet: snippet(&content, &asked, SNIPPET),
             content,
             steps: procedure
-                .map(|procedure| steps::of(&procedure.fields()))
+                .map(|procedure| report::of(&procedure.fields()))
                 .unwrap_or_default(),
             ranks: found.ranks,
             weak: false,
@@ -80,7 +81,7 @@ pub fn remote_results(
         })
     });
     let results: Vec<Found> = results.collect();
-    steps::count(&workspace.store, &results);
+    report::count(&workspace.store, &results);
     let read = results.iter().map(|found| {
         let touched = (found.id.as_str(), found.user_id.as_deref());
         (found.kind, touched)

@@ -9,11 +9,13 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use memctl_llm::{Request, Schema};
+use crate::model::text::one_line;
+use crate::store::workspace::error::chain;
+use crate::store::workspace::providers::Chosen;
+use crate::store::workspace::{Error, Workspace};
+use memctl_llm::{OnProgress, Request, Schema};
 use memctl_redact::Clean;
 use memctl_search::words;
-
-use crate::model::text::one_line;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/rewrite_query.md");
@@ -157,6 +159,37 @@ impl Rewrite {
             Self::Offline => offline(query),
             Self::To(text) => (text != query).then(|| text.clone()),
         }
+    }
+}
+
+/// Rewrites a query with the configured model. Without a model, or with an unusable answer, the
+/// result is [`Rewrite::Not`] and a warning.
+///
+/// # Errors
+///
+/// Fails if no model can be selected, as for an invalid model name.
+pub async fn rewrite(
+    workspace: &Workspace,
+    query: &str,
+    progress: OnProgress<'_>,
+) -> Result<(Rewrite, Option<String>), Error> {
+    let not = |why: String| {
+        Ok((
+            Rewrite::Not,
+            Some(format!("the query was not rewritten: {why}")),
+        ))
+    };
+    let Chosen::Model(llm) = workspace.providers.choose(None).await? else {
+        return not("no model is configured".to_owned());
+    };
+    let system = workspace.settings.rewrite_prompt.as_deref();
+    let request = ask(query, system.unwrap_or(PROMPT));
+    match llm.ask(&request, progress).await {
+        Err(error) => not(chain(&error)),
+        Ok(reply) => match accept(query, &reply.text) {
+            Ok(text) => Ok((Rewrite::To(text), None)),
+            Err(reason) => not(format!("the answer of `{}`: {reason}", reply.model)),
+        },
     }
 }
 

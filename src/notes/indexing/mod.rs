@@ -26,7 +26,6 @@
 mod analyse;
 mod binary;
 mod filter;
-mod follow;
 mod held;
 pub(crate) mod manifest;
 pub(crate) mod multi_index;

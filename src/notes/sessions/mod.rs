@@ -10,7 +10,6 @@
 
 mod action;
 pub(crate) mod change;
-mod start;
 mod view;
 
 use serde::Serialize;
@@ -23,8 +22,7 @@ use crate::store::workspace::locate::locate_as;
 
 pub use crate::store::workspace::session_error::SessionError;
 pub use action::{ActionReport, NewAction, log_action};
-pub use change::{SessionChange, change};
-pub use start::{NewSession, start};
+pub use change::{NewSession, SessionChange, change, start};
 pub use view::{SessionReport, SessionsReport, list, show};
 
 /// Session after a change.

@@ -6,7 +6,6 @@
 
 mod probe;
 mod rights;
-mod sessions;
 
 use serde::Serialize;
 use tokio_postgres::Transaction;
@@ -56,9 +55,9 @@ async fn proven(address: &Address) -> Result<CheckReport, Error> {
     let mut connection = Connection::open(address).await?;
     let mut checks = Checks::default();
     // First, since the other checks are meaningless in a session that changes between statements.
-    if sessions::are_shared(address, &connection).await? {
+    if probe::are_shared(address, &connection).await? {
         checks.add("sessions", Some(TRANSACTION_MODE.to_owned()), "");
-        let role = sessions::role(address, &connection).await?;
+        let role = probe::role(address, &connection).await?;
         return Ok(report(address, role, None, checks));
     }
     checks.add("sessions", None, "each connection has a session of its own");

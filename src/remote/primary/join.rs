@@ -3,19 +3,19 @@
 //! If the memory does not exist, it is created from the records of the directory. If it exists, the
 //! directory has to be empty; two sets of records are never merged. Users of the directory see no
 //! change before the last step, and an interrupted call can be repeated.
+//!
+//! Users for whom a memory in the database is disabled.
 
 use serde::Serialize;
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::model::Kind;
+use crate::remote::address::Address;
+use crate::remote::connection::Connection;
+use crate::remote::error::Error;
+use crate::remote::sync::{OnSync, SyncReport, table};
+use crate::remote::{locks, sync};
 use crate::store::{Identity, Moving, PrimaryName, Scoped, disabled_users, is_origin};
-
-use super::super::address::Address;
-use super::super::connection::Connection;
-use super::super::error::Error;
-use super::super::locks;
-use super::super::sync::{self, OnSync, SyncReport, table};
-use super::switch;
 
 /// Result of [`join`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -171,7 +171,7 @@ async fn begin(
     report.warnings = sent.warnings;
     send_tombstones(connection, store, name).await?;
     for user in disabled_users(store.directory())? {
-        switch::put(connection, name, &user, true).await?;
+        put(connection, name, &user, true).await?;
     }
     let key: [(&(dyn ToSql + Sync), Type); 2] =
         [(name, Type::TEXT), (&own.tombstone_key, Type::TEXT)];
@@ -222,4 +222,39 @@ async fn send_tombstones(
         }
     }
     Ok(())
+}
+
+/// Disables or enables a memory for a user. The statement counts as a write, so other copies fetch the list.
+pub(super) async fn put(
+    connection: &Connection,
+    origin: &str,
+    user: &str,
+    is_disabled: bool,
+) -> Result<(), Error> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
+        (&origin, Type::TEXT),
+        (&user, Type::TEXT),
+        (&is_disabled, Type::BOOL),
+    ];
+    let put = connection.client.execute_typed(
+        "insert into memctl.disabled_users (origin, sub, is_disabled) values ($1, $2, $3)
+         on conflict (held_by, origin, sub) do update
+           set is_disabled = excluded.is_disabled, changed_at = now()",
+        &parameters,
+    );
+    let failed = connection.failed("the memory of a user cannot be switched");
+    put.await.map(drop).map_err(failed)
+}
+
+/// Users for whom a memory is disabled.
+pub(super) async fn list(connection: &Connection, origin: &str) -> Result<Vec<String>, Error> {
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
+    let rows = connection.client.query_typed(
+        "select sub from memctl.disabled_users
+         where held_by = (select memctl.current_user_id()) and origin = $1 and is_disabled",
+        &parameters,
+    );
+    let failed = connection.failed("users without a memory cannot be listed");
+    let rows = rows.await.map_err(failed)?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }

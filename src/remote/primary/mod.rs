@@ -2,7 +2,6 @@
 //!
 //! - `turn`: serialised writes. `fetch`: changes of other writers.
 //! - `join`: turns a directory into a copy. `listen`: change notifications. `logs`: log of agents.
-//! - `switch`: users for whom a memory is disabled.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
 //! a runtime with one thread, on which its sessions run.
@@ -13,9 +12,7 @@
 
 mod fetch;
 mod join;
-mod listen;
 mod logs;
-mod switch;
 mod turn;
 
 use std::fmt;
@@ -229,7 +226,7 @@ impl Primary for PgStore {
         let (shared, user) = (Arc::clone(&self.shared), user.to_owned());
         self.ask(async move {
             let reader = shared.reader().await?;
-            switch::put(&reader, &shared.name.origin, &user, is_disabled).await
+            join::put(&reader, &shared.name.origin, &user, is_disabled).await
         })
     }
 

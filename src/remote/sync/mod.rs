@@ -1,8 +1,6 @@
 //! Synchronisation of a local store with the shared store: pushes the records of this workspace,
 //! pulls those of others.
 //!
-//! - `origin`: name of this workspace in the shared store.
-//! - `manifest`: compact list of local records. `plan`: records to send and rows to remove. Pure.
 //! - `tables`: table and columns of each kind.
 //! - `push`, `pull`: execute the plan. `push_batch`, `pull_batch`: records in transit.
 //!   `push_statements`: their SQL. `state`: progress of the pull.
@@ -16,8 +14,6 @@
 //! Deliberately absent: conflict resolution. There are no conflicts, since only the owner writes a
 //! row.
 
-mod manifest;
-mod origin;
 mod other_programs;
 mod outcomes;
 mod plan;
@@ -26,7 +22,6 @@ mod pull_batch;
 mod push;
 mod push_batch;
 mod push_statements;
-mod state;
 mod tables;
 mod vectors;
 
@@ -46,8 +41,8 @@ use super::locks;
 use super::migrate;
 use super::primary::send_missing;
 
-pub(super) use manifest::is_fit;
 pub use outcomes::MovedLines;
+pub(super) use plan::is_fit;
 pub(super) use tables::{RowUser, Table, fields_with_user, table, time, without_nul};
 pub(super) use vectors::as_vector;
 pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
@@ -212,7 +207,7 @@ async fn brought_together(
         dry_run: options.dry_run,
         ..SyncReport::default()
     };
-    let claimed = origin::claim(&connection, store, options.dry_run, random).await?;
+    let claimed = plan::claim(&connection, store, options.dry_run, random).await?;
     report.origin = claimed.origin;
     report.warnings.extend(claimed.warning);
     let pull = pull::Pull {

@@ -18,9 +18,9 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::shrinking::Shrinking;
+use super::super::locks::Shrinking;
 use super::SyncReport;
-use super::state::State;
+use super::plan::State;
 use super::tables::{Table, table};
 
 /// Kinds whose tables other programs write.

@@ -1,6 +1,26 @@
 //! Plan of a push: records to send and rows to remove, per kind. Pure.
+//!
+//! Compact manifest of the local records of a kind, one small entry per record.
+//!
+//! Pull progress per database, stored next to the pulled records.
+//!
+//! Origin: name of this workspace in the shared store.
+//!
+//! The name is created once. A copied directory, or a clone with the identity in version control,
+//! has the same name as the original. The first copy that pushes keeps it, and every other copy
+//! uses its replica name. Otherwise each copy would remove the records that only the other one has.
 
-use super::manifest::{Line, Manifest, hash_of_id};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::Kind;
+use crate::remote::connection::Connection;
+use crate::remote::error::Error;
+use crate::store::{Entry, Positions, Puller, Scoped, redact, text_field};
 
 /// Plan for one kind.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -74,6 +94,205 @@ impl Comparison {
     }
 }
 
+/// Manifest entry of one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Hash of the record id.
+    pub(super) id: u64,
+    /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
+    /// are not sent, and their rows are not removed.
+    pub(super) text: Option<u64>,
+    /// Place among the records of its kind.
+    pub(super) place: u32,
+}
+
+/// Manifest of a kind, sorted by id hash, each id once.
+#[derive(Debug, Default)]
+pub(super) struct Manifest {
+    pub(super) lines: Vec<Line>,
+    /// Number of records that cannot be sent.
+    pub(super) unfit: u64,
+}
+
+/// Record prepared for sending.
+#[derive(Debug)]
+pub(super) struct Outgoing {
+    pub(super) entry: Entry,
+    /// Redacted text.
+    pub(super) text: String,
+}
+
+impl Outgoing {
+    /// Skill of the record; empty for none.
+    pub(super) fn skill(&self) -> String {
+        text_field(&self.entry.text, "skill").unwrap_or_default()
+    }
+}
+
+pub(super) fn hash_of_id(id: &str) -> u64 {
+    xxh3_64(id.as_bytes())
+}
+
+/// First 8 bytes of the SHA-256.
+pub(super) fn hash_of_text(text: &str) -> u64 {
+    let digest = Sha256::digest(text.as_bytes());
+    digest
+        .iter()
+        .take(8)
+        .fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+}
+
+/// Returns `true` if a record with this id and text can be stored as a row.
+pub(crate) fn is_fit(id: &str, text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    id.len() <= 128
+        && id.bytes().next().is_some_and(|b| b.is_ascii_alphanumeric())
+        && id.bytes().all(plain)
+        && !text.contains('\0')
+}
+
+/// Redacts a record for sending; `None` if it cannot be stored as a row.
+pub(super) fn outgoing(entry: Entry) -> Option<Outgoing> {
+    let text = std::str::from_utf8(&entry.text).ok()?;
+    let text = match redact(text).text {
+        Cow::Borrowed(text) => text.to_owned(),
+        Cow::Owned(text) => text,
+    };
+    is_fit(&entry.id, &text).then_some(Outgoing { entry, text })
+}
+
+/// Reads all records of a kind. Calls `on_record` for each.
+pub(super) fn manifest(
+    positions: &Positions,
+    on_record: &mut dyn FnMut(),
+) -> Result<Manifest, Error> {
+    let mut manifest = Manifest::default();
+    manifest.lines.reserve(positions.len());
+    for place in positions.places() {
+        on_record();
+        let Some((_, entry)) = positions.any_entry(place)? else {
+            continue;
+        };
+        let is_alive = !entry.kind.may_expire() || positions.entry(place)?.is_some();
+        let Some(outgoing) = outgoing(entry) else {
+            manifest.unfit += 1;
+            continue;
+        };
+        manifest.lines.push(Line {
+            id: hash_of_id(&outgoing.entry.id),
+            text: is_alive.then(|| hash_of_text(&outgoing.text)),
+            place,
+        });
+    }
+    // If records share an id, the last one wins, as everywhere.
+    manifest
+        .lines
+        .sort_by_key(|line| (line.id, std::cmp::Reverse(line.place)));
+    manifest.lines.dedup_by_key(|line| line.id);
+    Ok(manifest)
+}
+
+/// Kinds in sending order: referenced records go before the records that refer to them.
+pub(super) const ORDER: [Kind; 6] = Kind::ALL;
+
+/// Last pulled sequence number, by database and table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct State {
+    #[serde(default)]
+    pulled: BTreeMap<String, BTreeMap<String, i64>>,
+    /// Origins whose local files were discarded and that must be fetched completely.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) again: BTreeSet<String>,
+}
+
+impl State {
+    /// Reads the stored state. An unreadable state counts as empty, so that everything is pulled
+    /// again.
+    pub(super) fn read(puller: &Puller) -> Self {
+        let bytes = puller.state().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    pub(super) fn keep(&self, puller: &Puller) -> Result<(), Error> {
+        let mut bytes = serde_json::to_vec_pretty(self).unwrap_or_default();
+        bytes.push(b'\n');
+        Ok(puller.keep_state(&bytes)?)
+    }
+
+    pub(super) fn reached(&self, database: &str, table: &str) -> i64 {
+        let tables = self.pulled.get(database);
+        tables
+            .and_then(|tables| tables.get(table))
+            .copied()
+            .unwrap_or(0)
+    }
+
+    pub(super) fn reach(&mut self, database: &str, table: &str, seq: i64) {
+        let tables = self.pulled.entry(database.to_owned()).or_default();
+        let reached = tables.entry(table.to_owned()).or_default();
+        *reached = seq.max(*reached);
+    }
+}
+
+pub(super) struct Claimed {
+    pub(super) origin: String,
+    pub(super) warning: Option<String>,
+}
+
+/// Claims the name of the workspace, or returns the replica name if another copy holds it.
+pub(super) async fn claim(
+    connection: &Connection,
+    store: &Scoped,
+    dry_run: bool,
+    random: &mut dyn FnMut() -> String,
+) -> Result<Claimed, Error> {
+    let (origin, replica) = if dry_run {
+        let identity = store.identity().map(|identity| identity.origin);
+        (
+            identity.unwrap_or_default(),
+            store.replica().unwrap_or_default(),
+        )
+    } else {
+        let (identity, replica) = store.name_itself(random)?;
+        (identity.origin, replica)
+    };
+    let failed = connection.failed("the name of the workspace cannot be claimed");
+    if !dry_run {
+        let claim =
+            "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
+        let client = &connection.client;
+        client
+            .execute(claim, &[&origin, &replica])
+            .await
+            .map_err(&failed)?;
+    }
+    let holder = connection
+        .client
+        .query_opt(
+            "select replica from memctl.origins
+             where user_id = (select memctl.current_user_id()) and origin = $1",
+            &[&origin],
+        )
+        .await
+        .map_err(&failed)?;
+    let is_ours = holder.is_none_or(|row| row.get::<_, &str>(0) == replica);
+    Ok(if is_ours {
+        Claimed {
+            origin,
+            warning: None,
+        }
+    } else {
+        let warning = format!(
+            "another copy of this workspace shares as `{origin}`; this one shares as `{replica}`, \
+             and what both have is there twice"
+        );
+        Claimed {
+            origin: replica,
+            warning: Some(warning),
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,5 +343,52 @@ mod tests {
         check(&[("A", Some(1))], &[("A", 1), ("C", 3)], &[], &["C"]);
         // Expired records are not sent, and their rows are not removed.
         check(&[("A", None), ("B", None)], &[("A", 7)], &[], &[]);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_manifest {
+    use super::*;
+
+    #[test]
+    fn a_hash_is_the_beginning_of_the_one_that_the_server_makes() {
+        // select left(encode(sha256(convert_to('abc', 'UTF8')), 'hex'), 16)
+        assert_eq!(hash_of_text("abc"), 0xba78_16bf_8f01_cfea);
+    }
+
+    #[test]
+    fn what_no_row_takes_is_left_out() {
+        let check = |id: &str, text: &str, expected: bool| {
+            assert_eq!(is_fit(id, text), expected, "{id:?} {text:?}");
+        };
+        check("CORR-001", "{}", true);
+        check("EXEC-20260220124341-a1b2c3", "{}", true);
+        check("", "{}", false);
+        check("-x", "{}", false);
+        check("a b", "{}", false);
+        check(&"x".repeat(129), "{}", false);
+        check("CORR-001", "{\"a\": \"\0\"}", false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_state {
+    use super::*;
+
+    #[test]
+    fn a_state_only_goes_on() {
+        let mut state = State::default();
+        state.reach("db", "reflexions", 7);
+        state.reach("db", "reflexions", 5);
+        assert_eq!(state.reached("db", "reflexions"), 7);
+        assert_eq!(
+            (
+                state.reached("db", "x"),
+                state.reached("other", "reflexions")
+            ),
+            (0, 0)
+        );
+        let text = serde_json::to_string(&state).unwrap();
+        assert_eq!(serde_json::from_str::<State>(&text).unwrap(), state);
     }
 }

@@ -10,10 +10,10 @@ use crate::store::{OTHER_PROGRAMS, Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::shrinking::Shrinking;
-use super::manifest::ORDER;
+use super::super::locks::Shrinking;
+use super::plan::ORDER;
+use super::plan::State;
 use super::pull_batch::{Batch, Refused};
-use super::state::State;
 use super::tables::{Table, table};
 use super::{OnSync, SyncReport, SyncStage};
 

@@ -11,9 +11,9 @@ use crate::store::{Positions, Scoped};
 
 use super::super::connection::{Connection, failure};
 use super::super::error::Error;
-use super::super::shrinking::Shrinking;
-use super::manifest::{self, Manifest, ORDER};
+use super::super::locks::Shrinking;
 use super::plan::{Comparison, Plan};
+use super::plan::{Manifest, ORDER};
 use super::push_batch::{Batch, MAX_ROWS, Missed, read_batches};
 use super::push_statements::Statements;
 use super::tables::{RowUser, Table, table};
@@ -54,7 +54,7 @@ pub(super) async fn plan(
             on(SyncStage::Compared(done, total));
             Plan::of_all(positions.places())
         } else {
-            let manifest = manifest::manifest(&positions, &mut || {
+            let manifest = super::plan::manifest(&positions, &mut || {
                 done += 1;
                 if done % STEP == 0 {
                     on(SyncStage::Compared(done, total));

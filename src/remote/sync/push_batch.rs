@@ -7,7 +7,7 @@ use crate::model::Kind;
 use crate::store::Positions;
 
 use super::super::error::Error;
-use super::manifest::{self, hash_of_id};
+use super::plan::hash_of_id;
 use super::tables::{RowUser, fields, fields_with_user};
 
 /// Maximum number of rows and of bytes per transaction.
@@ -27,7 +27,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Adds a record. If records share an id, the last one wins, as everywhere.
-    fn add(&mut self, outgoing: manifest::Outgoing, fields: String) {
+    fn add(&mut self, outgoing: super::plan::Outgoing, fields: String) {
         self.bytes += outgoing.text.len() + fields.len();
         let skill = outgoing.skill();
         let place = self.places.entry(hash_of_id(&outgoing.entry.id));
@@ -73,7 +73,7 @@ pub(super) fn read_batches(
         let Some((_, entry)) = positions.any_entry(*place)? else {
             continue;
         };
-        let Some(outgoing) = manifest::outgoing(entry) else {
+        let Some(outgoing) = super::plan::outgoing(entry) else {
             missed.unfit += 1;
             continue;
         };

@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use super::super::address::Address;
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::manifest::ORDER;
+use super::plan::ORDER;
 use super::tables::{Table, table};
 use super::{OnSync, SyncStage};
 

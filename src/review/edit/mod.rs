@@ -26,7 +26,7 @@ use crate::lessons::telling::table::prepare;
 use crate::notes::indexing::Index;
 use crate::notes::remember::timestamp;
 use crate::rules::in_use::suspicion;
-use crate::rules::place::contradictions::resolve_conflicts;
+use crate::rules::place::similar::resolve_conflicts;
 use crate::store::workspace::document::level;
 use crate::store::workspace::execution_log_lines::raw;
 use crate::store::workspace::locate::locate;

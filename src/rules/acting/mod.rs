@@ -11,7 +11,6 @@
 pub(crate) mod at_call;
 pub(crate) mod call;
 pub(crate) mod changed_paths;
-pub(crate) mod forbidden;
 pub(crate) mod literals;
 pub(crate) mod look_around;
 pub(crate) mod matcher;
@@ -21,14 +20,14 @@ pub(crate) mod receipts;
 pub(crate) mod shell_scan;
 pub(crate) mod wrappers;
 
+use call::Call;
+use literals::{Place, Trigrams, numbers};
+use matcher::{breaks, fulfilled_by};
+
 use crate::model::{CallAction, CallPart, Kind, Reflexion, USER_STORE, with_origin};
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};
 use memctl_sessions::Step;
-
-use call::Call;
-use literals::{Place, Trigrams, numbers};
-use matcher::{breaks, fulfilled_by};
 
 /// Version of the numbers in the table. A change invalidates saved tables.
 const SCHEME: u64 = 2;
@@ -162,6 +161,29 @@ pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec
         )
     };
     ignored.map(sentence).collect()
+}
+
+/// Returns the rule in force that forbids what a lesson advises: its working call, or a command
+/// between backticks in its words.
+pub(crate) fn rule_against(store: &Scoped, working: &str, lesson: &str) -> Option<Reflexion> {
+    let lines: Vec<&str> = advised(working, lesson).collect();
+    // Rules that cannot be read forbid nothing here; at the call they are read again.
+    forbids(store, &lines).ok().flatten()
+}
+
+/// Returns `true` if a rule in force forbids what a lesson advises.
+pub fn forbids_advice(store: &Scoped, working: &str, lesson: &str) -> bool {
+    rule_against(store, working, lesson).is_some()
+}
+
+/// Command lines that a lesson advises.
+fn advised<'t>(working: &'t str, lesson: &'t str) -> impl Iterator<Item = &'t str> {
+    let quoted = [lesson, working]
+        .into_iter()
+        .flat_map(|text| text.split('`').skip(1).step_by(2));
+    std::iter::once(working)
+        .chain(quoted)
+        .filter(|line| !line.trim().is_empty())
 }
 
 #[cfg(test)]
@@ -304,5 +326,20 @@ mod tests {
             user.approves();
             assert_eq!(user.acts(), expected, "{fields}");
         }
+    }
+
+    #[test]
+    fn working_calls_and_quoted_commands_are_advice() {
+        let check = |working: &str, lesson: &str, expected: &[&str]| {
+            assert_eq!(advised(working, lesson).collect::<Vec<_>>(), expected);
+        };
+        check("npm ci", "", &["npm ci"]);
+        check(
+            "",
+            "Run `npm ci` before `make test`.",
+            &["npm ci", "make test"],
+        );
+        check("1. `npm ci`", "", &["1. `npm ci`", "npm ci"]);
+        check("", "Run it.", &[]);
     }
 }

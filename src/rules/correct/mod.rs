@@ -10,7 +10,6 @@ mod placement;
 mod preview;
 mod reflection;
 pub(crate) mod remark;
-mod report;
 mod storage;
 
 use serde_json::value::RawValue;
@@ -19,8 +18,8 @@ use crate::model::SkillPath;
 use crate::store::workspace::{Error, Workspace};
 use memctl_llm::OnProgress;
 
+pub use placement::{CorrectReport, RelationReport};
 pub use preview::{CorrectPreview, preview_correction};
-pub use report::{CorrectReport, RelationReport};
 
 /// Correction from the caller.
 #[derive(Debug, Clone)]

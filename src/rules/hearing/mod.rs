@@ -14,7 +14,6 @@ mod gate;
 mod heard;
 mod messages;
 mod own_words;
-mod quote;
 mod record;
 
 pub(crate) use gate::may_be_lasting;

@@ -9,13 +9,12 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::{Evidence, Kind, Reflexion, RuleRelation, UTILITY_FLOOR};
-use crate::store::Writer;
-
 use super::conflicts::judged_relation;
+use crate::model::{Evidence, Kind, Reflexion, RelatedRule, RuleRelation, UTILITY_FLOOR};
 use crate::rules::evidence::{counts, without_shared_runs};
-use crate::rules::place::contradictions::replaced_by;
 use crate::rules::place::said_again;
+use crate::rules::place::similar::replaced_by;
+use crate::store::Writer;
 use crate::store::workspace::locate::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -130,4 +129,41 @@ fn out_of_use(rule: &Reflexion) -> Option<String> {
     } else {
         Some(format!("`{id}` has no rule text"))
     }
+}
+
+/// Outcome of [`keep_both()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Separated {
+    /// Id of the rule that holds the decision.
+    pub rule: String,
+    /// Id of the other rule.
+    pub other: String,
+}
+
+/// Notes that two rules are separate, both given by id or id prefix. They are no longer listed as a
+/// duplicate or a contradiction.
+pub fn keep_both(workspace: &Workspace, rule: &str, other: &str) -> Result<Separated, Error> {
+    let rule = rule_id(workspace, rule)?;
+    let other = rule_id(workspace, other)?;
+    let mut writer = workspace.writer()?;
+    let mut record: Reflexion = writer.store().get(&rule)?;
+    record.relations.retain(|related| related.id != other);
+    record.relations.push(RelatedRule {
+        id: other.clone(),
+        relation: RuleRelation::Unrelated,
+        reason: String::new(),
+        by: "user".to_owned(),
+    });
+    let changes = [("relations", json!(record.relations))];
+    writer.update(Kind::Reflexion, &rule, &changes)?;
+    Ok(Separated { rule, other })
+}
+
+/// Returns the id of a rule, given by id or id prefix.
+pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    if kind == Kind::Reflexion {
+        return Ok(id);
+    }
+    Err(Error::NotARule { id, kind })
 }

@@ -5,10 +5,8 @@
 //! them. A model that was asked about a rule decides; otherwise only the same words are the same.
 
 pub(crate) mod conflicts;
-pub(crate) mod contradictions;
 pub(crate) mod merge_rules;
 pub(crate) mod passed_on;
-pub(crate) mod separate_rules;
 pub(crate) mod similar;
 
 use chrono::{DateTime, Utc};

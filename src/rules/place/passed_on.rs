@@ -15,8 +15,7 @@ use crate::rules::reflect::Draft;
 use crate::store::{self, Writer};
 use memctl_redact::composed;
 
-use super::contradictions::resolve_conflicts;
-use super::similar::replace_rule;
+use super::similar::{replace_rule, resolve_conflicts};
 use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};

@@ -9,7 +9,6 @@
 //!
 //! Storage, and the comparison with existing rules without a model, happen elsewhere.
 
-mod fidelity;
 mod offline;
 mod reply;
 mod request;
@@ -21,7 +20,6 @@ use serde_json::value::RawValue;
 
 use crate::model::{RuleRelation, SkillPath};
 
-pub(crate) use fidelity::{dropped, is_said};
 pub(crate) use offline::ONE_OUTPUT;
 pub use offline::offline;
 pub(crate) use reply::refusal;

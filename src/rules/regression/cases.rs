@@ -6,11 +6,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
-use crate::rules::regression::case::{self, Case};
+use crate::rules::regression::case::Case;
+use crate::rules::regression::{case, export};
 use crate::store::Writer;
 use crate::store::skill::{MAX_BYTES, Skills};
-
-use crate::rules::regression::exports;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 
@@ -55,7 +54,7 @@ impl Workspace {
             if self.settings.export_tests
                 && let Some(case) = stored(&skills, &skill, &case)?
             {
-                exports::write(&mut files, &skill, &case, &mut written, warnings)?;
+                write(&mut files, &skill, &case, &mut written, warnings)?;
             }
             Ok(())
         })();
@@ -180,4 +179,58 @@ impl Files<'_> {
         redacting_writer::write_of_skill(&mut self.writer, self.skills, path, before, text)
             .map(drop)
     }
+}
+
+/// Writes a stored case in the formats of other tools.
+pub(crate) fn write(
+    files: &mut Files<'_>,
+    skill: &SkillPath,
+    case: &Case,
+    written: &mut Vec<String>,
+    warnings: &mut Vec<String>,
+) -> Result<(), Error> {
+    let skills = files.skills;
+    for (name, text) in export::helpers() {
+        let (path, _) = place(skills, skill, name)?;
+        let before = skills.generated(&path)?;
+        files.update(&path, &text, before.as_deref(), export::is_untouched)?;
+    }
+    let (path, shown) = place(skills, skill, &format!("{}.py", case.id))?;
+    let before = skills.generated(&path)?;
+    files.update(
+        &path,
+        &export::deepeval(case),
+        before.as_deref(),
+        export::is_untouched,
+    )?;
+    written.push(shown);
+    let (path, shown) = place(skills, skill, export::PROMPTFOO)?;
+    match skills.generated(&path)? {
+        Some(before) if !export::is_untouched(&before) => {
+            if let Some(text) = export::append_to_promptfoo(&before, case) {
+                files.write(&path, Some(&before), &text)?;
+            } else if !before.contains(&case.correction_id) {
+                warnings.push(format!(
+                    "`{shown}` was edited by hand, and `{}` cannot be added to its end",
+                    case.id
+                ));
+                return Ok(());
+            }
+        }
+        before => {
+            let longer = before
+                .as_deref()
+                .and_then(|before| export::extend_promptfoo(before, case));
+            let text = if let Some(longer) = longer {
+                longer
+            } else {
+                let files = cases(skills, skill)?.into_iter();
+                let cases: Vec<Case> = files.filter_map(|file| file.case.ok()).collect();
+                export::promptfoo(&case.skill, &cases)
+            };
+            files.update(&path, &text, before.as_deref(), |_| true)?;
+        }
+    }
+    written.push(shown);
+    Ok(())
 }

@@ -4,4 +4,3 @@ pub mod assertion;
 pub mod case;
 pub(crate) mod cases;
 pub mod export;
-pub(crate) mod exports;

@@ -3,6 +3,8 @@
 //! Every body is a JSON object of at most [`Limits::body`](super::Limits) bytes. Below `/v1/`,
 //! unknown fields are errors, so that a mistyped name is not silently ignored. Functions ignore
 //! unknown fields, as in the source document.
+//!
+//! JSON responses, redacted: older versions or other programs may have stored secrets in the files.
 
 use std::error::Error;
 
@@ -11,9 +13,12 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::problem::Problem;
+use crate::serve::http::problem::Problem;
+use crate::store;
 
 /// Body parsed as JSON.
 pub(super) struct Body<T>(pub(super) T);
@@ -133,4 +138,11 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
             Problem::input(message, "see the paths in /openapi.json")
         })
     }
+}
+
+/// Returns a value as a redacted JSON response.
+pub(super) fn reply<T: Serialize>(value: &T) -> Result<Response, Problem> {
+    let text = serde_json::to_string(value).map_err(store::Error::from)?;
+    let text = memctl_redact::redact_json(&text).text.into_owned();
+    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
 }

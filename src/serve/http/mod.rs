@@ -4,9 +4,6 @@
 //! - `table`: all operations in one table, the source of the router and of the `OpenAPI` document.
 //!   `route`: one operation.
 //! - `state`: shared state of all requests; the one place where a request opens the memory.
-//! - `auth`: authentication. `origin`: host names and origins. `limits`: sizes, rates and times.
-//!   `shares`: shares of users in what is done at once.
-//!   `middleware`: the steps around every request that apply them.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, and their errors. `reply`: responses.
 //! - `supabase`: endpoints in the format of Supabase: edge functions, RPC, search and inserts.
@@ -22,18 +19,15 @@
 //! Deliberately absent: TLS, which a proxy in front provides, and HTTP/2, which browsers and
 //! clients use only with TLS.
 
-mod auth;
 mod events;
 mod input;
 mod limits;
 mod listen;
-mod log;
 mod mcp;
 mod middleware;
 mod openapi;
 mod origin;
 mod problem;
-mod reply;
 mod route;
 mod schemas;
 mod shares;
@@ -44,6 +38,6 @@ mod v1;
 
 pub use limits::Limits;
 pub use listen::{Address, Bound, NotListening, bind};
-pub use log::Log;
 pub use origin::{InvalidOrigin, Origins};
+pub use state::Log;
 pub use state::{Clock, Options, Server};

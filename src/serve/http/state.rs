@@ -25,7 +25,6 @@ use memctl_search::embedder::EmbedderCache;
 
 use super::events::Events;
 use super::limits::{Limits, Rates};
-use super::log::Log;
 use super::origin::Origins;
 use super::problem::Problem;
 use super::shares::{Place, Shares};
@@ -42,6 +41,9 @@ const ADDITIONS: usize = 64;
 
 /// Maximum wait for the lock, shorter than the time limit of a request.
 const LOCK: Duration = Duration::from_secs(10);
+
+/// Receiver of log lines for the operator.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Source of the current time.
 pub type Clock = Box<dyn Fn() -> DateTime<Utc> + Send + Sync>;

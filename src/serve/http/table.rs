@@ -12,7 +12,7 @@ use super::route::{Access, Route};
 use super::schemas;
 use super::state::Server;
 use super::supabase::{functions, insert, rpc};
-use super::{auth, events, mcp, middleware, openapi, v1};
+use super::{events, mcp, middleware, openapi, v1};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -148,7 +148,7 @@ pub(super) fn router(server: &Server) -> Router {
     closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
     let limit = DefaultBodyLimit::max(server.limits().body);
     let with = |server: &Server| server.clone();
-    let closed = closed.route_layer(from_fn_with_state(with(server), auth::caller));
+    let closed = closed.route_layer(from_fn_with_state(with(server), middleware::caller));
     let all = open
         .merge(closed)
         .fallback(nothing)

@@ -7,18 +7,24 @@
 //!
 //! Unless the server in front checks them, only the listed host names and origins are accepted. A
 //! body above the limit is refused.
+//!
+//! Standard input and output transport: one message per line, and no other output.
+//!
+//! Tool descriptions of the protocol for operations.
 
+use std::io;
 use std::sync::Arc;
 
 use http::request::Parts;
-use rmcp::model::Extensions;
+use rmcp::model::{Extensions, Tool, ToolAnnotations};
+use rmcp::service::{ServerInitializeError, serve_server};
 use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
-use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio_pipes};
 
 use crate::model::error::{Kind, UserError};
+use crate::serve::mcp::{Purpose, Server};
+use crate::serve::operations::{Effect, Operation};
 use crate::store::workspace::Workspace;
-
-use super::{Purpose, Server};
 
 /// Host names, origins and limits of the service.
 #[derive(Debug, Clone, Default)]
@@ -70,6 +76,41 @@ pub fn service(
         Arc::new(NeverSessionManager::default()),
         config,
     )
+}
+
+/// Serves until the input ends. Pending calls are then answered, if they take at most a few
+/// seconds; their writes are completed in any case.
+pub async fn serve(server: Server) -> io::Result<()> {
+    match serve_server(server, stdio_pipes()).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
+        // A client that only checks whether the program starts closes the input again.
+        Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}
+
+/// Returns the tool of an operation, with the annotations that agent hosts need before they let a
+/// model call it.
+pub(super) fn of(operation: Operation) -> Tool {
+    let effect = operation.effect();
+    // The title stands here alone: the field of the tool itself would repeat it in every context.
+    let annotations = ToolAnnotations::with_title(operation.title())
+        .read_only(effect == Effect::Reads)
+        .open_world(false);
+    // Both other annotations apply only to tools that write.
+    let annotations = if effect == Effect::Reads {
+        annotations
+    } else {
+        annotations
+            .destructive(effect == Effect::Removes)
+            .idempotent(false)
+    };
+    Tool::new(
+        operation.name(),
+        operation.description(),
+        operation.schema(),
+    )
+    .with_annotations(annotations)
 }
 
 #[cfg(test)]
@@ -167,5 +208,19 @@ mod tests {
         check(&[("origin", "null")], none(), StatusCode::FORBIDDEN);
         let long = json!({"cursor": "x".repeat(2_000)});
         check(&[], long, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_tools {
+    use super::*;
+    use crate::skills::prompt::tokens;
+
+    /// All tool descriptions are in the context of every agent, used or not.
+    #[test]
+    fn all_tools_together_cost_little() {
+        let said = Operation::ALL.map(|operation| serde_json::to_string(&of(operation)).unwrap());
+        let all: usize = said.iter().map(|said| tokens(said)).sum();
+        assert!(all < 1_750, "{all} tokens");
     }
 }

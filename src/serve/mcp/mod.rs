@@ -13,8 +13,6 @@
 
 mod http;
 mod resources;
-mod stdio;
-mod tools;
 
 use std::sync::Arc;
 
@@ -36,8 +34,8 @@ use super::operations::{Answer, Operation};
 
 use resources::ResourceUri;
 
+pub use http::serve;
 pub use http::{Access, service};
-pub use stdio::serve;
 
 /// Instructions for every agent that has the tools.
 const INSTRUCTIONS: &str = "Memory of earlier work in this project: search it before work that may have been done before, ask for a hint after a failure, \
@@ -197,7 +195,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = self.offered().map(tools::of).collect();
+        let tools = self.offered().map(http::of).collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -238,7 +236,7 @@ impl ServerHandler for Server {
         let operation = Operation::from_name(name)?;
         self.offered()
             .find(|offered| *offered == operation)
-            .map(tools::of)
+            .map(http::of)
     }
 
     async fn call_tool(

@@ -3,19 +3,22 @@
 //! The derived rule is a candidate, because an agent may have been manipulated: no prompt,
 //! guardrail or test contains it before a person approves it or makes the same correction. A text
 //! with a prompt injection is refused. The answer names the commands to approve and to undo it.
+//!
+//! `correct` with a quote: records what a person said in the chat as a candidate rule.
 
+use memctl_redact::{fence, screen};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, value::to_raw_value};
+use serde_json::value::to_raw_value;
+use serde_json::{Map, Value};
 
 use crate::model::error::UserError;
 use crate::model::{CANDIDATE, SkillPath, Trust};
-use crate::rules::{self, Conflict, CorrectOptions, RelationReport, SimilarRule};
+use crate::rules::hearing::{EarlierRule, EarlierState, HeardArgs, HeardReport, record_heard};
+use crate::rules::{Conflict, CorrectOptions, RelationReport, SimilarRule};
+use crate::serve::operations::{NOTICE, Report, token_budget, undo, user_error};
 use crate::store::workspace::{Error, Workspace};
-use crate::{notes, store};
-use memctl_redact::{fence, screen};
-
-use super::{NOTICE, Report, token_budget, undo, user_error};
+use crate::{notes, rules, store};
 
 /// Correction by a person.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -208,6 +211,74 @@ impl Report for Corrected {
             text.extend(["A person reverts it by `", undo, "`.\n"]);
         }
         for warning in &self.warnings {
+            text.extend(["warning: ", warning, "\n"]);
+        }
+        text
+    }
+}
+
+/// Result of recording a heard rule.
+#[derive(Debug, Serialize)]
+pub struct Heard {
+    /// Notice that the texts of the answer are data.
+    pub notice: &'static str,
+    /// Candidate, with its neighbours.
+    #[serde(flatten)]
+    pub report: HeardReport,
+    /// Command with which a person reverts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+}
+
+pub(super) fn hear(workspace: &Workspace, args: HeardArgs) -> Result<Heard, UserError> {
+    let report = record_heard(workspace, args).map_err(user_error)?;
+    let sanitize = |text: &str| token_budget::sanitize(text);
+    Ok(Heard {
+        notice: NOTICE,
+        undo: undo(workspace),
+        report: HeardReport {
+            rule: sanitize(&report.rule),
+            earlier: report.earlier.map(|old| EarlierRule {
+                rule: sanitize(&old.rule),
+                ..old
+            }),
+            nearest: report
+                .nearest
+                .into_iter()
+                .map(|other| SimilarRule {
+                    rule: sanitize(&other.rule),
+                    ..other
+                })
+                .collect(),
+            ..report
+        },
+    })
+}
+
+impl Report for Heard {
+    fn text(&self, nonce: &str) -> String {
+        let HeardReport { id, approve, .. } = &self.report;
+        let mut text = format!(
+            "Recorded as {id}, a candidate: it takes effect once a person approves it by `{approve}`.\n"
+        );
+        text.push_str(&fence(&[self.report.rule.as_str()], nonce));
+        if let Some(old) = &self.report.earlier {
+            let now = match old.now {
+                EarlierState::Superseded => "was a candidate, and this one takes its place",
+                EarlierState::Suspended => "is not told any more, until the user decides",
+                EarlierState::InForce => "stays in force until the user decides",
+            };
+            text.extend([old.id.as_str(), " ", now, ".\n"]);
+        }
+        if !self.report.nearest.is_empty() {
+            text.push_str(
+                "Nearest rules. If it changes one, call again with the same `quote` and `replaces`:\n",
+            );
+            let lines = self.report.nearest.iter();
+            let lines = lines.map(|other| format!("{}: {}", other.id, other.rule));
+            text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
+        }
+        for warning in &self.report.warnings {
             text.extend(["warning: ", warning, "\n"]);
         }
         text

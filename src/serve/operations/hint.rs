@@ -6,8 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::lessons::telling::hint::Hint;
-use crate::lessons::telling::rendering::render_block;
+use crate::lessons::telling::hint::{Hint, render_block};
 use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
 use crate::model::{Kind, Trust};
@@ -17,8 +16,8 @@ use crate::store::Here;
 use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
 
-use super::fenced::{apart, is_data};
 use super::search::is_zero;
+use super::token_budget::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum length of shortened code, in characters.

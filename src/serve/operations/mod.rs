@@ -14,9 +14,6 @@
 //! Deliberately absent: approve, undo, supersede, purge. Those are for people.
 
 mod correct;
-mod fenced;
-mod forget;
-mod heard;
 mod hint;
 mod lesson;
 mod remember;
@@ -34,17 +31,17 @@ use crate::rules::hearing::HeardArgs;
 use crate::store;
 use crate::store::workspace::{Error, Workspace};
 
+pub use correct::Heard;
 pub(crate) use correct::screened;
 pub use correct::{CorrectArgs, Corrected};
-pub(super) use fenced::{apart, is_data};
-pub use forget::{ForgetArgs, Forgotten};
-pub use heard::Heard;
 pub(crate) use hint::adviser;
 pub use hint::{HintArgs, Hinted, Hints};
 pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};
+pub use remember::{ForgetArgs, Forgotten};
 pub use search::{Hit, SearchArgs, Searched};
 pub(super) use token_budget::sanitize;
+pub(super) use token_budget::{apart, is_data};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an
 /// answer, not the text.
@@ -203,7 +200,7 @@ impl Operation {
                 answer(workspace, report)
             }
             Self::Correct if arguments.get("quote").is_some() => {
-                let report = heard::hear(workspace, self.arguments(arguments)?);
+                let report = correct::hear(workspace, self.arguments(arguments)?);
                 answer(workspace, report)
             }
             Self::Correct => {
@@ -212,7 +209,7 @@ impl Operation {
             }
             Self::Forget => answer(
                 workspace,
-                forget::forget(workspace, &self.arguments(arguments)?),
+                remember::forget(workspace, &self.arguments(arguments)?),
             ),
         }
     }

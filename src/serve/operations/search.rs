@@ -12,7 +12,7 @@ use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
 use crate::store::workspace::{RewriteBy, Workspace};
 use memctl_search::{snippet, words};
 
-use super::fenced::{apart, is_data};
+use super::token_budget::{apart, is_data};
 use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum number of tokens of a result; a shorter one is useless.

@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use crate::model::{AGENT, Scope, SkillPath, UserId};
 
-use super::refused::Refused;
-use super::secret::Secret;
+use super::ring::Secret;
+use super::verify::Refused;
 
 /// Default audience of tokens.
 pub const AUDIENCE: &str = "memctl";

@@ -12,7 +12,7 @@ use jsonwebtoken::jwk::{
 use jsonwebtoken::{Algorithm, DecodingKey};
 use tokio::sync::Mutex;
 
-use super::refused::Refused;
+use super::verify::Refused;
 
 /// Time for which cached keys are fresh.
 const FRESH: Duration = Duration::from_mins(10);

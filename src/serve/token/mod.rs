@@ -1,9 +1,7 @@
 //! JSON Web Tokens that authenticate callers and limit their domains.
 //!
 //! - `claims`: the claims of a token.
-//! - `secret`: the secret with which `memctl token` signs and `memctl serve` verifies.
 //! - `jwks`: the public keys of an external issuer.
-//! - `head`: format check before the signature.
 //! - `verify`: conversion of a token to a [`Caller`], or to an error.
 //! - `ring`: signature algorithms.
 //!
@@ -12,15 +10,12 @@
 //! agree with it. No error message contains a token or a secret.
 
 mod claims;
-mod head;
 mod jwks;
-mod refused;
 mod ring;
-mod secret;
 mod verify;
 
 pub use claims::{AUDIENCE, Caller, Minted, NewToken, mint};
 pub use jwks::Jwks;
-pub use refused::Refused;
-pub use secret::{InvalidSecret, Secret, default_file};
+pub use ring::{InvalidSecret, Secret, default_file};
+pub use verify::Refused;
 pub use verify::{Keys, Verifier};

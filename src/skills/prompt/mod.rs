@@ -13,7 +13,6 @@
 //!
 //! Pure: layers, records and the time are arguments.
 
-mod choice;
 mod choose;
 mod procedure_layer;
 mod render;
@@ -23,7 +22,7 @@ use serde::Serialize;
 use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::skill::Layer;
 
-pub use choice::{Choice, Omitted, tokens};
+pub use choose::{Choice, Omitted, tokens};
 
 use choose::choose;
 use render::{render, render_observed};

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use crate::model::{Procedure, ProcedureFields};
 use memctl_search::{Corpus, words};
 
-use super::choice::{Choice, Omitted, tokens};
+use super::choose::{Choice, Omitted, tokens};
 use super::render::harmless;
 
 const HEADING: &str = "## Learned Procedures\n\n";

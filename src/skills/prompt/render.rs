@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::model::{Reflexion, RuleRelation};
 use memctl_redact::{is_unfenced, unfenced};
 
-use super::choice::{Choice, confidence};
+use super::choose::{Choice, confidence};
 
 /// Heading of observed rules, which come from files of others.
 const OBSERVED: &str = "## Rules of others (observed, not approved here)\n\n";

@@ -5,15 +5,14 @@ use std::time::Instant;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::model::{NearestCase, SkillPath, Usage};
-use crate::skills::prompt::Assembly;
-use crate::store::skill::{Skill, Skills};
-use memctl_llm::{Llm, OnProgress, Reply, Request};
-
 use super::super::nearest::{Case, Nearest, nearest};
-use super::state::RunState;
+use super::RunReport;
+use crate::model::{NearestCase, Outcome, SkillPath, Usage};
 use crate::skills::agent_programs::installed_agents;
+use crate::skills::prompt::{Assembly, Injected, LayerSize, Omitted};
+use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::{Error, Workspace, dollars, milliseconds};
+use memctl_llm::{Llm, OnProgress, Reply, Request};
 
 /// Similarity of a case that answers although nobody asked for an offline answer: nearly the same
 /// input, so that a model would have little to add.
@@ -160,6 +159,68 @@ pub(crate) fn output(text: &str) -> Box<RawValue> {
         .and_then(|object| serde_json::from_str(object).ok())
         .or_else(|| serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok())
         .unwrap_or_else(|| RawValue::NULL.to_owned())
+}
+
+/// Facts about a run that are known before its answer.
+pub(crate) struct RunState {
+    pub(crate) skill: SkillPath,
+    /// Rules and procedures in the prompt.
+    pub(crate) injected: Vec<Injected>,
+    /// Rules and procedures for the skill that are not in the prompt.
+    pub(crate) omitted: Vec<Omitted>,
+    layers: Vec<LayerSize>,
+    sample_input: Option<String>,
+    /// `true` if the memory is switched off.
+    pub(crate) stateless: bool,
+    /// Non-fatal problems so far.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl RunState {
+    /// Returns the state of a run with this prompt.
+    pub(crate) fn new(
+        skill: SkillPath,
+        assembly: &Assembly,
+        sample_input: Option<String>,
+        stateless: bool,
+        warnings: Vec<String>,
+    ) -> Self {
+        Self {
+            skill,
+            injected: assembly.injected.clone(),
+            omitted: assembly.omitted.clone(),
+            layers: assembly.layers.clone(),
+            sample_input,
+            stateless,
+            warnings,
+        }
+    }
+
+    /// Returns the report. `outcome` is `None` for a dry run, `execution_id` if nothing is recorded.
+    pub(crate) fn report(
+        self,
+        answer: Answer,
+        outcome: Option<Outcome>,
+        execution_id: Option<String>,
+    ) -> RunReport {
+        RunReport {
+            execution_id,
+            skill: self.skill,
+            outcome,
+            output: answer.output,
+            model_used: answer.model,
+            cost_usd: answer.cost_usd,
+            latency_ms: answer.latency_ms,
+            usage: answer.usage,
+            injected: self.injected,
+            omitted: self.omitted,
+            layers: self.layers,
+            nearest_case: answer.nearest_case,
+            sample_input: self.sample_input,
+            stateless: self.stateless,
+            warnings: self.warnings,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use crate::model::{ActionType, Execution, ExecutionLog, Kind, LogStatus, Outcome
 use crate::skills::prompt::ids_of;
 use crate::store;
 
-use super::answer::Answer;
-use super::state::RunState;
+use super::answer::{Answer, RunState};
 use crate::rules::evidence;
 use crate::store::workspace::execution_log_lines::{Scribe, data};
 use crate::store::workspace::{Error, Workspace, dollars};

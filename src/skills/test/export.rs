@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::model::SkillPath;
 use crate::rules::regression::cases::{Files, cases};
-use crate::rules::regression::exports;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Files of the exported cases.
@@ -44,7 +43,9 @@ pub fn export_tests(
             let (written, warnings) = (&mut report.files, &mut report.warnings);
             match file.case {
                 Ok(case) => {
-                    exports::write(&mut files, &path, &case, written, warnings)?;
+                    crate::rules::regression::cases::write(
+                        &mut files, &path, &case, written, warnings,
+                    )?;
                     report.cases += 1;
                 }
                 Err(reason) => warnings.push(format!("`{}` is no case: {reason}", file.id)),

@@ -6,11 +6,28 @@
 //! Records with a user but no skill are visible to that user in every non-empty scope.
 //!
 //! The filter fails closed: without a current time, every record with an expiry is hidden.
+//!
+//! Rows of the files of a kind, in the order of their records.
+//!
+//! Queries on removed records, limited by the access filter.
+//!
+//! A removed id is taken for every caller; removed content is visible only to its user. A tombstone
+//! does not name a skill, so a limited scope sees little.
+
+use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
-
-use crate::model::{Expiry, Kind, Scope, Viewer};
 use memctl_files::json;
+
+use crate::model::{Expiry, IdShape, Kind, Scope, Viewer};
+use crate::store::access::query::Selection;
+use crate::store::access::scoped::Scoped;
+use crate::store::error::{Error, Problem};
+use crate::store::files::data::json_file::Snapshot;
+use crate::store::files::data::offsets::Row;
+use crate::store::files::data_files::DataFile;
+use crate::store::files::tombstones;
+use crate::store::files::tombstones::{ForgottenRecords, Tombstone};
 
 /// Access filter for one caller.
 #[derive(Debug, Clone)]
@@ -81,9 +98,124 @@ pub(crate) fn expiry(entry: &[u8]) -> Expiry {
     }
 }
 
+/// Rows that may match a selection, oldest first.
+#[derive(Debug)]
+pub(super) struct SelectedRows {
+    /// The files of the kind, the shared one first.
+    files: Vec<Snapshot>,
+    /// Each row with the place of its file.
+    rows: Vec<(usize, Row)>,
+}
+
+impl SelectedRows {
+    /// Returns the rows, each with its file.
+    pub(super) fn rows(&self) -> impl Iterator<Item = (&Snapshot, &Row)> {
+        self.rows
+            .iter()
+            .map(|(file, row)| (&self.files[*file], row))
+    }
+
+    /// Returns the problems of the files.
+    pub(super) fn into_problems(self) -> Vec<Problem> {
+        self.files.into_iter().flat_map(|f| f.problems).collect()
+    }
+}
+
+impl Scoped {
+    /// Returns the states of the files of a kind, the shared one first.
+    pub(crate) fn snapshots(&self, kind: Kind) -> Result<Vec<Snapshot>, Error> {
+        // A record that is approved meanwhile is in the shared file before it leaves the local one.
+        let files = DataFile::of(kind).rev();
+        let read: Result<Vec<_>, _> = files.map(|file| self.file(file).snapshot()).collect();
+        let mut snapshots = read?;
+        snapshots.reverse();
+        Ok(snapshots)
+    }
+
+    /// Returns the rows of a kind that may match the selection.
+    pub(super) fn select_all(
+        &self,
+        kind: Kind,
+        selection: &Selection<'_>,
+    ) -> Result<SelectedRows, Error> {
+        let files = self.snapshots(kind)?;
+        let mut rows = Vec::new();
+        for file in &files {
+            rows.push(self.select(file, kind, selection)?);
+        }
+        let mut rows = merged(kind, rows);
+        let limit = selection.newest.unwrap_or(usize::MAX);
+        rows.drain(..rows.len().saturating_sub(limit));
+        Ok(SelectedRows { files, rows })
+    }
+}
+
+/// Merges the rows of the files of a kind, each oldest first, in the order of their ids.
+fn merged(kind: Kind, mut files: Vec<Vec<Row>>) -> Vec<(usize, Row)> {
+    let (Some(local), Some(shared)) = (files.get(1), files.first()) else {
+        let only = files.pop().unwrap_or_default();
+        return only.into_iter().map(|row| (0, row)).collect();
+    };
+    let mut local = local.iter().peekable();
+    let order = |row: &Row| IdShape::of(kind, &String::from_utf8_lossy(row.id()));
+    let mut rows = Vec::with_capacity(shared.len());
+    for row in shared {
+        let at = order(row);
+        while let Some(earlier) = local.next_if(|other| at.is_some() && order(other) < at) {
+            rows.push((1, earlier.clone()));
+        }
+        rows.push((0, row.clone()));
+    }
+    rows.extend(local.map(|row| (1, row.clone())));
+    rows
+}
+
+impl Scoped {
+    /// Returns the tombstone of a record of this kind with this content.
+    pub fn tombstone_of(&self, kind: Kind, content: &str) -> Result<Option<Tombstone>, Error> {
+        tombstones::find(self.directory(), kind, content, &|t| self.is_own_removal(t))
+    }
+
+    /// Returns `true` if the viewer was allowed to see the removed record.
+    fn is_own_removal(&self, tombstone: &Tombstone) -> bool {
+        !tombstone.kind.has_user() || self.viewer().sees(tombstone.user_id.as_deref())
+    }
+
+    /// Returns the ids of removed records of a kind with their tombstone lines. Empty for callers
+    /// with limited access.
+    pub fn tombstone_lines(&self, kind: Kind) -> Result<Vec<(String, String)>, Error> {
+        if !self.sees_all() {
+            return Ok(Vec::new());
+        }
+        tombstones::lines_in_force(self.directory(), kind)
+    }
+
+    /// Returns all removed records.
+    pub fn all_forgotten(&self) -> Result<ForgottenRecords, Error> {
+        ForgottenRecords::read(self.directory(), &|t| self.is_own_removal(t))
+    }
+
+    /// Returns the ids of all removed records of a kind, of any user.
+    pub fn tombstone_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
+        tombstones::ids(self.directory(), kind)
+    }
+
+    /// Returns the tombstone of the record with this id. Always `None` in a limited scope, because
+    /// a tombstone does not name the skill.
+    pub fn tombstone(&self, kind: Kind, id: &str) -> Result<Option<Tombstone>, Error> {
+        match self.scope() {
+            Scope::All => {
+                let found = tombstones::of_id(self.directory(), kind, id)?;
+                Ok(found.filter(|tombstone| self.is_own_removal(tombstone)))
+            }
+            Scope::Domains(_) => Ok(None),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::access_filter::*;
+    use super::*;
 
     #[test]
     fn all_three_conditions_hold_at_once() {

@@ -2,16 +2,10 @@
 //!
 //! - `access_filter`: the filter. `scoped`: the store of one caller. `query`: reading of records.
 //!   `selected_rows`: the rows of several files in one order. `id_lookup`: ids from what a user types.
-//! - `audited`: audit of the caller. `removed`: removed records. `pulled`: remote records.
-//! - `disabled_flag`: the marker that disables a memory.
 
 pub(crate) mod access_filter;
-pub(crate) mod audited;
-pub(crate) mod disabled_flag;
 pub(crate) mod disabled_users;
 pub(crate) mod id_lookup;
 pub(crate) mod pulled;
 pub(crate) mod query;
-pub(crate) mod removed;
 pub(crate) mod scoped;
-mod selected_rows;

@@ -9,8 +9,8 @@
 
 use crate::model::USER_STORE;
 use crate::store::error::Error;
-use crate::store::files::file_names::REMOTE;
-use crate::store::files::origin_directory::origin_of;
+use crate::store::files::directory::REMOTE;
+use crate::store::files::directory::origin_of;
 use memctl_files::{Directory, FoundKind};
 
 use super::scoped::Scoped;

@@ -1,16 +1,28 @@
 //! The audit log of one memory directory, for one caller.
+//!
+//! Context of a read or write, recorded in the audit log and the undo journal.
+//!
+//! Audit events: lines of the log.
+//!
+//! The two files of the log: opening, locking, reading and writing.
 
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::store::error::Error;
-use crate::store::files::directory::{self, Identity};
-use crate::store::trust::Approvals;
-use memctl_files::Directory;
+use memctl_files::{Directory, PositionedFile as _};
+use serde::{Deserialize, Serialize};
 
-use super::audit_context::AuditContext;
-use super::audit_event::{AuditAction, Touched};
-use super::chain::Chain;
-use super::verify::{Audited, ChainError, verify};
+use crate::store::atomic;
+use crate::store::audit::chain::Anchor;
+use crate::store::audit::chain::Chain;
+use crate::store::audit::verify::{Audited, ChainError, verify};
+use crate::store::error::Error;
+use crate::store::files::directory;
+use crate::store::files::directory::Identity;
+use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG};
+use crate::store::trust::Approvals;
 
 /// The log of a directory, with the caller's context.
 #[derive(Debug, Clone, Copy)]
@@ -97,4 +109,124 @@ impl AuditLog<'_> {
         }
         Ok(audited)
     }
+}
+
+/// One call of a verb, on behalf of one caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditContext {
+    /// Id of the user, or the caller's name in the operating system. Empty if unknown.
+    pub who: String,
+    /// Reason: the command, as `correct hr/resume-screen`.
+    pub why: String,
+    /// Time of the call: RFC 3339, UTC.
+    pub at: String,
+    /// Id of the change that groups its writes. Writes with an empty id are not journaled and
+    /// cannot be reverted.
+    pub change: String,
+}
+
+impl AuditContext {
+    /// Derives the id of a change from random text: 12 hexadecimal digits.
+    pub fn change_name(random: &str) -> String {
+        random
+            .chars()
+            .filter(char::is_ascii_hexdigit)
+            .take(12)
+            .collect::<String>()
+            .to_ascii_lowercase()
+    }
+}
+
+/// Action of an audit event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditAction {
+    /// Records were shown, or used in an answer.
+    Read,
+    /// Records were added.
+    Added,
+    /// Records were changed.
+    Edited,
+    /// Records were removed.
+    Removed,
+    /// Records left the workspace as a file or over the network.
+    Exported,
+    /// All records were removed.
+    Purged,
+    /// The log did not continue from its anchor when the next line was written.
+    Broken,
+}
+
+/// One audit event: a line of the log, without its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Line {
+    /// Sequence number, from 1.
+    pub seq: u64,
+    /// Time: RFC 3339, UTC.
+    pub at: String,
+    /// Caller; empty if unknown.
+    pub who: String,
+    /// Action.
+    pub did: AuditAction,
+    /// Ids of the records.
+    pub records: Vec<String>,
+    /// Ids of the users that own the records, other than the caller.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
+    /// Reason: the command.
+    pub why: String,
+}
+
+impl Line {
+    /// Returns `true` if the caller accessed another user's records.
+    pub fn is_foreign(&self) -> bool {
+        !self.of.is_empty()
+    }
+}
+
+/// An affected record: its id, and the id of its user.
+pub type Touched<'a> = (&'a str, Option<&'a str>);
+
+/// Maximum wait for the lock. This program holds it for one line only; a longer hold is another
+/// program's.
+pub(super) const LOCK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Opens and locks the lock file of the log, within a time limit.
+pub(super) fn lock(directory: &Directory, limit: Duration) -> Result<File, Error> {
+    let file = atomic::open_or_create(directory, AUDIT_ANCHOR)?;
+    let path = directory.join(AUDIT_ANCHOR);
+    directory::wait_for(&path, limit.min(LOCK_LIMIT), || file.try_lock())?;
+    Ok(file)
+}
+
+pub(super) fn read_anchor(file: &File, path: &Path) -> Result<Option<Anchor>, Error> {
+    let mut bytes = Vec::new();
+    let mut source = file;
+    source
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| source.take(4096).read_to_end(&mut bytes))
+        .map_err(Error::io("read", path))?;
+    Ok(serde_json::from_slice(&bytes).ok())
+}
+
+pub(super) fn write_anchor(file: &File, path: &Path, anchor: &Anchor) -> Result<(), Error> {
+    // One short write at the start; padding keeps the length constant.
+    let text = anchor.render()?;
+    file.write_all_at(text.as_bytes(), 0)
+        .and_then(|()| file.set_len(text.len() as u64))
+        .map_err(Error::io("write", path))
+}
+
+pub(super) fn open_log(directory: &Directory) -> Result<File, Error> {
+    atomic::open_or_create(directory, AUDIT_LOG)
+}
+
+pub(super) fn write_line(mut file: &File, path: &Path, at: u64, line: &str) -> Result<(), Error> {
+    file.seek(SeekFrom::Start(at))
+        .and_then(|_| file.write_all(line.as_bytes()))
+        .map_err(Error::io("append to", path))
+}
+
+pub(super) fn log_path(directory: &Path) -> PathBuf {
+    directory.join(AUDIT_LOG)
 }

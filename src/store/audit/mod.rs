@@ -22,14 +22,8 @@
 //! verification then reports), the texts that were read or written, and a merge of two logs: git
 //! ignores the log, which is of one machine.
 //!
-//! - `audit_event`: events and their lines. `audit_context`: caller, time and reason.
-//! - `hash`: hashes and the anchor. `log_files`: the two files. `chain`: the open log.
 //! - `audit_log`: appending of events. `verify`: verification.
 
-pub(crate) mod audit_context;
-pub(crate) mod audit_event;
 pub(crate) mod audit_log;
 mod chain;
-mod hash;
-mod log_files;
 pub(crate) mod verify;

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::store::error::Error;
 use crate::store::files::directory;
-use crate::store::files::file_names::{AUDIT_ANCHOR, AUDIT_LOG};
+use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG};
 use memctl_files::Directory;
 
-use super::hash::{Anchor, DIGITS, Key, split};
-use super::log_files;
+use super::audit_log;
+use super::chain::{Anchor, DIGITS, Key, split};
 
 /// Maximum number of reported errors; a foreign log has one per line.
 const TOLD: usize = 20;
@@ -67,11 +67,11 @@ pub(super) fn verify(
     // The shared lock keeps writers out during the comparison.
     if let Some(file) = &anchor_file {
         let path = directory.join(AUDIT_ANCHOR);
-        let limit = limit.min(log_files::LOCK_LIMIT);
+        let limit = limit.min(audit_log::LOCK_LIMIT);
         directory::wait_for(&path, limit, || file.try_lock_shared())?;
     }
     let anchor = match &anchor_file {
-        Some(file) => log_files::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
+        Some(file) => audit_log::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
         None => None,
     };
     let mut walk = Walk {

@@ -2,19 +2,40 @@
 //!
 //! Every change to records happens under a [`Lock`]. The lock is advisory and belongs to the open
 //! file: it is released when the process ends, however that happens.
+//!
+//! Names of files that more than one room of the store refers to.
+//!
+//! Ignored files of a memory directory: all that a session, a hook or a look changes.
+//!
+//! Git sees what people share: approved rules, lessons, memories and corrections, removals, settings
+//! and the identity. Everything else is of this machine: what nobody has approved, runs, sessions,
+//! logs with their proofs, counters, and derived files. A pull of the code is never refused because
+//! an agent worked here.
+//!
+//! A file that git tracks already stays tracked. Lines from a person stay.
+//!
+//! Directory names of origins below `remote/`.
+//!
+//! Other workspaces choose their origin names. A name may equal one of our file names, or differ
+//! from another only in case, which some file systems ignore. Directory names are therefore
+//! escaped: lower-case letters, digits, `-` and `_` stay, and every other byte becomes `%` and two
+//! digits. The names that workspaces give themselves (UUIDs) stay unchanged.
+//!
+//! Invariants: two origins never share a directory, on any file system. No directory name contains
+//! a dot, so none equals a file name here, `.` or `..`.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::store::atomic;
 use crate::store::error::Error;
-use memctl_files::{Directory, named};
-
-use super::file_names::REMOTE;
+use crate::store::files::data_files::{DataFile, LOCAL_PATTERN};
+use crate::store::files::tombstones;
 
 /// Name of the memory directory in a workspace.
 pub const DIRECTORY: &str = ".agentura";
@@ -174,9 +195,156 @@ pub(crate) fn open_data(directory: &Directory, name: &str) -> Result<Option<File
     opened.map_err(Error::io("read", &directory.join(name)))
 }
 
+/// Directory of remote records.
+pub(crate) const REMOTE: &str = "remote";
+/// Directory for torn tails and copies.
+pub(crate) const RECOVERED: &str = "recovered";
+/// File created to test whether the directory is writable.
+pub(crate) const PROBE: &str = ".writable";
+/// Name of this copy of a memory.
+pub(crate) const REPLICA: &str = "replica";
+/// File that names the primary database.
+pub(crate) const PRIMARY: &str = "primary.json";
+/// Marker file that binds a memory directory to a user's note about trust.
+pub(crate) const TRUST_MARKER: &str = ".trust";
+/// Marker file that disables a memory.
+pub(crate) const DISABLED: &str = "disabled";
+/// List of the users for whom a memory is disabled.
+pub(crate) const DISABLED_USERS: &str = "disabled_users.json";
+/// Audit log.
+pub(crate) const AUDIT_LOG: &str = "audit.jsonl";
+/// Anchor of the audit log, which is also its lock file.
+pub(crate) const AUDIT_ANCHOR: &str = "audit.anchor";
+/// Undo journal.
+pub(crate) const JOURNAL: &str = "changes.jsonl";
+/// Hint log.
+pub(crate) const HINTS: &str = "hints.jsonl";
+/// Execution log of agents.
+pub(crate) const EXECUTION_LOGS: &str = "execution_logs.jsonl";
+/// Note of a move between the local and the shared file of a kind.
+pub(crate) const MOVING: &str = "moving.local.json";
+
+/// Name of the file with the patterns.
+pub(crate) const FILE: &str = ".gitignore";
+/// Maximum size of that file in bytes.
+const LONGEST: u64 = 16 << 20;
+
+/// Patterns for git to ignore.
+const PATTERNS: [&str; 19] = [
+    ".index/", ".lock", ".*.tmp", ".writable", LOCAL_PATTERN, "episodic_memory.json",
+    "sessions.json", EXECUTION_LOGS, HINTS, AUDIT_LOG, AUDIT_ANCHOR, JOURNAL, RECOVERED, REMOTE,
+    REPLICA, PRIMARY, TRUST_MARKER, DISABLED, DISABLED_USERS,
+];
+
+/// Returns `true` if git ignores a file directly below the memory directory.
+fn is_ignored(name: &str) -> bool {
+    let matches = |pattern: &str| match pattern.split_once('*') {
+        Some((start, end)) => name.starts_with(start) && name.ends_with(end),
+        None => name == pattern.trim_end_matches('/'),
+    };
+    PATTERNS.into_iter().any(matches)
+}
+
+/// Returns the names of the files with records that git sees.
+pub fn shared_files() -> impl Iterator<Item = &'static str> {
+    let records = DataFile::ALL.into_iter().map(DataFile::name);
+    records
+        .chain([tombstones::FILE])
+        .filter(|name| !is_ignored(name))
+}
+
+/// Adds missing patterns to the file for git, and creates it. Returns `false` if none were missing.
+/// A file that cannot be read is left to a person.
+pub fn ignore_local_files(directory: &Directory) -> Result<bool, Error> {
+    let Ok(text) = directory.read_text(FILE, LONGEST) else {
+        return Ok(false);
+    };
+    let Some(text) = completed(&text.unwrap_or_default()) else {
+        return Ok(false);
+    };
+    atomic::replace(directory, FILE, text.as_bytes())?;
+    Ok(true)
+}
+
+/// Returns the text with the missing patterns; `None` if none are missing.
+fn completed(text: &str) -> Option<String> {
+    let mut new = text.to_owned();
+    if !new.is_empty() && !new.ends_with('\n') {
+        new.push('\n');
+    }
+    for pattern in PATTERNS {
+        if !text.lines().any(|line| line.trim() == pattern) {
+            new.push_str(pattern);
+            new.push('\n');
+        }
+    }
+    (new.len() > text.len() + 1 || text.is_empty()).then_some(new)
+}
+
+/// Origin of rows that other programs have written to a shared database: its schema. No workspace can
+/// have this name.
+pub const OTHER_PROGRAMS: &str = "postgres:public";
+
+/// Returns `true` if a name is valid for the origin of pulled records.
+pub(crate) fn is_pulled_origin(name: &str) -> bool {
+    is_origin(name) || name == OTHER_PROGRAMS
+}
+
+/// Returns `true` if a name is valid for a workspace.
+pub fn is_origin(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    name.len() <= 64
+        && name
+            .bytes()
+            .next()
+            .is_some_and(|b| b.is_ascii_alphanumeric())
+        && name.bytes().all(plain)
+}
+
+/// Returns the directory name of an origin.
+pub(crate) fn directory_name(origin: &str) -> String {
+    let mut name = String::with_capacity(origin.len());
+    for byte in origin.bytes() {
+        if is_plain(byte) {
+            name.push(char::from(byte));
+        } else {
+            name.push('%');
+            name.extend([byte >> 4, byte & 15].map(hex));
+        }
+    }
+    name
+}
+
+/// Returns the origin of a directory; `None` if the directory is not ours.
+pub(crate) fn origin_of(name: &str) -> Option<String> {
+    let mut origin = Vec::with_capacity(name.len());
+    let mut bytes = name.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte == b'%' {
+            let digits = [bytes.next()?, bytes.next()?];
+            let digits = std::str::from_utf8(&digits).ok()?;
+            origin.push(u8::from_str_radix(digits, 16).ok()?);
+        } else {
+            origin.push(byte);
+        }
+    }
+    let origin = String::from_utf8(origin).ok()?;
+    // One directory per origin: other names that decode to it are invalid.
+    (is_pulled_origin(&origin) && directory_name(&origin) == name).then_some(origin)
+}
+
+/// Returns the hexadecimal digit of four bits.
+fn hex(bits: u8) -> char {
+    char::from_digit(u32::from(bits), 16).unwrap_or('0')
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_')
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::directory::*;
+    use super::*;
 
     #[test]
     fn the_directory_is_found_from_below_but_not_above_home() {
@@ -237,5 +405,76 @@ mod tests {
         memctl_files::make_link("b.json", dir.path().join("c.json")).unwrap();
         assert!(open_data(&directory, "c.json").is_err());
         assert!(open_data(&directory, "b.json").unwrap().is_some());
+    }
+}
+
+#[cfg(test)]
+mod tests_of_ignored {
+    use super::super::inventory::{Role, inventory, lined};
+    use super::*;
+
+    #[test]
+    fn a_persons_lines_stay_and_missing_patterns_are_added() {
+        let all = completed("").unwrap();
+        assert_eq!(completed(&all), None);
+        assert_eq!(completed(&format!("mine\n{all}")), None);
+        let some = completed("mine\n.lock").unwrap();
+        assert!(some.starts_with("mine\n.lock\n.index/\n"), "{some}");
+        assert_eq!(some.lines().filter(|line| *line == ".lock").count(), 1);
+    }
+
+    #[test]
+    fn git_sees_what_people_share() {
+        let shared: Vec<_> = shared_files().collect();
+        let mut expected = vec!["corrections.json", "reflexion_entries.json"];
+        expected.extend([
+            "procedural_memory.json", "memories.json", "tombstones.jsonl",
+        ]);
+        assert_eq!(shared, expected);
+        for (name, role) in lined() {
+            assert_eq!(is_ignored(name), role != Role::Tombstones, "{name}");
+        }
+        for name in ["workspace.json", "config.toml", "prompts", ".gitignore"] {
+            assert!(!is_ignored(name), "{name}");
+        }
+        assert!(is_ignored(super::super::counters::FILE));
+        let dir = tempfile::tempdir().unwrap();
+        let directory = Directory::at(dir.path());
+        assert!(
+            ignore_local_files(&directory).unwrap() && !ignore_local_files(&directory).unwrap()
+        );
+        assert_eq!(inventory(&directory).unwrap()[0].role, Role::Settings);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_origin_directory {
+    use super::*;
+
+    #[test]
+    fn every_origin_has_a_directory_of_its_own() {
+        let check = |origin: &str, expected: &str| {
+            assert_eq!(directory_name(origin), expected);
+            assert_eq!(origin_of(expected).as_deref(), Some(origin));
+        };
+        check("3f2a9c1b-0000-4000", "3f2a9c1b-0000-4000");
+        check("state.json", "state%2ejson");
+        check("workspace.json", "workspace%2ejson");
+        check("support", "support");
+        check("Support", "%53upport");
+        check("a_b", "a_b");
+        check(OTHER_PROGRAMS, "postgres%3apublic");
+        let longest = "A".repeat(64);
+        assert_eq!(origin_of(&directory_name(&longest)), Some(longest));
+    }
+
+    #[test]
+    fn other_directories_belong_to_nobody() {
+        for name in [
+            "", ".", "..", ".index", ".lock", "%2e%2e", "%2Ex", "%61", "a%", "a%2", "a%zz", "%+1",
+            "%00", "a%2fb", "état", "postgres%3aother",
+        ] {
+            assert_eq!(origin_of(name), None, "{name}");
+        }
     }
 }

@@ -11,11 +11,11 @@ use memctl_files::{Directory, FoundKind, is_temporary};
 
 use super::counters;
 use super::data_files::DataFile;
-use super::directory::{DERIVED, IDENTITY, LOCK};
-use super::file_names::{
+use super::directory::{
     AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, JOURNAL, MOVING,
     PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
+use super::directory::{DERIVED, IDENTITY, LOCK};
 use super::tombstones;
 
 /// Role of a file in a memory directory.

@@ -19,7 +19,7 @@ use crate::model::ExecutionLog;
 use crate::store::access::scoped::Scoped;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::directory;
-use crate::store::files::file_names::EXECUTION_LOGS as FILE;
+use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
 use crate::store::writer::Writer;
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::model::Trial;
 use crate::store::error::Error;
-use crate::store::files::file_names::HINTS as FILE;
+use crate::store::files::directory::HINTS as FILE;
 use crate::store::files::log;
 use crate::store::writer::Writer;
 

@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write as _};
 use crate::store::atomic;
 use crate::store::error::Error;
 use crate::store::files::directory;
-use crate::store::files::file_names::EXECUTION_LOGS as FILE;
+use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::undo_journal::step::{PlacedLine, Step};
 use crate::store::writer::Writer;
 

@@ -15,11 +15,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Trial;
 use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_event::Line;
+use crate::store::audit::audit_log::Line;
 use crate::store::database::{SharedLine, SharedLog};
 use crate::store::error::Error;
 use crate::store::files::directory::{self, DERIVED, SMALL_FILE};
-use crate::store::files::file_names::{AUDIT_LOG, HINTS};
+use crate::store::files::directory::{AUDIT_LOG, HINTS};
 use crate::store::files::log;
 use crate::store::redaction::redact;
 use memctl_files::PositionedFile as _;

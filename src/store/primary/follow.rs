@@ -12,7 +12,7 @@ use crate::store::files::data::apply;
 use crate::store::files::data::apply::PulledChange;
 use crate::store::files::data_files::DataFile;
 use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
-use crate::store::files::file_names::{EXECUTION_LOGS, JOURNAL, RECOVERED};
+use crate::store::files::directory::{EXECUTION_LOGS, JOURNAL, RECOVERED};
 use crate::store::files::log;
 use crate::store::files::tombstones::{self, Tombstone};
 use memctl_files::Directory;

@@ -9,9 +9,6 @@
 //!
 //! Logs (`audit`, `changes`, `hints`, the execution log) belong to the copy that wrote them.
 //!
-//! - `location`: location of the primary store. `follow`: updates of the files from the database.
-//!   `at_primary`: a writer's turn.
 
 pub(crate) mod at_primary;
 pub(crate) mod follow;
-pub(crate) mod location;

@@ -3,7 +3,7 @@
 use crate::model::Reflexion;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
-use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use crate::store::files::directory::TRUST_MARKER as MARKER;
 use memctl_files::Directory;
 
 use super::note::{Basis, Note};

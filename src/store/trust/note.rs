@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::store::error::Error;
-use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use crate::store::files::directory::TRUST_MARKER as MARKER;
 use memctl_files::{Directory, named};
 
 use super::Approvals;

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::model::Procedure;
-use crate::store::files::file_names::TRUST_MARKER as MARKER;
+use crate::store::files::directory::TRUST_MARKER as MARKER;
 use memctl_files::named;
 
 struct Machine {

@@ -1,14 +1,30 @@
 //! Record to add, with its caller and what became of it.
+//!
+//! Ids for records to add.
+//!
+//! Digests of the entries of a file, for requests that look for an equal one.
+//!
+//! Only entries that came since the last look are read. A file that was replaced is read again. The
+//! caller gets no text, so that entries of other users stay hidden: a digest that is known only says
+//! that it pays to search.
+//!
+//! Deliberately absent: exactness. Two texts may have one digest, and an entry may be expired or
+//! belong to somebody else.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
+use memctl_files::json;
 
-use crate::model::{Kind, Record, Trust};
+use crate::model;
+use crate::model::{IdShape, Kind, Record, Trust};
 use crate::store::access::scoped::Scoped;
 use crate::store::error::Error;
+use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Header;
 use crate::store::files::data_files::DataFile;
 use crate::store::redaction::redact;
-use memctl_files::json;
 
 /// Record to add, of any type.
 pub(crate) trait Addition {
@@ -200,4 +216,184 @@ fn claim<R: Record>(store: &Scoped, record: &mut R) -> Result<(), Error> {
         return Err(Error::OutOfScope { what });
     }
     Ok(())
+}
+
+/// Free ids of a kind.
+pub(super) struct FreeIds<'a> {
+    snapshot: &'a Snapshot,
+    kind: Kind,
+    highest: IdShape,
+    /// Highest suffix of each time that an id was assigned for.
+    assigned: HashMap<u64, u32>,
+    /// Random word of the ids; `None` for ids that clones give, too.
+    word: Option<&'a str>,
+}
+
+impl<'a> FreeIds<'a> {
+    /// `beside` is the highest id in other files of the kind.
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        kind: Kind,
+        beside: IdShape,
+        word: Option<&'a str>,
+    ) -> Self {
+        let highest = snapshot.table.header.highest.max(beside);
+        Self {
+            snapshot,
+            kind,
+            highest,
+            assigned: HashMap::new(),
+            word,
+        }
+    }
+
+    /// Returns the next id, from the table's header; scans only if the clock went back.
+    pub(super) fn next(&mut self, now: DateTime<Utc>) -> Result<String, Error> {
+        let (kind, highest) = (self.kind, self.highest);
+        if !kind.is_timestamped() {
+            self.highest.number += 1;
+            let number = self.highest.number;
+            return Ok(match self.word {
+                Some(word) => model::local(kind, number, word),
+                None => model::numbered(kind, number),
+            });
+        }
+        let plain = model::timestamped(kind, now, 1);
+        let shape = IdShape::of(kind, &plain).unwrap_or_default();
+        let taken = if shape > highest {
+            0
+        } else if shape.number == highest.number {
+            highest.suffix
+        } else if let Some(assigned) = self.assigned.get(&shape.number) {
+            *assigned
+        } else {
+            self.taken(shape.number)?
+        };
+        let suffix = taken + 1;
+        self.assigned.insert(shape.number, suffix);
+        self.highest = highest.max(IdShape { suffix, ..shape });
+        Ok(model::timestamped(kind, now, suffix))
+    }
+
+    /// Returns the highest suffix of a time; 0 if its id is free.
+    fn taken(&self, number: u64) -> Result<u32, Error> {
+        let mut taken = 0;
+        self.snapshot.each(false, &mut |row| {
+            let id = String::from_utf8_lossy(row.id());
+            if let Some(other) = IdShape::of(self.kind, &id)
+                && other.number == number
+            {
+                taken = taken.max(other.suffix);
+            }
+            true
+        })?;
+        Ok(taken)
+    }
+}
+
+/// Digests of the entries of the shared file of one kind.
+#[derive(Debug, Default)]
+pub struct SeenEntries(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    compared: Option<Compared>,
+    digests: HashSet<u64>,
+}
+
+impl SeenEntries {
+    /// Returns `true` if an entry may have this digest, and the state of the file that this holds
+    /// for. `digest_of` computes the digest of an entry's text.
+    pub fn may_hold(
+        &self,
+        store: &Scoped,
+        kind: Kind,
+        digest: u64,
+        digest_of: &dyn Fn(&[u8]) -> Option<u64>,
+    ) -> Result<(bool, Compared), Error> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
+        let now = Compared::of(&snapshot.table.header);
+        let from = seen.compared.and_then(|before| before.until(now));
+        if from.is_none() {
+            seen.digests.clear();
+        }
+        let from = from.unwrap_or(0);
+        let mut failed = None;
+        snapshot.each(true, &mut |row| {
+            if row.at < from {
+                return false;
+            }
+            match snapshot.read(row) {
+                Ok(entry) => seen.digests.extend(digest_of(&entry)),
+                Err(error) => failed = Some(error),
+            }
+            failed.is_none()
+        })?;
+        if let Some(error) = failed {
+            *seen = Seen::default();
+            return Err(error);
+        }
+        seen.compared = Some(now);
+        Ok((seen.digests.contains(&digest), now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use crate::model::{Memory, Scope};
+
+    use super::*;
+
+    #[test]
+    fn only_what_came_since_is_read_unless_the_file_was_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let path = dir.path().join(Kind::Memory.file());
+        let entries = |numbers: std::ops::Range<u64>| {
+            let entry = |n| format!(r#"    {{"id": "MEM-{n:03}", "content": "{n:01000}"}}"#);
+            let entries: Vec<String> = numbers.map(entry).collect();
+            format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", entries.join(",\n"))
+        };
+        let seen = SeenEntries::default();
+        let read = Cell::new(0);
+        let holds = |digest| {
+            read.set(0);
+            let digest_of = |entry: &[u8]| {
+                read.set(read.get() + 1);
+                let content = json::string_field(entry, "content")?;
+                content.parse().ok()
+            };
+            let (is_likely, _) = seen
+                .may_hold(&store, Kind::Memory, digest, &digest_of)
+                .unwrap();
+            (is_likely, read.get())
+        };
+        assert_eq!(holds(7), (false, 0));
+        // Files of this size have a table of offsets, which knows that one only grew.
+        fs::write(&path, entries(0..100)).unwrap();
+        assert_eq!(holds(7), (true, 100));
+        assert_eq!(holds(100), (false, 0));
+        let add = |content: &str| {
+            let json = format!(
+                r#"{{"id": "", "memory_type": "task_memory", "content": "{content}",
+                    "metadata": {{}}, "created_at": "", "updated_at": ""}}"#
+            );
+            let memory: Memory = serde_json::from_str(&json).unwrap();
+            let random = &mut || "0123456789abcdef".to_owned();
+            let mut writer = store.write(random).unwrap();
+            writer.append(memory, Utc::now()).unwrap();
+        };
+        // The first writer makes the file private, which changes its state.
+        add("100");
+        assert!(holds(100).0);
+        add("101");
+        assert_eq!(holds(101), (true, 1));
+        fs::write(&path, entries(50..120)).unwrap();
+        assert_eq!(holds(7), (false, 70));
+        assert_eq!(holds(119), (true, 0));
+    }
 }

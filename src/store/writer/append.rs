@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::model::{IdShape, Kind, Record, Reflexion};
 use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_event::AuditAction;
+use crate::store::audit::audit_log::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::json_append::NewEntry;
@@ -18,8 +18,8 @@ use crate::store::trust::acts;
 use crate::store::undo_journal::step::Step;
 
 use super::Writer;
+use super::addition::FreeIds;
 use super::addition::{Addition, Compared, New, State};
-use super::free_ids::FreeIds;
 
 impl Writer {
     /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if

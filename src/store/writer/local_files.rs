@@ -18,14 +18,14 @@ use serde::{Deserialize, Serialize};
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
 use crate::store::access::scoped::Scoped;
 use crate::store::atomic;
-use crate::store::audit::audit_event::AuditAction;
+use crate::store::audit::audit_log::AuditAction;
 use crate::store::error::Error;
-use crate::store::files::data::frame::Frame;
+use crate::store::files::data::data_file::Frame;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data_files::DataFile;
+use crate::store::files::directory::MOVING;
 use crate::store::files::directory::SMALL_FILE;
-use crate::store::files::file_names::MOVING;
-use crate::store::files::{ignored, tombstones};
+use crate::store::files::{directory, tombstones};
 use crate::store::undo_journal::step::Step;
 use memctl_files::json;
 
@@ -207,7 +207,7 @@ impl Writer {
         if !file.is_local || state.is_ok_and(|state| state.is_some()) {
             return Ok(());
         }
-        ignored::complete(self.lock().directory()).map(drop)
+        directory::ignore_local_files(self.lock().directory()).map(drop)
     }
 
     /// Inserts records into a file in the order of their ids. One that is there gets the new text.

@@ -14,20 +14,15 @@
 
 pub(crate) mod addition;
 pub(crate) mod append;
-pub(crate) mod expire;
-mod free_ids;
 pub(crate) mod group_commit;
 pub(crate) mod local_files;
-pub(crate) mod moving;
 pub(crate) mod puller;
 pub(crate) mod raw_transfer;
 pub(crate) mod remove;
-pub(crate) mod remove_all;
 mod renaming;
 pub(crate) mod repair;
 pub(crate) mod replica;
 pub(crate) mod revert;
-pub(crate) mod seen_entries;
 pub(crate) mod update;
 
 use std::time::Duration;
@@ -36,13 +31,13 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_event::AuditAction;
+use crate::store::audit::audit_log::AuditAction;
 use crate::store::error::{Error, Problem};
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::json_write::redone;
 use crate::store::files::data_files::DataFile;
+use crate::store::files::directory;
 use crate::store::files::directory::{Identity, Lock};
-use crate::store::files::ignored;
 use crate::store::primary::at_primary::AtPrimary;
 use crate::store::redaction::redact;
 use crate::store::trust::UserKey;
@@ -110,7 +105,7 @@ impl Writer {
         let has_identity = store.identity().is_some();
         let identity = lock.identity(random)?;
         if !has_identity {
-            ignored::complete(lock.directory())?;
+            directory::ignore_local_files(lock.directory())?;
             store.audit_log().begin(&identity)?;
         }
         if is_new {

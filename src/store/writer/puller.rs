@@ -12,9 +12,9 @@ use crate::store::database::SharedLine;
 use crate::store::error::Error;
 use crate::store::files::data::apply::{PulledChange, PulledCount, apply, places};
 use crate::store::files::data_files::DataFile;
+use crate::store::files::directory::HINTS;
 use crate::store::files::directory::{Lock, SMALL_FILE};
-use crate::store::files::file_names::HINTS;
-use crate::store::files::origin_directory::{directory_name, is_pulled_origin};
+use crate::store::files::directory::{directory_name, is_pulled_origin};
 use memctl_files::json;
 
 /// Maximum wait for another process that pulls.

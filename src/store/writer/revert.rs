@@ -6,11 +6,11 @@
 use std::collections::HashSet;
 
 use crate::model::Kind;
-use crate::store::audit::audit_event::AuditAction;
+use crate::store::audit::audit_log::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::data::apply::is_record;
-use crate::store::files::data::frame::Frame;
+use crate::store::files::data::data_file::Frame;
 use crate::store::files::data::json_file::Snapshot;
 use crate::store::files::data::offsets::Row;
 use crate::store::files::data_files::DataFile;

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::audit::audit_event::AuditAction;
+use crate::store::audit::audit_log::AuditAction;
 use crate::store::entry::Entry;
 use crate::store::error::Error;
 use crate::store::files::counters::{self, Counters};

@@ -9,7 +9,6 @@
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
-mod conflict;
 pub(crate) mod git;
 mod ids;
 mod lines;
@@ -26,14 +25,13 @@ use crate::store::{DIRECTORY, DataFileText, Role, logs};
 use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
-pub(crate) use conflict::CONFLICT;
-pub use conflict::{Conflict, Unjoinable};
 use ids::Ids;
 pub use ids::NewId;
 use records::{Union, Versions as RecordVersions};
 pub(crate) use resolve::{open_conflicts, open_fields};
-pub use side::Files;
+pub(crate) use side::CONFLICT;
 use side::Side;
+pub use side::{Conflict, Files, Unjoinable};
 pub use skills::is_of_corrections;
 
 use crate::store::workspace::{Error, redacting_writer};

@@ -12,8 +12,7 @@ use crate::model::{Kind, Reflexion};
 use crate::store::three_way;
 use memctl_files::json::{compact, with_fields};
 
-use super::conflict::{CONFLICT, Conflict};
-use super::side::{MERGED_FROM, Record};
+use super::side::{CONFLICT, Conflict, MERGED_FROM, Record};
 
 /// Records of one kind on both sides, under their final ids.
 pub(crate) struct Versions<'a> {

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use serde::Serialize;
+
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
-use memctl_files::json::{with_fields, with_other_strings};
-
-use super::conflict::Unjoinable;
 use crate::upkeep::exchange::import::{FROM as IMPORTED, created};
+use memctl_files::json::{with_fields, with_other_strings};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -190,4 +190,28 @@ pub(crate) fn with_new_ids(text: &str, ids: &HashMap<String, String>) -> String 
         .filter_map(|name| Some((name, crate::store::raw_field(text, name)?)))
         .collect();
     with_fields(&new, &fixed, 6)
+}
+
+/// Field with open conflicts of an entry: the values of theirs by JSON pointer.
+pub(crate) const CONFLICT: &str = "merge_conflict";
+
+/// Field that a person has to decide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Conflict {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id of the record.
+    pub id: String,
+    /// JSON pointer to the field.
+    pub field: String,
+}
+
+/// Error that prevents the whole merge.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{path}` cannot be merged: {reason}")]
+pub struct Unjoinable {
+    /// Path of the damaged file.
+    pub path: String,
+    /// Description of the damage.
+    pub reason: String,
 }

@@ -10,7 +10,6 @@
 //! able to name such files.
 
 mod files;
-mod obstacles;
 mod plan;
 mod steps;
 
@@ -23,9 +22,8 @@ use crate::lessons::telling::table::prepare;
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
-use obstacles::obstacles;
 use plan::{Change, RevertStep, changes_of, revert_steps};
-use steps::{perform, runs};
+use steps::{obstacles, perform, runs};
 
 /// Change in a list.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

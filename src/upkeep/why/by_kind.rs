@@ -1,13 +1,12 @@
 //! Links of a record of each kind: what it came from, and what came of it.
 
+use super::walk::{Direction, Step, Walk, link};
+use super::{Link, Relation};
 use crate::model::{
-    Correction, Evidence, Execution, Kind, Origin, Procedure, Reflexion, Said, Trust,
+    Correction, Evidence, Execution, Kind, Origin, Procedure, Reflexion, Said, Session, Trust,
 };
 use crate::store::Entry;
 use crate::store::workspace::Error;
-
-use super::walk::{Direction, Step, Walk, link};
-use super::{Link, Relation};
 
 /// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
 const NAMED: usize = 3;
@@ -274,5 +273,46 @@ impl Walk<'_> {
             summary,
             ..link(id, Kind::Session, relation, Some(from))
         });
+    }
+}
+
+impl Walk<'_> {
+    /// Follows the links of a session that is a record.
+    pub(crate) fn session(
+        &mut self,
+        entry: &Entry,
+        from: Step<'_>,
+    ) -> Result<Option<Evidence>, Error> {
+        let native = entry.parse::<Session>().ok().and_then(|s| s.native_id());
+        if from.way == Direction::Both
+            && let Some(native) = native
+        {
+            // The record has the name of the host before the id that the session file has.
+            let name = native.split_once('/').map_or(native.as_str(), |(_, id)| id);
+            self.recoveries(name, from)?;
+        }
+        Ok(None)
+    }
+
+    /// Adds links to the procedures that were seen in a session.
+    pub(crate) fn recoveries(&mut self, name: &str, from: Step<'_>) -> Result<(), Error> {
+        if name.is_empty() {
+            return Ok(());
+        }
+        let of_it = |procedure: &Procedure| {
+            let mut origins = procedure.origins.iter();
+            origins.any(|origin| origin.session == name)
+        };
+        for procedure in self.naming(name, of_it)? {
+            let id = &procedure.procedure_id;
+            self.visit(
+                Kind::Procedure,
+                id,
+                Relation::Taught,
+                Some(from),
+                Direction::End,
+            )?;
+        }
+        Ok(())
     }
 }

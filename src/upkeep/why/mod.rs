@@ -10,7 +10,6 @@
 //! Out of scope: guesses. A link is a reference between records, never a similarity.
 
 mod by_kind;
-mod session;
 mod walk;
 
 use serde::Serialize;

@@ -6,7 +6,6 @@
 //! alone.
 
 use chrono::{DateTime, Utc};
-use memctl_redact as guard;
 
 use crate::cli::output::text::clean;
 use crate::cli::review::stats::{basis, ms, number, percent, usd};
@@ -225,7 +224,7 @@ fn bar(parts: &[(&str, f64)], most: f64) -> String {
 
 /// Returns the beginning of a long text; the record has all of it.
 fn shortened(text: &str) -> String {
-    let text = guard::redact(text).text;
+    let text = memctl_redact::redact(text).text;
     match text.char_indices().nth(280) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.into_owned(),
@@ -234,7 +233,7 @@ fn shortened(text: &str) -> String {
 
 /// Escapes text for HTML, redacted and without hidden characters.
 fn escape(text: &str) -> String {
-    let text = clean(&guard::redact(text).text);
+    let text = clean(&memctl_redact::redact(text).text);
     let escaped = text
         .replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -107,7 +107,7 @@ impl Report for Shown {
             at_calls(&report.at_calls, page);
         }
         if let Some(path) = &self.page {
-            page.good("wrote ", &path.display().to_string());
+            page.good("wrote ", path.display().to_string());
         }
     }
 }

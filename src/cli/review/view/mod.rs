@@ -1,9 +1,8 @@
 //! Full-screen view of the queue.
 //!
-//! - `state` changes by keys and is pure; `draw` shows it; `decide` carries decisions out.
-//! - `record`, `difference`, `text`: an entry as lines of styled text.
-//! - `seen`: the text that agents get from the memory.
-//! - `key`: keys and their names.
+//! - `state` changes by keys and is pure; `draw` shows it; this file carries decisions out by the
+//!   verbs of the commands, each as a change of its own in the undo journal.
+//! - `record`: an entry as lines of styled text. `key`: keys and their names.
 //!
 //! Entries that single records tell are shown at once. Another thread compares the rules meanwhile.
 //!

@@ -9,7 +9,6 @@
 //! output. Nothing derives them from sentences. Demands that need judgement are not assertions.
 
 mod expected;
-mod fields;
 mod path;
 mod text;
 mod written;

@@ -4,7 +4,6 @@
 //! document's trigger (`user_id`, `memory_type`, `operation`) and `kind`, `id` and `skill`. A
 //! client gets only events of records that its token may see, and fetches the record itself.
 //!
-//! - `follow`: watcher of the files.
 //! - `change_feed`: changes since the last read.
 //! - `stream`: event stream of one client.
 //!
@@ -15,7 +14,6 @@
 //! with `Last-Event-ID` to read the records again.
 
 mod change_feed;
-mod follow;
 mod stream;
 
 use std::sync::Arc;
@@ -25,8 +23,8 @@ use tokio::sync::broadcast;
 
 use crate::store::Scoped;
 
-use super::log::Log;
 use super::shares::Shares;
+use super::state::Log;
 
 pub(super) use stream::events;
 
@@ -55,7 +53,7 @@ impl Events {
             move |changes| drop(sender.send(Arc::new(changes)))
         };
         Ok(Self {
-            _watcher: follow::follow(store, publish, log)?,
+            _watcher: change_feed::follow(store, publish, log)?,
             sender,
             limits: Shares::new(most, LEAST),
         })

@@ -19,8 +19,8 @@ use crate::store;
 use crate::store::workspace::Workspace;
 
 use super::super::input::Body;
+use super::super::input::reply;
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
 use super::recall::{Hybrid, Near};

@@ -18,9 +18,9 @@ use crate::model::{Procedure, Record as _, Trust};
 use crate::serve::token::Caller;
 use crate::{lessons, store};
 
+use super::super::input::reply;
 use super::super::input::{Items, Parameters};
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::state::Server;
 use super::functions::vector;
 use super::recall::Metadata;

@@ -18,9 +18,9 @@ use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
 use crate::store;
 
+use super::super::input::reply;
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
 use super::functions::{memory_type, threshold};

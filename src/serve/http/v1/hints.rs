@@ -20,8 +20,8 @@ use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
 
 use super::super::input::Body;
+use super::super::input::reply;
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::state::Server;
 
 /// Request for hints.

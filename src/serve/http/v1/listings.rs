@@ -15,9 +15,9 @@ use crate::notes::sessions;
 use crate::serve::arguments::LISTED;
 use crate::serve::token::Caller;
 
+use super::super::input::reply;
 use super::super::input::{Names, Parameters};
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::state::Server;
 
 /// Selection of memories.

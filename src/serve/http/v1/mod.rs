@@ -10,7 +10,6 @@
 
 pub(crate) mod hints;
 mod listings;
-mod operations;
 mod records;
 pub(crate) mod search;
 mod users;
@@ -19,9 +18,9 @@ pub(crate) use hints::{FailureBody, HintBody, SuccessBody};
 pub(crate) use hints::{failure, hint, success};
 pub(crate) use listings::{LogPage, MemoriesPage, SessionsPage};
 pub(crate) use listings::{memories, session, sessions};
-pub(crate) use operations::operation;
 pub(crate) use records::{CorrectionBody, ExecutionBody, Page};
 pub(crate) use records::{correct, corrections, executions, log_execution};
+pub(crate) use search::operation;
 pub(crate) use search::{EmbeddingsBody, SearchBody};
 pub(crate) use search::{embeddings, prompt, search, search_by_query};
 pub(crate) use users::{Confirmation, delete_user, disable_user, enable_user, export_user};

@@ -17,9 +17,9 @@ use crate::skills::{self, ExecutionOptions, LoggedExecution};
 use crate::store;
 use crate::store::workspace::Workspace;
 
+use super::super::input::reply;
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::schemas;
 use super::super::state::Server;
 use super::skill;

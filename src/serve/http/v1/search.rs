@@ -1,26 +1,30 @@
 //! Search, prompts and embeddings.
+//!
+//! Operations for agents, for programs that serve agents: `POST /v1/operations/{name}` takes the
+//! arguments, and returns data and a text for a model.
 
 use axum::Extension;
 use axum::extract::State;
+use axum::http::StatusCode;
 use axum::response::Response;
+use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::model::{Kind, MemoryType};
+use crate::notes::FindOptions;
 use crate::notes::indexing::Filter;
-use crate::notes::{self, FindOptions};
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
+use crate::serve::http::input::reply;
+use crate::serve::http::input::{Body, Names, Parameters};
+use crate::serve::http::problem::Problem;
+use crate::serve::http::schemas;
+use crate::serve::http::state::Server;
+use crate::serve::http::v1::skill;
+use crate::serve::operations::Operation;
 use crate::serve::token::Caller;
-use crate::skills;
-use memctl_search::{Fusion, Rrf};
-
-use super::super::input::{Body, Names, Parameters};
-use super::super::problem::Problem;
-use super::super::reply::reply;
-use super::super::schemas;
-use super::super::state::Server;
-use super::skill;
+use crate::{notes, skills};
 
 /// Maximum number of texts in one embeddings request.
 const TEXTS: usize = 64;
@@ -166,4 +170,28 @@ pub(crate) async fn embeddings(
         data.push(json!({ "object": "embedding", "index": index, "embedding": vector }));
     }
     reply(&json!({ "object": "list", "model": embedded.model, "data": data }))
+}
+
+/// `POST /v1/operations/{operation}`
+pub(crate) async fn operation(
+    State(server): State<Server>,
+    Extension(caller): Extension<Caller>,
+    Names(name): Names<String>,
+    Body(arguments): Body<Map<String, Value>>,
+) -> Result<Response, Problem> {
+    let Some(operation) = Operation::from_name(&name) else {
+        let names = Operation::ALL.map(Operation::name).join(", ");
+        return Err(Problem::new(
+            StatusCode::NOT_FOUND,
+            "not_found",
+            "unknown operation",
+            format!("it is one of {names}"),
+        ));
+    };
+    let work = server.work_with_model(&caller, "serve operations", async move |workspace| {
+        let answer = operation.call(workspace, Value::Object(arguments));
+        Ok(answer.await?)
+    });
+    let answer = work.await?;
+    reply(&json!({ "data": answer.data, "text": answer.text }))
 }

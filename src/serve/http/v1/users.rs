@@ -15,8 +15,8 @@ use crate::upkeep;
 use crate::upkeep::exchange;
 
 use super::super::input::Parameters;
+use super::super::input::reply;
 use super::super::problem::Problem;
-use super::super::reply::reply;
 use super::super::state::Server;
 
 /// `GET /v1/users/me/export`

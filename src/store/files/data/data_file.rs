@@ -2,13 +2,20 @@
 //!
 //! For versions of a file that are not in a directory, as in version control history. A file with
 //! any damage is rejected, because a rewrite would hide the damage.
+//!
+//! Text around the entries of a data file: a `format`, and keys of other programs.
+//!
+//! Line numbers of positions in a file, for messages.
+
+use std::fs::File;
+use std::io;
+
+use memctl_files::json::{fields, skip_space, skip_value};
+use memctl_files::{PositionedFile as _, json};
 
 use crate::model::Kind;
-use memctl_files::json::{fields, skip_space, skip_value};
-
-use super::frame::Frame;
-use super::json_file::FORMAT;
-use super::three_way::spans;
+use crate::store::files::data::json_file::FORMAT;
+use crate::store::files::data::three_way::spans;
 
 /// Entries of a file, oldest first, with the text around them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,9 +89,83 @@ impl DataFileText {
     }
 }
 
+/// Closing brackets of a file that this program writes.
+pub(crate) const CLOSING: &str = "\n  ]\n}\n";
+
+/// Text around the entries of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// Text before the first entry.
+    pub head: String,
+    /// Text after the last entry.
+    pub tail: String,
+}
+
+impl Frame {
+    /// Returns the frame that this program writes.
+    pub fn plain(kind: Kind) -> Self {
+        Self {
+            head: format!("{{\n  \"{}\": [\n    ", kind.root_key()),
+            tail: CLOSING.to_owned(),
+        }
+    }
+
+    /// Returns `true` if entries fit into the frame.
+    pub(crate) fn holds(&self, kind: Kind) -> bool {
+        let whole = format!("{}{}", self.head, self.tail);
+        let text = whole.as_bytes();
+        let is_whole = skip_value(text, skip_space(text, 0)).is_ok();
+        let array = fields(text).find(|(key, _)| key == kind.root_key());
+        is_whole && array.is_some_and(|(_, span)| json::compact(&whole[span]) == "[]")
+    }
+}
+
+/// Number of bytes that are read at once.
+const BLOCK: usize = 64 << 10;
+
+/// Line numbers, from 1, of bytes in a file. Queries in file order read the file only once.
+#[derive(Debug)]
+pub(crate) struct LineNumbers<'a> {
+    file: &'a File,
+    at: u64,
+    line: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> LineNumbers<'a> {
+    pub(crate) fn of(file: &'a File) -> Self {
+        Self {
+            file,
+            at: 0,
+            line: 1,
+            chunk: Vec::new(),
+        }
+    }
+
+    /// Returns the line of the byte at `offset`.
+    pub(crate) fn at(&mut self, offset: u64) -> io::Result<u64> {
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.chunk.resize(BLOCK, 0);
+        while self.at < offset {
+            let want = usize::try_from(offset - self.at)
+                .unwrap_or(BLOCK)
+                .min(BLOCK);
+            let read = self.file.read_at(&mut self.chunk[..want], self.at)?;
+            if read == 0 {
+                break;
+            }
+            self.line += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64;
+            self.at += read as u64;
+        }
+        Ok(self.line)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::data_file::*;
+    use super::*;
 
     #[test]
     fn a_sound_file_comes_apart_and_together_again() {
@@ -127,6 +208,29 @@ mod tests {
                 DataFileText::parse(Kind::Procedure, text).is_err(),
                 "{text}"
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests_of_frame {
+    use super::*;
+
+    #[test]
+    fn a_frame_that_holds_no_entries_is_not_used() {
+        for (head, tail, holds) in [
+            ("{\"entries\": [", "]}", true),
+            ("{\"format\": 1, \"entries\":[ ", " ] }\n", true),
+            ("{\"entries\": [1, ", "]}", false),
+            ("{\"other\": [", "]}", false),
+            ("{\"entries\": [", "", false),
+            ("", "", false),
+        ] {
+            let frame = Frame {
+                head: head.to_owned(),
+                tail: tail.to_owned(),
+            };
+            assert_eq!(frame.holds(Kind::Memory), holds, "{head}{tail}");
         }
     }
 }

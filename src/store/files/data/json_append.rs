@@ -11,8 +11,8 @@ use crate::store::atomic;
 use crate::store::error::Error;
 use memctl_files::{FileState, PositionedFile as _};
 
+use super::data_file::CLOSING;
 use super::foreign_edit::{AppendState, Point, WritePosition, reach};
-use super::frame::CLOSING;
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::json_write::{byte_before, cannot_read};
 use super::offsets::{Header, Offsets, Row, generation};

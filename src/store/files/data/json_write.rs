@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::store::atomic;
 use crate::store::error::Error;
-use crate::store::files::file_names::PROBE;
+use crate::store::files::directory::PROBE;
 use memctl_files::{FileState, PositionedFile as _};
 
 use super::foreign_edit::{Point, reach};

@@ -5,20 +5,14 @@
 //! - `offsets`: derived table of entry offsets.
 //! - `foreign_edit`: detection of edits by programs that take no lock.
 //! - `apply`: changes from another place, applied to a file.
-//! - `frame`: text around the entries. `data_file`, `three_way`: whole files as text, and their
-//!   merge.
 
 pub(crate) mod apply;
 pub(crate) mod data_file;
 pub(crate) mod foreign_edit;
-pub(crate) mod frame;
 pub(crate) mod json_append;
 pub(crate) mod json_file;
 pub(crate) mod json_write;
-pub(crate) mod line_numbers;
 pub(crate) mod offsets;
-pub(crate) mod read_ahead;
 pub(crate) mod recovery;
 pub(crate) mod scan;
-mod scan_window;
 pub(crate) mod three_way;

@@ -7,11 +7,11 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use crate::store::atomic;
 use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::directory::Lock;
-use crate::store::files::file_names::RECOVERED;
+use crate::store::files::directory::RECOVERED;
 use memctl_files::{FileState, PositionedFile as _};
 
+use super::data_file::CLOSING;
 use super::foreign_edit::{Point, reach};
-use super::frame::CLOSING;
 use super::json_file::{FORMAT, JsonFile, Snapshot};
 use super::offsets::Header;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
-use crate::store::audit::audit_context::AuditContext;
+use crate::store::audit::audit_log::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
 use crate::store::{Compared, Selection};

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::model::{Kind, Procedure, Reflexion, Scope};
 use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_context::AuditContext;
+use crate::store::audit::audit_log::AuditContext;
 use crate::store::files::data_files::DataFile;
 use crate::store::trust::Approvals;
 use crate::store::undo_journal::step::Step;

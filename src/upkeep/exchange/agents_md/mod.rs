@@ -12,8 +12,6 @@
 //! Deliberately absent: reading rules back from the block (`memory import` skips it).
 
 pub(crate) mod block;
-mod diff;
-mod line;
 mod report;
 mod said;
 mod targets;
@@ -131,7 +129,7 @@ fn file_report(
         if let Some(statement) = statements.same(&rule.rule) {
             let id = rule.reflexion_id.clone();
             said.push(SaidRule { id, statement });
-        } else if let Some(item) = line::item(&rule.skill, &rule.rule)
+        } else if let Some(item) = block::item(&rule.skill, &rule.rule)
             && !items.contains(&item)
         {
             kept.push(rule);
@@ -166,7 +164,7 @@ fn file_report(
         rules: items.len(),
         said,
         near,
-        diff: diff::diff(text, &after),
+        diff: report::diff(text, &after),
         before,
         after,
     })

@@ -21,11 +21,12 @@ use memctl_files::json::{with_fields, with_other_strings};
 
 use super::detect::ParsedExport;
 use super::existing::{FROM, Here, Known, Origin, created, digest};
-use super::regression_test_names::tests;
-use super::{ImportOptions, ImportReport, Renamed, claimed};
+use super::ids::tests;
+use super::{ImportOptions, ImportReport, Renamed};
 use crate::store::workspace::document::{document, remembered};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::upkeep::exchange::import::existing;
 
 /// Record to import.
 struct Incoming {
@@ -177,7 +178,7 @@ impl Import<'_> {
                         observed: self
                             .own
                             .as_ref()
-                            .and_then(|own| claimed::observed(own, *kind, &text)),
+                            .and_then(|own| existing::observed(own, *kind, &text)),
                         text,
                     });
                 }

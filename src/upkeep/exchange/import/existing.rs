@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::Kind;
-use crate::store::{ForgottenRecords, foreign_entries, text_field};
-use memctl_files::json::compact;
-
 use super::ids::Taken;
+use crate::model::{CANDIDATE, Kind, Memory, Procedure, Record, Reflexion, Trust};
 use crate::store::workspace::{Error, Workspace};
+use crate::store::{ForgottenRecords, TrustSnapshot, foreign_entries, text_field};
+use memctl_files::json::{compact, with_fields};
 
 /// Field with the origin of a renamed record.
 pub(crate) const FROM: &str = "imported_from";
@@ -96,4 +95,27 @@ pub(crate) fn created(kind: Kind, text: &str) -> String {
 /// Hash of a text; whitespace between JSON tokens does not matter.
 pub(crate) fn digest(text: &str) -> u128 {
     xxhash_rust::xxh3::xxh3_128(compact(text).as_bytes())
+}
+
+/// Returns the text without its claimed approval; `None` if it claims none that needs this user.
+pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
+    let (field, value) = match kind {
+        Kind::Procedure => lacks::<Procedure>(own, text).map(|_| TRUST),
+        Kind::Memory => lacks::<Memory>(own, text).map(|_| TRUST),
+        Kind::Reflexion => lacks::<Reflexion>(own, text)
+            .filter(Reflexion::is_in_use)
+            .map(|_| ("status", CANDIDATE)),
+        // These are only ever shown as data.
+        Kind::Execution | Kind::Correction | Kind::Session => None,
+    }?;
+    Some(with_fields(text, &[(field, format!("\"{value}\""))], 6))
+}
+
+const TRUST: (&str, &str) = ("trust", crate::model::OBSERVED);
+
+/// Returns the record if its file claims an approval that this user has not given.
+fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {
+    let record: R = serde_json::from_str(text).ok()?;
+    let is_claimed = record.trust() != Trust::Observed;
+    (is_claimed && own.level(&record) == Trust::Observed).then_some(record)
 }

@@ -7,16 +7,13 @@
 //! programs are screened and become memories that a person has yet to approve (`candidates`).
 
 mod candidates;
-mod claimed;
 mod detect;
 mod exact;
 pub(crate) mod existing;
 mod ids;
-pub(crate) mod regression_test_names;
 
 pub(crate) use existing::{FROM, created, digest};
-pub(crate) use ids::Taken;
-pub(crate) use regression_test_names::tests;
+pub(crate) use ids::{Taken, tests};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
