@@ -2,7 +2,8 @@
 //!
 //! - `event`: hook event in one form for all agent hosts, and its fields.
 //! - `claude_code`, `codex`, `gemini`, `copilot`, `opencode`, `cline`, `cursor`: one agent host each.
-//! - `respond`: answer to an event.
+//! - `respond`: answer to an event. `briefing`: text for the start of a session: rules and lessons, which meet
+//!   here, and the numbers for its status line.
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
 //! - `status_line`: the status line of Claude Code in its settings. `permission`: that for the tool `lesson`.
 //!   `settings_piece`: what both keep to restore a file.

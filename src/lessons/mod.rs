@@ -1,25 +1,20 @@
-//! Lessons: what recoveries and detours taught, who words it, and when an agent is told it.
+//! Lessons: the whole life of a lesson, from a failing call to the hint that spares the next one.
 //!
-//! Worded by an agent, a model or a person, and checked by the program:
-//! - `session_calls`: calls of a running session, as the hooks append them. `found_out`: what it found
-//!   out, by its calls alone.
-//! - `question`: the question to the agent. `asking`: when it is asked, and what became of it.
-//! - `lesson_args`: a lesson as an agent writes it. `checks`, `call_match`: its mechanical checks.
-//! - `new_lesson`: storage of a checked lesson. `neighbours`: lessons that say nearly the same. `list`:
-//!   lessons for people. `tidy`: equal lessons become one.
-//! - `session_files`, `digest`, `past_sessions`: questions to a model about past sessions.
+//! In the order of that life:
+//! - `failure`: an error in comparable form: its line, its key, and the failure to look up.
+//! - `recovery`: which later call had the same goal and worked, what it changed, and when that is a
+//!   pattern that may be told unasked.
+//! - `asking`: the question to the agent that found it out, and the mechanical checks of the answer.
+//! - `storage`: a checked lesson among the existing ones, procedures, and equal lessons joined.
+//! - `past`: the same for session files of agents that ran before.
+//! - `telling`: lessons that match a call, their text, and what became of them in the session.
 //!
-//! Seen by the program, and told:
-//! - `call`: a call in comparable form. `change`: small difference of two. `pattern`: when a recovery
-//!   may be told unasked. `hazard`: changes that never are.
-//! - `episodes`: storage of recoveries. `trace`: recent steps of a running session.
-//! - `table`, `matching`: lessons and patterns for a failing call, and before a call. `cues`:
-//!   procedures that another program wrote.
-//! - `here`: the place that a session works in.
-//! - `hint`, `rendering`, `shown`: what is shown at a call, its text, and what became of it.
-//! - `telling`: texts for an agent. `evidence`: whether a call follows what was told.
+//! Invariants: the program puts nothing into words; an agent, a model or a person does, and every word is
+//! checked against the session. What nobody approved is shown as data. A lookup reads a derived table: no
+//! model, no network, no runtime. Outcomes are counted, and an agent never waits for the count.
 //!
-//! Nothing here puts a lesson into words.
+//! Deliberately absent: `rules`. Whether a rule forbids what a lesson advises is a function that the caller
+//! of [`HintService`] gives.
 
 pub(crate) mod asking;
 pub mod failure;

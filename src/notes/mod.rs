@@ -1,4 +1,14 @@
-//! Notes.
+//! Notes: typed memories and sessions that agents write down, and the search for records of any kind.
+//!
+//! - `remember`: stores a memory, once. `sessions`: what an agent is doing, and its log.
+//! - `browse`: lists and shows records. `find`: ranks them by words and vectors, here and in the shared
+//!   store; it also rewrites a query.
+//! - `indexing`: the search index, which follows the files by itself.
+//!
+//! Invariants: a reader sees what its scope and viewer allow, in every list and every hit. The index is
+//! derived: whoever removes it loses nothing.
+//!
+//! Deliberately absent: removal (`upkeep`) and decisions (`review`).
 
 pub(crate) mod browse;
 pub mod find;

@@ -1,14 +1,14 @@
-//! Decisions of people about records: approve, edit, merge, trust, accept and reject.
+//! Review: what waits for a person, and what the person decides.
 //!
-//! - `approve`: a person stands behind an observed record. `verdict`: accepts or rejects an output.
-//! - `blame`: the rule that a rejection counts against.
-//! - `edit`: changes fields of a record. `conflicts`, `merge_rules`: rules that contradict or repeat each other.
-//! - `pin`: a rule that evidence does not retire.
-//! - `promote`: a record counts in every project of the user.
-//! - `queue`: everything that waits for a decision. `reject`: a proposal is of no use.
-//! - `replay`: what a rule would have done at past calls.
-//! - `separate_rules`: rules that a person keeps side by side.
+//! - `queue`: everything that waits for a decision. `replay`: what a rule would have done at past calls.
+//! - `approve`: a person stands behind an observed record. `reject`: a proposal is of no use.
+//! - `edit`: changes fields of a record. `promote`: a record counts in every project of the user.
 //! - `trust`: which records of others count in this workspace.
+//!
+//! Invariant: no field of a file grants trust. Approvals are stored outside the workspace.
+//!
+//! Deliberately absent: verbs of rules alone, such as joining two (`rules::place`) or judging an output
+//! (`rules::verdict`).
 
 pub(crate) mod approve;
 pub(crate) mod edit;

@@ -1,16 +1,23 @@
-//! Rules: a new one among the existing ones, the evidence of use, and what they do at an agent's call.
+//! Rules: the whole life of a rule, from a person's words to the call of an agent that it stops.
 //!
-//! - `place`: stores a rule, or strengthens the one that it repeats. `passed_on`: candidates, until a
-//!   person approves them.
-//! - `contradictions`, `similar`: the rules that a rule contradicts, and those near it.
-//! - `hearing`: what a person tells an agent in the chat, heard at their message.
-//! - `acting`: rules that act on calls. `at_call`: what they do around one. `receipts`: what agents did
-//!   next.
-//! - `matcher`, `patterns`: whether a call breaks a rule. `call`, `changed_paths`, `peel`, `wrappers`,
-//!   `shell_scan`: what a call is. `literals`: the texts of the derived table.
-//! - `evidence`: counts how often a prompt held a rule, and how people judged the output.
+//! In the order of that life:
+//! - `correct`: a correction is stored before anything else, then worded and placed. `hearing`: what a
+//!   person tells an agent in the chat. `reflect`: the words of the rule, by a model or the person's own.
+//! - `place`: the rule among its neighbours: one that it repeats is strengthened, one that it contradicts
+//!   is named. Candidates wait there for a person, and people join or keep apart what is near.
+//! - `guardrails`, `regression`: the section in the skill and the test case. `rule_files`: their removal.
+//! - `in_use`: rules in force, own and remote. `briefing`: those for the start of a session. `pin`: one
+//!   that no evidence retires.
+//! - `evidence`, `credit`: prompts that held a rule, and how people judged the output. `verdict`: that
+//!   judgement, and the rule that a rejection counts against.
+//! - `acting`: rules with a pattern, around a call of an agent, and the receipts of what it did next.
 //!
-//! Deliberately absent: the words of a rule (`rules::reflect`) and decisions of people (`review`).
+//! Invariants: the words of a person are stored before a model is asked. Only a person's word, here or by
+//! approval, puts a rule in force; an agent's word makes a candidate. A rule acts at a call without a model,
+//! a network or a runtime.
+//!
+//! Deliberately absent: `lessons`. The two rooms do not know each other; who uses both passes
+//! [`forbids_advice`] to the lessons. Decisions about records of any kind are in `review`.
 
 pub(crate) mod acting;
 pub(crate) mod briefing;

@@ -1,4 +1,15 @@
-//! Skills.
+//! Skills: a prompt of layers, its answer, and the tests of what people corrected.
+//!
+//! - `assemble`: the prompt of a skill: its own layers, then rules and approved procedures within a budget.
+//!   `prompt`: how layers become one text. `approved_procedures`: those that people approved.
+//! - `run`: prompt, answer, record. `nearest`: the most similar case answers without a model.
+//!   `agent_programs`: agents on this machine that can answer. `executions`: runs of other programs.
+//! - `test`: runs regression cases with and without the rules, judges, and credits the rules.
+//!
+//! Invariants: the store is checked before a model is paid, and a paid answer is kept in any case. An
+//! execution names the records that were in its prompt.
+//!
+//! Deliberately absent: reading `SKILL.md` (`store::skill`), since rules write into skills too.
 
 pub(crate) mod agent_programs;
 pub(crate) mod approved_procedures;

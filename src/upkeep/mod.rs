@@ -4,10 +4,10 @@
 //!
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends. `audit`: the
 //!   log of writes and reads. `evaluate`: quality of search on labelled data.
-//! - `undo`: takes back what one command changed. `forget`: removes one record. `prune`: removes expired
-//!   records. `purge`: removes everything.
+//! - `undo`: takes back what one command changed. `forget`: removes one record, or the expired ones. `purge`:
+//!   removes everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
-//!   redacts secrets. `formats`: formats of the data files. `reindex`: the search index and its vectors.
+//!   redacts secrets. `reindex`: the search index and its vectors.
 //! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
 //!
 //! Invariants: a removal leaves a tombstone, so that no merge or sync brings the record back. A verb that

@@ -1,4 +1,11 @@
-//! Recovery.
+//! Recoveries: a failing call, and the later call of the same goal that worked.
+//!
+//! - `shell`, `shell_command`: words and commands of a command line. `goal`, `goal_match`: what a call is
+//!   for, and whether two calls are for the same. `outcome`: whether a call worked.
+//! - `recover`: failures of a session with their recovery. `trace`: the same while a session runs.
+//! - `call`: a call in comparable form. `change`: the small difference of two.
+//! - `pattern`: recoveries that may be told unasked; a change that could do harm never is.
+//! - `episodes`: storage of recoveries, and of one at the moment that a hook sees it.
 
 pub(crate) mod call;
 pub(crate) mod change;
