@@ -180,7 +180,7 @@ mod tests {
 
     use super::*;
     use crate::model::Scope;
-    use crate::store::{Approvals, Scoped};
+    use crate::store::Approvals;
     use memctl_files::named;
 
     fn rule(text: &str, skill: &str, confidence: f64) -> Value {

@@ -137,7 +137,7 @@ pub fn shown_project(name: &str) -> &str {
 /// long as the directory of git is the same one.
 fn root_commit(main: &Path, derived: &Directory) -> Option<String> {
     let git = main.join(".git");
-    let state = FileState::of(&std::fs::File::open(&git).ok()?).ok()?;
+    let state = FileState::of(&named::open(&git).ok()?).ok()?;
     let is_shallow = named::link_metadata(&git.join("shallow")).is_ok();
     if is_shallow {
         return None;

@@ -180,7 +180,6 @@ pub(crate) fn render_block(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Procedure;
 
     #[test]
     fn hints_look_as_the_source_document_shows_them() {

@@ -13,7 +13,7 @@ pub(crate) fn without_look_ahead(mut pattern: CallPattern) -> CallPattern {
     while let Some(found) = LookAhead::first_of(&pattern.matches) {
         match found.kind {
             Kind::Excludes => {
-                unless.push(format!("{}{}", found.before, alternatives(found.inside)))
+                unless.push(format!("{}{}", found.before, alternatives(found.inside)));
             }
             // A required text is a part of the match if nothing else comes after it.
             Kind::Requires if found.after.is_empty() => {}

@@ -115,7 +115,9 @@ pub fn join(
                 .split_once(',')
                 .map_or_else(String::new, |(_, event)| event.to_owned()))
         };
-        new.iter().for_each(|event| push(event));
+        for event in &new {
+            push(event);
+        }
         if b.is_broken {
             push(&own(
                 AuditAction::Broken,

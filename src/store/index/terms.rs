@@ -144,7 +144,7 @@ impl Scoped {
             && derived.create().is_ok()
         {
             let header = header(&read, scheme, counts);
-            drop(derived.replace_derived(&terms_name(file), &[&header, &body]));
+            drop(derived.replace_derived(terms_name(file), &[&header, &body]));
         }
         let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
         Ok(table(counts[0], counts[1], bytes, snapshot.file))

@@ -332,7 +332,7 @@ mod tests {
         check(&steps, &[back_to_local.clone(), fields.clone()]);
         check(
             &[moved(false), moved(true), moved(false)],
-            &[back_to_local.clone()],
+            std::slice::from_ref(&back_to_local),
         );
         // With another id in the shared file.
         let renamed = Step::Moved {
