@@ -52,7 +52,6 @@ pub use access::query::{Listing, Selection};
 pub use access::scoped::Scoped;
 pub use audit::audit_log::AuditContext;
 pub use audit::audit_log::{AuditAction, Line as AuditLine, Touched};
-pub use audit::join::{Joined, join as join_audit};
 pub use audit::verify::{Audited, ChainError};
 pub use database::{
     Fetched, Primary, PrimaryChange, PrimaryRow, Reached, SharedLine, SharedLog, Turn,

@@ -59,7 +59,7 @@ fn item_10_a_project_is_what_git_says() {
             .current_dir(directory)
             .args(args)
             .output();
-        drop(Ran::of(output.unwrap()).succeeds());
+        Ran::of(output.unwrap()).succeeds();
     };
     run(&shop, &["init"]);
     let failed = "npm start -- --port=3000";

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::{EVER, with_input};
-use crate::workspace::{Ran, Workspace};
+use crate::workspace::{Ran, Workspace, without_words};
 
 /// Start of the process included; a machine that builds other things is slow, not wrong.
 ///
@@ -535,6 +535,7 @@ fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
         drop(hook(&workspace, "claude-code", tried));
     }
     let log = fs::read_to_string(workspace.memory("execution_logs.jsonl")).unwrap();
+    let log = without_words(&log);
     let lines: Vec<Value> = log
         .lines()
         .map(|l| serde_json::from_str(l).unwrap())

@@ -162,7 +162,7 @@ fn what_is_learnt_has_the_fields_of_its_documents() {
 fn learning_twice_counts_once() {
     let workspace = initialised();
     let first = workspace.json(&["learn", SESSIONS]);
-    assert_eq!(first["learned"].as_array().unwrap().len(), 3);
+    assert_eq!(first["learned"].as_array().unwrap().len(), 4);
     let stored = tree(workspace.memory(""));
     let second = workspace.json(&["learn", SESSIONS]);
     assert_eq!(

@@ -9,7 +9,7 @@ use memctl::store::{LogSelection, Scoped};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::workspace::{NOW, Workspace};
+use crate::workspace::{NOW, Workspace, without_words};
 
 const LOGS: &str = "execution_logs.jsonl";
 
@@ -28,7 +28,8 @@ fn entry(workspace: &Workspace) -> Value {
 /// The lines of the log that can be read.
 fn logged(workspace: &Workspace) -> Vec<Value> {
     let text = fs::read_to_string(workspace.memory(LOGS)).unwrap_or_default();
-    text.lines()
+    without_words(&text)
+        .lines()
         .filter_map(|line| serde_json::from_str(line).ok())
         .collect()
 }

@@ -6,7 +6,6 @@ use clap::Args;
 use memctl_files::named;
 use serde::Serialize;
 
-use crate::cli::config::Places;
 use crate::cli::context::Context;
 use crate::cli::output::page::Page;
 use crate::cli::output::text::plural;
@@ -57,7 +56,7 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
         labels: [args.base_label.as_deref(), args.their_label.as_deref()],
         heads: context.environment.names_after("GITHEAD_"),
     };
-    driven(context, &repository, &input)
+    driven(&repository, &input)
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.
@@ -68,20 +67,15 @@ fn takes_part(path: &str) -> bool {
     {
         Some(name) => matches!(
             role(name),
-            Role::Records(_)
-                | Role::Log
-                | Role::Tombstones
-                | Role::Account
-                | Role::Seal
-                | Role::Identity
+            Role::Records(_) | Role::Log | Role::Tombstones | Role::Identity
         ),
         None => is_of_corrections(path),
     }
 }
 
 /// Merges one file, or leaves it in conflict as git would.
-fn driven(context: &Context, repository: &Repository, input: &DriverInput<'_>) -> Done {
-    let done = joined(context, repository, input);
+fn driven(repository: &Repository, input: &DriverInput<'_>) -> Done {
+    let done = joined(repository, input);
     let (reason, notes) = match done {
         Ok(Merged {
             text: Some(text),
@@ -118,11 +112,7 @@ struct Merged {
     notes: Vec<String>,
 }
 
-fn joined(
-    context: &Context,
-    repository: &Repository,
-    input: &DriverInput<'_>,
-) -> Result<Merged, String> {
+fn joined(repository: &Repository, input: &DriverInput<'_>) -> Result<Merged, String> {
     let message = |error: &dyn std::error::Error| {
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
@@ -152,13 +142,7 @@ fn joined(
         theirs: files(Some(&sides.theirs))?,
     };
     let root = repository.top().join(&prefix);
-    let context = context.for_workspace(Places {
-        memory: root.join(DIRECTORY),
-        skills: root.join("skills"),
-    });
-    let workspace = context.workspace(None).map_err(|error| error.message)?;
-    let joined =
-        join(&versions, &workspace.store.audit_context().who).map_err(|error| message(&error))?;
+    let joined = join(&versions).map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }

@@ -94,9 +94,12 @@ impl Table {
                 });
             }
         }
-        let lines = table.lines().zip(&rows).map(|(line, row)| match colour {
-            true => painted(line.trim_end(), row),
-            false => line.trim_end().to_owned(),
+        let lines = table.lines().zip(&rows).map(|(line, row)| {
+            if colour {
+                painted(line.trim_end(), row)
+            } else {
+                line.trim_end().to_owned()
+            }
         });
         lines.collect::<Vec<_>>().join("\n")
     }

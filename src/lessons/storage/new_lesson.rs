@@ -14,7 +14,10 @@ use super::neighbours::{Neighbour, is_same, nearest};
 use crate::lessons::asking::checks::{CheckedLesson, Refusal};
 use crate::lessons::recovery::episodes::LEARNED;
 use crate::lessons::telling::table::prepare;
-use crate::model::{Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust};
+use crate::model::{
+    Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust, local_number,
+    numbered,
+};
 use crate::store::workspace::execution_log_lines::raw;
 use crate::store::workspace::{Error, Records, repair_warnings};
 use crate::store::{Here, Scoped, Selection, Writer, shown_project};
@@ -94,7 +97,14 @@ pub(crate) fn store_lesson(
     let lessons: Vec<&Procedure> = all.iter().filter(|known| is_in_use(known)).collect();
     let named = |id: Option<&String>| {
         let id = id?.trim();
-        all.iter().find(|known| known.procedure_id == id)
+        let is_it = |known: &&Procedure| known.procedure_id == id;
+        // The random word of the id of a lesson that nobody has approved may be left out.
+        let is_numbered = |known: &&Procedure| {
+            let number = local_number(Kind::Procedure, &known.procedure_id);
+            number.is_some_and(|number| numbered(Kind::Procedure, number) == id)
+        };
+        let found = all.iter().find(is_it);
+        found.or_else(|| all.iter().find(is_numbered))
     };
     for (field, id) in [("same", &relations.same), ("replaces", &relations.replaces)] {
         if let Some(id) = id

@@ -153,8 +153,6 @@ pub enum AuditAction {
     Exported,
     /// All records were removed.
     Purged,
-    /// A log that had diverged was joined to this one.
-    Merged,
     /// The log did not continue from its anchor when the next line was written.
     Broken,
 }

@@ -12,8 +12,6 @@
 //! - The log has a lock of its own, held for microseconds: a reader does not wait for a long write.
 //!   Waiting for the lock has a time limit.
 //!
-//! [`join`] joins the logs of two version control branches that both continued from one log.
-//!
 //! The user's state directory (`trust`) also records that a log exists. Removing all files of a log
 //! therefore does not make it look new.
 //!
@@ -21,11 +19,11 @@
 //! hash noted elsewhere detects that, and verification accepts one.
 //!
 //! Deliberately absent: syncing to disk (a power failure may cost the newest lines, which
-//! verification then reports), and the texts that were read or written.
+//! verification then reports), the texts that were read or written, and a merge of two logs: git
+//! ignores the log, which is of one machine.
 //!
-//! - `audit_log`: appending of events. `verify`: verification. `join`: joining of two logs.
+//! - `audit_log`: appending of events. `verify`: verification.
 
 pub(crate) mod audit_log;
 mod chain;
-pub(crate) mod join;
 pub(crate) mod verify;

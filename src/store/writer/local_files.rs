@@ -63,6 +63,9 @@ impl Writer {
             let given: Vec<&str> = moving.iter().map(|one| one.to.as_str()).collect();
             let new = self.shared_id(kind, id, &given)?;
             self.journal(Step::moved(to, id, &new));
+            if new != *id {
+                self.store().audit(AuditAction::Added, &[(&new, None)])?;
+            }
             let text = if new == *id {
                 (*text).to_owned()
             } else {

@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, DataFileText, Identity, Role, join_audit, logs};
+use crate::store::{DIRECTORY, DataFileText, Role, logs};
 use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
@@ -64,12 +64,12 @@ pub struct Joined {
     pub notes: Vec<String>,
 }
 
-/// Merges the two sides. `who` is the user of the audit event.
+/// Merges the two sides.
 ///
 /// # Errors
 ///
 /// Damaged file: ids cannot be assigned without all records.
-pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
+pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
     let base = Side::of(&versions.base)?;
     let ours = Side::of(&versions.ours)?;
     let theirs = Side::of(&versions.theirs)?;
@@ -109,7 +109,6 @@ pub fn join(versions: &Versions, who: &str) -> Result<Joined, Unjoinable> {
                 .insert(format!("{DIRECTORY}/{name}"), text.into_bytes());
         }
     }
-    joined.audit(versions, who, &ids.new);
     let of_skills = |files: &Files| -> Files {
         let files = files.iter().filter(|(path, _)| is_of_corrections(path));
         files
@@ -200,56 +199,6 @@ impl Joined {
         };
         let path = format!("{DIRECTORY}/{}", kind.file());
         self.files.insert(path, text.into_bytes());
-    }
-
-    fn audit(&mut self, versions: &Versions, who: &str, new: &[NewId]) {
-        let name = logs()
-            .find(|(_, role)| *role == Role::Account)
-            .map_or("", |(name, _)| name);
-        let path = format!("{DIRECTORY}/{name}");
-        let seal = format!("{DIRECTORY}/audit.anchor");
-        let (ours, theirs) = (versions.ours.get(&path), versions.theirs.get(&path));
-        let base = versions.base.get(&path);
-        let (Some(a), Some(b)) = (ours, theirs) else {
-            return;
-        };
-        let one_side = if a == b || base == Some(b) {
-            Some(&versions.ours)
-        } else if base == Some(a) {
-            Some(&versions.theirs)
-        } else {
-            None
-        };
-        if let Some(side) = one_side {
-            for path in [path, seal] {
-                if let Some(bytes) = side.get(&path) {
-                    self.files.insert(path, bytes.clone());
-                }
-            }
-            return;
-        }
-        let renamed: Vec<(String, String)> = new
-            .iter()
-            .map(|id| (id.from.clone(), id.to.clone()))
-            .collect();
-        let text = |bytes: &Vec<u8>| String::from_utf8_lossy(bytes).into_owned();
-        let identity = versions.ours.get(&format!("{DIRECTORY}/workspace.json"));
-        let identity = identity.and_then(|bytes| serde_json::from_slice::<Identity>(bytes).ok());
-        let log = match identity {
-            None => Err("the key of the chain, `workspace.json`, is not there".to_owned()),
-            Some(identity) => join_audit(&identity, &text(a), &text(b), who, &renamed)
-                .map_err(|error| error.to_string()),
-        };
-        match log {
-            Ok(log) => {
-                self.files.insert(path, log.log.into_bytes());
-                self.files.insert(seal, log.anchor.into_bytes());
-            }
-            Err(reason) => {
-                self.refused.insert(path, reason.clone());
-                self.refused.insert(seal, reason);
-            }
-        }
     }
 }
 

@@ -150,7 +150,7 @@ const MERGED_FROM_FIELD: &str = side::MERGED_FROM;
 
 fn joined(base: &Files, ours: &Files, theirs: &Files) -> Joined {
     let [base, ours, theirs] = [base, ours, theirs].map(Clone::clone);
-    join(&Versions { base, ours, theirs }, "test").unwrap()
+    join(&Versions { base, ours, theirs }).unwrap()
 }
 
 proptest! {
