@@ -237,6 +237,12 @@ impl Procedure {
         Self { trust, ..self }
     }
 
+    /// Returns the content for readers: without the empty line in the place of a missing lesson.
+    /// Digests of forgotten procedures are over the content as it is.
+    pub fn shown_content(&self) -> String {
+        self.content().trim_start_matches('\n').to_owned()
+    }
+
     /// Returns `true` if an agent may be told the procedure.
     pub fn is_active(&self) -> bool {
         self.superseded_by.is_empty() && self.state != "retired" && self.state != QUARANTINED
@@ -292,6 +298,19 @@ mod tests {
         assert_eq!(serde_json::to_string(&procedure).unwrap(), json);
         assert!(procedure.is_active());
         assert_eq!(procedure.trust(), Trust::Observed);
+    }
+
+    #[test]
+    fn shown_content_begins_with_words() {
+        let check = |json: &str, content: &str, shown: &str| {
+            let procedure: Procedure = serde_json::from_str(json).unwrap();
+            assert_eq!(procedure.content(), content);
+            assert_eq!(procedure.shown_content(), shown);
+        };
+        let json = r#"{"procedure_id":"PROC-001","created_at":"t","status":"s","data":{"a":"x"}}"#;
+        check(json, "\nx", "x");
+        let json = json.replace("\"data\"", "\"lesson\":\"Do y.\",\"data\"");
+        check(&json, "Do y.\nx", "Do y.\nx");
     }
 
     #[test]

@@ -220,20 +220,35 @@ fn warnings_and_notes_stand_on_standard_error() {
         "skills/hr/resume-screen/SKILL.md",
         "---\nname: other\ndescription: d\n---\nBody.",
     );
-    // A torn file, an unknown setting, and a skill under another name.
+    // An unknown setting, and a skill under another name.
     workspace.write(".agentura/config.toml", "nonsense = 1\n");
+    let ran = json(&workspace, &["memory", "prompt", skill]);
+    assert_eq!(ran.code, 0);
+    check(&ran, &["prompt", "warnings[]"]);
+    for warning in ["nonsense", "`other`"] {
+        assert!(ran.stderr.contains(warning), "{warning}: {ran:?}");
+    }
+    let plain = workspace.run(&["memory", "prompt", skill]);
+    assert!(!plain.succeeds().stdout.contains("warning"));
+    // A torn file may have kept rules out of the prompt, which is printed and exits with 3.
     workspace.write(
         ".agentura/reflexion_entries.json",
         "{\"entries\": [{\"reflexion_id\": \"REFL-001\", \"skill\": \"hr/resume-screen\", \"rule\": \"R\"}, {\"ru",
     );
     let ran = json(&workspace, &["memory", "prompt", skill]);
-    assert_eq!(ran.code, 0);
+    assert_eq!(ran.code, 3);
     check(&ran, &["prompt", "warnings[]"]);
-    for warning in ["nonsense", "`other`", "reflexion_entries.json"] {
+    for warning in [
+        "nonsense",
+        "`other`",
+        "reflexion_entries.json` may be missing in the prompt",
+    ] {
         assert!(ran.stderr.contains(warning), "{warning}: {ran:?}");
     }
     let plain = workspace.run(&["memory", "prompt", skill]);
-    assert!(!plain.succeeds().stdout.contains("warning"));
+    assert_eq!(plain.code, 3, "{plain:?}");
+    assert!(plain.stdout.contains("Body."), "{plain:?}");
+    assert!(!plain.stdout.contains("warning"), "{plain:?}");
     // A sample input is announced by a note.
     let ran = workspace.run(&[
         "run", "support/ticket-triage", "--json", "--model", "exec:cat",

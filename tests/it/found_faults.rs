@@ -15,7 +15,7 @@ fn session(directory: &Path, failed: &str, error: &str, worked: &str) -> String 
         json!({"tool": "Bash", "input": failed, "error": error, "exit_code": 1}),
         json!({"tool": "Bash", "input": worked, "output": "ok", "exit_code": 0}),
     ];
-    lines.iter().map(|line| format!("{line}\n")).collect()
+    lines.map(|line| line.to_string()).join("\n") + "\n"
 }
 
 fn git(directory: &Path, args: &[&str]) {

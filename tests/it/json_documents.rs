@@ -71,23 +71,15 @@ const RECORDS: &Documents = &[
         ],
     ),
     ("memory-status", &["memory", "status"]),
-    ("memory-list", &["memory", "list"]),
+    ("list", &["list"]),
+    ("list-executions", &["list", "executions", "-n", "1"]),
+    ("list-memories", &["list", "memories"]),
+    ("show", &["show", "REFL-001"]),
+    ("why", &["why", "REFL-001"]),
+    ("search", &["search", "distributed systems", "-n", "2"]),
     (
-        "memory-list-executions",
-        &["memory", "list", "executions", "-n", "1"],
-    ),
-    ("memory-list-memories", &["memory", "list", "memories"]),
-    ("memory-show", &["memory", "show", "REFL-001"]),
-    ("memory-why", &["memory", "why", "REFL-001"]),
-    (
-        "memory-search",
-        &["memory", "search", "distributed systems", "-n", "2"],
-    ),
-    (
-        "memory-search-explain",
-        &[
-            "memory", "search", "distributed systems", "-n", "1", "--explain",
-        ],
+        "search-explain",
+        &["search", "distributed systems", "-n", "1", "--explain"],
     ),
     ("index", &["index"]),
     ("stats", &["stats"]),
@@ -96,20 +88,17 @@ const RECORDS: &Documents = &[
         "memory-conflicts-merge",
         &["memory", "conflicts", "--merge", "REFL-003", "REFL-004"],
     ),
-    (
-        "memory-edit",
-        &["memory", "edit", "REFL-001", "--set", "confidence=0.9"],
-    ),
-    ("memory-undo-list", &["memory", "undo", "--list", "-n", "2"]),
-    ("memory-undo-dry-run", &["memory", "undo", "--dry-run"]),
-    ("memory-undo", &["memory", "undo"]),
+    ("edit", &["edit", "REFL-001", "--set", "confidence=0.9"]),
+    ("undo-list", &["undo", "--list", "-n", "2"]),
+    ("undo-dry-run", &["undo", "--dry-run"]),
+    ("undo", &["undo"]),
     ("memory-audit", &["memory", "audit", "-n", "3"]),
     ("memory-audit-verify", &["memory", "audit", "verify"]),
     (
         "memory-export",
         &["memory", "export", "--output", "memory.jsonl"],
     ),
-    ("memory-forget", &["memory", "forget", "MEM-001"]),
+    ("forget", &["forget", "MEM-001"]),
     (
         "memory-import",
         &["memory", "import", "memory.jsonl", "--dry-run"],
@@ -121,19 +110,16 @@ const SESSIONS: &Documents = &[
     ("learn-dry-run", &["learn", "past", "--dry-run"]),
     ("learn", &["learn", "past"]),
     ("review", &["review"]),
-    ("memory-list-procedures", &["memory", "list", "procedures"]),
+    ("list-procedures", &["list", "procedures"]),
     (
         "reject-procedure",
         &["reject", "PROC-002", "--reason", "only in this branch"],
     ),
-    ("memory-undo-reject", &["memory", "undo"]),
+    ("undo-reject", &["undo"]),
     ("lesson-list", &["lesson", "list"]),
-    ("memory-approve", &["memory", "approve", "PROC-001"]),
+    ("approve", &["approve", "PROC-001"]),
     ("memory-promote", &["memory", "promote", "PROC-001"]),
-    (
-        "memory-approve-several",
-        &["memory", "approve", "PROC-001", "PROC-001"],
-    ),
+    ("approve-several", &["approve", "PROC-001", "PROC-001"]),
     (
         "hint",
         &["hint", "--error", FAILURE, "--command", "pip install flask"],
@@ -155,7 +141,7 @@ const SESSIONS: &Documents = &[
             "Successfully installed flask",
         ],
     ),
-    ("memory-why-procedure", &["memory", "why", "PROC-001"]),
+    ("why-procedure", &["why", "PROC-001"]),
     (
         "session-start",
         &[
@@ -247,9 +233,9 @@ const MACHINE: &Documents = &[
 
 /// One error of each kind, but for an interrupt and for a defect of the program.
 const ERRORS: &Documents = &[
-    ("error-usage", &["memory", "search"]),
+    ("error-usage", &["search"]),
     ("error-input", &["run", "hr"]),
-    ("error-not-found", &["memory", "show", "REFL-900"]),
+    ("error-not-found", &["show", "REFL-900"]),
     ("error-model", &["run", SKILL, "--model", "exec:false"]),
     ("error-permission", &["run", SKILL, "--scope", "dev"]),
     (
@@ -325,7 +311,7 @@ fn assert_utc(name: &str, field: &str, value: &Value) {
         }
         Value::Array(items) => items.iter().for_each(|item| assert_utc(name, field, item)),
         Value::String(text) => {
-            let is_stored = name == "memory-show" || name.starts_with("session-");
+            let is_stored = name == "show" || name.starts_with("session-");
             assert!(
                 is_stored || !text.ends_with("+00:00"),
                 "{name}: {field}: {text}"

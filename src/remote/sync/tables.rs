@@ -266,7 +266,7 @@ fn columns(kind: Kind, text: &str) -> Option<Value> {
             let record: Procedure = serde_json::from_str(text).ok()?;
             let document = record.document();
             json!({
-                "content": document.content,
+                "content": record.shown_content(),
                 "metadata": {
                     "status": record.status,
                     "data": value(&record.data),

@@ -38,7 +38,7 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regular expressions of a single command that breaks it: `^npm\b`
+    /// Regular expressions over one command that breaks it: `^npm\b`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
     /// Expressions over a path
@@ -49,10 +49,10 @@ pub struct HeardArgs {
     pub content: Vec<PatternArg>,
     /// Expressions with exceptions: `unless` it matches, or `after` such a command succeeded
     pub see: Vec<SeeArg>,
-    /// Id of the earlier rule that this one changes, or `true`: the nearest
+    /// Id of the rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
     pub replaces: Option<EarlierArg>,
-    /// Id of the earlier rule if the user takes it back, or `true`
+    /// Id of the rule that the user takes back, or `true`
     #[schemars(with = "Option<String>")]
     pub withdraws: Option<EarlierArg>,
 }

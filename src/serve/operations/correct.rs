@@ -24,20 +24,20 @@ use crate::{notes, rules, store};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CorrectArgs {
-    /// Skill, as domain/skill
+    /// As domain/skill
     pub skill: String,
     /// Mistake and change, in the user's words
     pub correction: String,
-    /// Execution id; default: the newest of the skill
+    /// Execution id; default the newest
     #[serde(default)]
     pub execution: Option<String>,
-    /// The output as it should have been
+    /// The right output
     // Agent hosts expect a type for every argument. The output of a skill is nearly always an
     // object; other values are accepted too.
     #[schemars(with = "Option<Map<String, Value>>")]
     #[serde(default)]
     pub expected: Option<Value>,
-    /// Make a rule even of a remark about one output; only if the user says so
+    /// Make a rule even of a remark on one output; only if the user says so
     #[serde(default)]
     pub as_rule: bool,
 }

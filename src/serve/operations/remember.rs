@@ -27,7 +27,7 @@ pub struct RememberArgs {
     /// The note
     #[serde(default)]
     pub content: Option<String>,
-    /// Default `task_memory`, which expires after 90 days
+    /// Default `task_memory`: expires after 90 days
     #[schemars(extend("enum" = TYPES.map(MemoryType::name)))]
     #[serde(default, rename = "type")]
     pub memory_type: Option<MemoryType>,
@@ -48,11 +48,11 @@ pub struct RememberArgs {
 pub struct FixArgs {
     /// Command or code that failed
     pub failed: String,
-    /// Output of the failing command or code
+    /// Its error output
     pub error: String,
     /// Command or code that worked
     pub worked: String,
-    /// Output of the working command or code
+    /// Its output
     #[serde(default)]
     pub output: String,
 }

@@ -31,7 +31,7 @@ pub struct SearchArgs {
     /// Only this skill, as domain/skill
     #[serde(default)]
     pub skill: Option<String>,
-    /// Number of results; default 5
+    /// Default 5
     #[schemars(range(min = RESULTS.least, max = RESULTS.most))]
     #[serde(default)]
     pub limit: Option<u32>,

@@ -87,7 +87,7 @@ impl Writer<'_> {
         let output = child.wait_with_output().unwrap();
         let was_killed = output.status.code().is_none();
         self.book.kills += usize::from(was_killed);
-        let ran = Ran::of(output);
+        let ran = Ran::whole(output);
         if !was_killed {
             assert_eq!(ran.code, 0, "{args:?}: {ran:?}");
         }

@@ -393,7 +393,7 @@ fn the_shared_store_is_searched_and_rid_of_what_has_expired() {
         json!([])
     );
     one.run(&["memory", "search", "x", "--remote", "--kind", "correction"])
-        .fails(2, "searches procedures and memories");
+        .fails(2, "searches lessons and notes, not the kind correction");
 
     two.json(&["sync"]);
     assert_eq!(
@@ -693,8 +693,7 @@ fn a_procedure_has_its_status_and_its_eight_fields_in_the_database() {
     let laptop = store.laptop(ANN);
     laptop.json(&["learn", "fixtures/sessions"]);
     laptop.json(&["sync"]);
-    let own = laptop.stored("procedural_memory.json")["entries"].clone();
-    let own = own.as_array().unwrap();
+    let own = records(&laptop, "")["procedural_memory.json"].clone();
     assert!(!own.is_empty());
     let admin = store.database.admin();
     let row = |id: &str, column: &str| {
@@ -702,8 +701,8 @@ fn a_procedure_has_its_status_and_its_eight_fields_in_the_database() {
             "select {column} from context_eng_memories where entry_id = '{id}'"
         ))
     };
-    for entry in own {
-        let id = entry["procedure_id"].as_str().unwrap();
+    for (id, entry) in &own {
+        let entry: Value = serde_json::from_str(entry).unwrap();
         let metadata: Value = serde_json::from_str(&row(id, "metadata")).unwrap();
         assert_eq!(metadata["status"], entry["status"]);
         assert_eq!(metadata["data"], entry["data"]);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Served, execution, token};
-use crate::workspace::Workspace;
+use crate::workspace::{Ran, Workspace};
 
 #[test]
 fn a_correction_over_http_is_in_the_next_prompt_everywhere() {
@@ -84,7 +84,9 @@ fn what_failed_and_then_worked_is_the_next_hint() {
     );
     let hint = hint.is(200).json();
     assert_eq!(hint["hints"][0]["working_code"], "pip install --user x");
-    let by_command = workspace.json(&["hint", "--error", error]);
+    let mut command = workspace.command();
+    let command = command.args(["hint", "--error", error, "--json"]);
+    let by_command = Ran::whole(command.output().unwrap()).document();
     assert_eq!(by_command["hints"][0]["id"], hint["hints"][0]["id"]);
     let said = served
         .post(&other, "/v1/operations/hint", &json!({ "error": error }))

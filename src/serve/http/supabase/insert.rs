@@ -65,7 +65,7 @@ impl StoredRow {
     fn of(procedure: Procedure, embedding: Option<Vec<f32>>) -> Self {
         Self {
             trust: procedure.trust(),
-            content: procedure.content(),
+            content: procedure.shown_content(),
             id: procedure.procedure_id,
             metadata: Metadata {
                 status: procedure.status,

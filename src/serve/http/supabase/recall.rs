@@ -86,7 +86,7 @@ impl Hybrid {
             };
             let (keyword_rank, semantic_rank) = (found.ranks.keyword, found.ranks.semantic);
             rows.push(ProcedureRow {
-                content: procedure.content(),
+                content: procedure.shown_content(),
                 trust: found.trust,
                 id: found.name(),
                 created_dt: procedure.created_at,
