@@ -81,6 +81,27 @@ fn counts(workspace: &Workspace) -> [u64; 4] {
 }
 
 #[test]
+fn a_person_types_a_rule_for_the_agents_of_a_project() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let words = "Use pnpm here, never npm.";
+    let said = workspace.json(&["correct", words, "--command", r"^npm\b"]);
+    assert_eq!(said["rule"], words);
+    assert_eq!(said["status"], "candidate");
+    assert_eq!(before(&workspace, "a", "npm ci"), Value::Null);
+    approve(&workspace, "note");
+    assert!(
+        before(&workspace, "b", "cd web && npm ci")
+            .to_string()
+            .contains(words)
+    );
+    assert_eq!(before(&workspace, "b", "pnpm ci"), Value::Null);
+    // The option is for such a rule alone.
+    let ran = workspace.run(&["correct", "hr/x", "Short.", "--command", "^npm"]);
+    ran.fails(2, "`--command` is for a rule of coding agents");
+}
+
+#[test]
 fn a_rule_acts_once_it_is_approved() {
     let workspace = ruled(RULE);
     assert_eq!(before(&workspace, "a", "npm install"), Value::Null);

@@ -25,7 +25,7 @@ const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURS
 /// Add and list lessons: what a session found out, in one line each
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  memctl lesson add --lesson 'Build with `make web`' --command 'make web'\n  memctl lesson list"
+    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl lesson list"
 )]
 pub(crate) enum LessonCommand {
     Add(Box<LessonAddArgs>),
@@ -40,13 +40,14 @@ pub(crate) enum LessonCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     memctl lesson add '{\"lesson\": \"Build with `make web`\", \"commands\": [\"make web\"]}'\n  \
-    memctl lesson add --lesson 'Build with `make web`' --command 'make web' --error 'no rule'\n  \
-    memctl lesson add --same PROC-003 --lesson 'Build with `make web`'")]
+    memctl lesson add 'Build with `make web`' --command 'make web' --error 'no rule'\n  \
+    memctl lesson add --same PROC-003 'Build with `make web`'")]
 pub(crate) struct LessonAddArgs {
-    /// Lesson as JSON with the fields of the tool `lesson`; `-` reads it from stdin
-    #[arg(value_name = "JSON", conflicts_with_all = ["lesson", "errors", "commands", "not", "scope", "files"])]
-    document: Option<String>,
-    /// One imperative line of at most 240 characters
+    /// One imperative line of at most 240 characters; or JSON with the fields of the tool `lesson`; `-`
+    /// reads it from stdin
+    #[arg(value_name = "LESSON", conflicts_with = "lesson")]
+    given: Option<String>,
+    /// The line, as an option
     #[arg(long)]
     lesson: Option<String>,
     /// Phrase of an error by which it is told
@@ -124,26 +125,30 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
 }
 
 fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
-    let mut given = match args.document.as_deref() {
-        Some("-") => {
-            let mut text = String::new();
-            let mut input = std::io::stdin().lock().take(LARGEST);
-            input.read_to_string(&mut text)?;
-            read(&text)?
-        }
-        Some(json) => read(json)?,
-        None => LessonArgs {
-            lesson: args.lesson.unwrap_or_default(),
-            errors: args.errors,
-            commands: args.commands,
-            not: args.not,
-            scope: match args.scope {
-                Some(Scope::Everywhere) => LessonScope::Everywhere,
-                _ => LessonScope::Project,
-            },
-            files: args.files,
+    let mut text = args.given.or(args.lesson).unwrap_or_default();
+    if text == "-" {
+        text.clear();
+        std::io::stdin()
+            .lock()
+            .take(LARGEST)
+            .read_to_string(&mut text)?;
+    }
+    let mut given = if text.trim_start().starts_with('{') {
+        read(&text)?
+    } else {
+        LessonArgs {
+            lesson: text,
             ..LessonArgs::default()
-        },
+        }
+    };
+    given.errors.extend(args.errors);
+    given.commands.extend(args.commands);
+    given.not.extend(args.not);
+    given.files.extend(args.files);
+    given.scope = match args.scope {
+        Some(Scope::Everywhere) => LessonScope::Everywhere,
+        Some(Scope::Project) => LessonScope::Project,
+        None => given.scope,
     };
     given.same = args.same.or(given.same);
     given.replaces = args.replaces.or(given.replaces);

@@ -21,7 +21,7 @@ pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
 pub use messages::unrecorded;
 pub(crate) use messages::{Message, retain};
 pub(crate) use record::end_suspension;
-pub use record::{EarlierRule, EarlierState, HeardReport, record_heard};
+pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};
 
 /// Question to an agent when a message may be lasting.
 pub(crate) const QUESTION: &str = "memctl: if this message says something that is to hold in later \

@@ -81,13 +81,38 @@ pub enum EarlierState {
 /// Records what an agent heard. Fails with the field to mend.
 pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardReport, Error> {
     let heard = Heard::of(args)?;
-    let store = &workspace.store;
-    let message = witness(store, &heard.quote).ok_or_else(|| {
+    let message = witness(&workspace.store, &heard.quote).ok_or_else(|| {
         refused(
             "quote",
             "does not stand in the person's last messages: repeat their exact words",
         )
     })?;
+    record(workspace, &heard, &message, "agent")
+}
+
+/// Records what a person types themselves, for the agents of a project. It needs no message as its
+/// witness, and waits for the approval like any other.
+pub fn record_said(
+    workspace: &Workspace,
+    args: HeardArgs,
+    project: String,
+) -> Result<HeardReport, Error> {
+    let heard = Heard::of(args)?;
+    let message = Message {
+        project,
+        text: heard.quote.clone(),
+        ..Message::default()
+    };
+    record(workspace, &heard, &message, "person")
+}
+
+fn record(
+    workspace: &Workspace,
+    heard: &Heard,
+    message: &Message,
+    by: &'static str,
+) -> Result<HeardReport, Error> {
+    let store = &workspace.store;
     if store.tombstone_of(Kind::Reflexion, &heard.rule)?.is_some() {
         return Err(refused("rule", "was removed on purpose by the person"));
     }
@@ -109,9 +134,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
         let is_here = is_of(rule, &message.project);
         !rule.observed && is_here && (rule.is_in_use() || rule.is_candidate())
     });
-    let own = rules
-        .iter()
-        .position(|rule| is_same(rule, &heard, &message));
+    let own = rules.iter().position(|rule| is_same(rule, heard, message));
     let own = own.map(|at| rules.swap_remove(at));
     let words = format!("{} {}", heard.rule, heard.quote);
     let near = nearest(&words, rules.clone(), SHOWN)?;
@@ -138,8 +161,9 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
         &mut writer,
         own,
         candidate(
-            &heard,
-            &message,
+            heard,
+            message,
+            by,
             project.clone(),
             replaces.collect(),
             workspace,
@@ -153,7 +177,7 @@ pub fn record_heard(workspace: &Workspace, args: HeardArgs) -> Result<HeardRepor
     let warnings = heard.left_out.iter().cloned().chain(repairs).collect();
     drop(writer);
     // The answer to the agent does not depend on it.
-    drop(note_recorded(store, &message, &rule.reflexion_id));
+    drop(note_recorded(store, message, &rule.reflexion_id));
     let is_other = |id: &str| earlier.as_ref().is_none_or(|old| old.id != id);
     let near = near
         .into_iter()
@@ -277,6 +301,7 @@ pub(crate) fn end_suspension(writer: &mut Writer, rule: &Reflexion) -> Result<()
 fn candidate(
     heard: &Heard,
     message: &Message,
+    by: &str,
     project: String,
     replaces: Vec<String>,
     workspace: &Workspace,
@@ -286,7 +311,7 @@ fn candidate(
         rule: heard.rule.clone(),
         applies_when: heard.when.clone(),
         seen_by: heard.seen_by.clone(),
-        distilled_by: "agent".to_owned(),
+        distilled_by: by.to_owned(),
         utility_score: Some(UNUSED),
         source: CHAT.to_owned(),
         status: CANDIDATE.to_owned(),

@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn a_torn_line_costs_no_other() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         append(&lock, "a.jsonl", &1).unwrap();
         let path = dir.path().join("a.jsonl");
         named::append(&path, "{\"torn".as_bytes()).unwrap();

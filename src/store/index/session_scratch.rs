@@ -144,8 +144,9 @@ mod tests {
     use super::super::session_scratch::*;
     use crate::model::Scope;
 
+    // A process that another test starts holds the lock until it has its own program.
     fn store(directory: &Path) -> Scoped {
-        Scoped::new(directory, Scope::All).with_lock_limit(Duration::ZERO)
+        Scoped::new(directory, Scope::All).with_lock_limit(Duration::from_millis(300))
     }
 
     #[test]

@@ -212,7 +212,7 @@ mod tests {
     #[test]
     fn what_is_removed_for_good_leaves_no_line() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         append(&lock, &audit_context("a"), None, added("MEM-001")).unwrap();
         append(&lock, &audit_context("b"), None, added("MEM-002")).unwrap();
         append(&lock, &audit_context(""), None, added("MEM-003")).unwrap();
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_long_journal_loses_its_oldest_changes_whole() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = Lock::take(dir.path(), Duration::ZERO).unwrap();
+        let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
         let long = "x".repeat(200 << 10);
         for n in 0..30 {
             for part in ["1", "2"] {

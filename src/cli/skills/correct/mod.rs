@@ -16,15 +16,18 @@ use crate::cli::skills::correct::questions::{
 };
 use crate::model::error::UserError;
 use crate::model::{Execution, Kind, RuleRelation, SkillPath};
-use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
+use crate::rules::hearing::{
+    EarlierArg, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
+};
 use crate::rules::regression::assertion;
 use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
 use crate::store::workspace::Workspace;
 use crate::{review, rules};
 
-/// Correct an execution and learn a rule from it
+/// Correct an execution or the coding agents, and learn a rule from it
 ///
-/// Stores the correction first, then the rule, the guardrail and the regression test. The next run
+/// A text alone is a rule for the coding agents of this project; `memctl approve` puts it in force. With
+/// a skill: stores the correction first, then the rule, the guardrail and the regression test. The next run
 /// of the skill has the rule in its prompt. Without an execution, the rule has no example and no
 /// test. On a terminal, missing arguments are asked for, and what was typed is offered again if the
 /// command fails.
@@ -35,11 +38,12 @@ use crate::{review, rules};
     memctl correct hr/resume-screen --execution-id EXEC-20260220124341 \\\n    \
     --correction - --expected right.json\n  \
     memctl correct hr/resume-screen \"Keep the summary under 120 words.\" --dry-run\n  \
+    memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'\n  \
     memctl correct --heard '{\"rule\": \"Search with rg, not grep.\", \"quote\": \"use rg, not grep\"}'\n  \
     memctl correct"
 )]
 pub(crate) struct CorrectArgs {
-    /// Skill, as `domain/skill`
+    /// Skill, as `domain/skill`; or the text of a rule for coding agents
     skill: Option<String>,
     /// Text of the correction: the mistake and the change; `-` reads standard input
     #[arg(value_name = "TEXT", conflicts_with = "correction")]
@@ -59,6 +63,9 @@ pub(crate) struct CorrectArgs {
     /// Existing rule whose place the new one takes (can be repeated)
     #[arg(long, value_name = "ID")]
     replaces: Vec<String>,
+    /// Regular expression of a command that breaks the rule for coding agents: `^npm\b` (can be repeated)
+    #[arg(long = "command", value_name = "REGEX")]
+    commands: Vec<String>,
     /// Keep the correction as a rule even if it reads like a remark about one output
     #[arg(long)]
     as_rule: bool,
@@ -76,7 +83,8 @@ pub(crate) struct CorrectArgs {
     /// `unless`, `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
     /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
-        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces"
+        "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces",
+        "commands"
     ])]
     heard: Option<String>,
     /// Model for rules: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
@@ -87,6 +95,15 @@ pub(crate) struct CorrectArgs {
 pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
     if let Some(json) = &args.heard {
         return record(context, json);
+    }
+    if let Some(words) = args.words_to_agents() {
+        return say(context, words, &args);
+    }
+    if !args.commands.is_empty() {
+        return Err(UserError::usage(
+            "`--command` is for a rule of coding agents, which has no skill",
+            "memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'",
+        ));
     }
     let expected = args
         .expected
@@ -179,6 +196,35 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         relate(&workspace, &id, &mut report)?;
     }
     Ok(Box::new(report))
+}
+
+impl CorrectArgs {
+    /// Returns the text alone, where no skill is named. The path of a skill has no space.
+    fn words_to_agents(&self) -> Option<&str> {
+        let others = [&self.text, &self.execution_id, &self.correction];
+        let words = self.skill.as_deref().map(str::trim)?;
+        (words.contains(char::is_whitespace) && others.iter().all(|one| one.is_none()))
+            .then_some(words)
+    }
+}
+
+/// Records a person's words to the coding agents of this project.
+fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
+    let heard = HeardArgs {
+        rule: words.to_owned(),
+        quote: words.to_owned(),
+        commands: args
+            .commands
+            .iter()
+            .cloned()
+            .map(PatternArg::Plain)
+            .collect(),
+        replaces: args.replaces.first().cloned().map(EarlierArg::Named),
+        ..HeardArgs::default()
+    };
+    let workspace = context.workspace(None)?;
+    let project = context.project_name().unwrap_or_default();
+    Ok(Box::new(record_said(&workspace, heard, project)?))
 }
 
 /// Returns an execution and what the person types about it, or has typed before: their draft is

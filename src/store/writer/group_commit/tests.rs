@@ -134,7 +134,7 @@ fn what_waits_is_written_together() {
     group
         .add(&first, execution("hr/screen"), None, now(), random)
         .unwrap();
-    let held = Lock::take(dir.path(), Duration::ZERO).unwrap();
+    let held = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
     thread::scope(|scope| {
         let add = |n| {
             let group = &group;
@@ -177,7 +177,7 @@ fn a_refused_record_hinders_no_other() {
 fn a_failed_write_fails_for_everybody_and_the_next_one_succeeds() {
     let dir = tempfile::tempdir().unwrap();
     let group = GroupCommit::default();
-    let held = Lock::take(dir.path(), Duration::ZERO).unwrap();
+    let held = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
     let results = at_once(5, |n| {
         let store = store(dir.path(), n).with_lock_limit(Duration::from_millis(30));
         group.add(&store, execution("hr/screen"), None, now(), random)
@@ -247,7 +247,7 @@ fn a_panic_lets_the_next_one_lead() {
         .add(&store, memory("three"), None, now(), random)
         .unwrap();
     assert!(
-        Lock::take(Directory::at(dir.path()), Duration::ZERO).is_ok(),
+        Lock::take(Directory::at(dir.path()), Duration::from_secs(1)).is_ok(),
         "the lock is free"
     );
 }
