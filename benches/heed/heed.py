@@ -116,8 +116,9 @@ class Play:
             if not rule["active"]:
                 self.memory.accept(rule["id"])
         self.known = {rule["id"]: rule["text"] for rule in self.memory.rules()}
-        ids = {rule["id"] for rule in near or fresh}
-        return [rule for rule in self.memory.rules() if rule["id"] in ids]
+        # A memory may give a rule another id when it is accepted.
+        ids = {rule["id"] for rule in near or fresh} | {rule["text"] for rule in near or fresh}
+        return [rule for rule in self.memory.rules() if rule["id"] in ids or rule["text"] in ids]
 
     def run(self):
         case, memory = self.case, self.memory

@@ -24,7 +24,7 @@ use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
 use crate::store::workspace::Workspace;
 use crate::{review, rules};
 
-/// Correct an execution or the coding agents, and learn a rule from it
+/// Correct a skill or the coding agents: it becomes a rule
 ///
 /// A text alone is a rule for the coding agents of this project; `memctl approve` puts it in force. With
 /// a skill: stores the correction first, then the rule, the guardrail and the regression test. The next run
@@ -99,22 +99,12 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
     if let Some(words) = args.words_to_agents() {
         return say(context, words, &args);
     }
-    if !args.commands.is_empty() {
-        return Err(UserError::usage(
-            "`--command` is for a rule of coding agents, which has no skill",
-            "memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'",
-        ));
-    }
+    args.check()?;
     let expected = args
         .expected
         .as_deref()
         .map(|path| context.json(path))
         .transpose()?;
-    for text in &args.assertions {
-        assertion::read(text).map_err(|error| {
-            UserError::usage(error, "memctl correct … --assert '$.overall_score < 60'")
-        })?;
-    }
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
     let is_interactive = context.is_interactive();
@@ -199,6 +189,22 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
 }
 
 impl CorrectArgs {
+    /// Checks the options of a correction of a skill.
+    fn check(&self) -> Result<(), UserError> {
+        if !self.commands.is_empty() {
+            return Err(UserError::usage(
+                "`--command` is for a rule of coding agents, which has no skill",
+                "memctl correct \"Use pnpm here, never npm.\" --command '^npm\\b'",
+            ));
+        }
+        for text in &self.assertions {
+            assertion::read(text).map_err(|error| {
+                UserError::usage(error, "memctl correct … --assert '$.overall_score < 60'")
+            })?;
+        }
+        Ok(())
+    }
+
     /// Returns the text alone, where no skill is named. The path of a skill has no space.
     fn words_to_agents(&self) -> Option<&str> {
         let others = [&self.text, &self.execution_id, &self.correction];
