@@ -6,7 +6,7 @@
 //! - `indexing`: the search index, which follows the files by itself.
 //!
 //! Invariants: a reader sees what its scope and viewer allow, in every list and every hit. The index is
-//! derived: whoever removes it loses nothing.
+//! derived: it can be removed without a loss.
 //!
 //! Deliberately absent: removal (`upkeep`) and decisions (`review`).
 

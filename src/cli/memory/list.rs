@@ -228,7 +228,12 @@ fn heard(record: &Listed) -> String {
         (0 | 1, _) => String::new(),
         (times, sessions) => format!(", {times} times in {}", plural(sessions as u64, "session")),
     };
-    format!(" (\"{}\" in session {}{times})", said.quote, said.session)
+    // A person who typed the rule themselves was in no session.
+    let place = match said.session.as_str() {
+        "" => String::new(),
+        session => format!(" in session {session}"),
+    };
+    format!(" (\"{}\"{place}{times})", said.quote)
 }
 
 /// Receipts of a rule, before its text, so that a narrow terminal shows them; empty if it was never

@@ -8,7 +8,7 @@
 //! - what must not follow is an exception (`unless`): the beginning of the match with the excluded text;
 //!   within an exception or a condition (`after`) it is left out, so that those hold more often.
 //!
-//! What stands inside a group, and look-behind, stays as it is and is refused.
+//! Look-ahead inside a group, and look-behind, stay as they are and are refused.
 
 use crate::model::CallPattern;
 
