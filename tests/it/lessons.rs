@@ -398,7 +398,10 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
     past(&workspace, "s1");
     let lessons = json!({"lessons": [
         {"lesson": "Build with `tools/build --epoch 0 <bundle>`.", "commands": ["tools/build"],
-            "errors": ["would not be reproducible"], "not": [], "scope": "project"},
+            "errors": ["would not be reproducible"], "not": [], "scope": "everywhere",
+            "seen": "would not be … reproducible"},
+        {"seen": "the cache is stale", "lesson": "Build with `tools/build --epoch 0 web` first.",
+            "commands": ["tools/build"], "errors": [], "not": [], "scope": "project"},
         {"lesson": "Use `tools/build --fast`.", "commands": ["tools/build"], "errors": [], "not": [], "scope": "project"},
     ]});
     let when =
@@ -419,7 +422,13 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
     let report = ran.succeeds().document()["lessons"].clone();
     let session = &report["sessions"][0];
     assert_eq!(session["lessons"].as_array().unwrap().len(), 1, "{report}");
-    assert_eq!(session["refused"][0]["field"], "lesson", "{report}");
+    // What names a program of the project holds there alone.
+    assert_eq!(
+        session["lessons"][0]["applies"]["scope"], "project",
+        "{report}"
+    );
+    assert_eq!(session["refused"][0]["field"], "seen", "{report}");
+    assert_eq!(session["refused"][1]["field"], "lesson", "{report}");
     assert_eq!(report["cost_usd"], 0.01);
     let stored = procedures(&workspace);
     assert_eq!(stored[0]["worded_by"], "model:scripted/model");

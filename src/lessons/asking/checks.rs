@@ -103,12 +103,6 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
             check_text(field, text, person)?;
         }
     }
-    if args.scope == LessonScope::Everywhere
-        && let Some(command) = args.commands.iter().find(|command| is_of_project(command))
-    {
-        let reason = format!("`{command}` runs a program of this project");
-        return refuse("scope", reason, "use `project`");
-    }
     let phrases = |texts: &[String]| -> Vec<String> {
         let mut phrases: Vec<String> = Vec::new();
         for text in texts {
@@ -126,7 +120,7 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
             expected: Vec::new(),
             commands: phrases(&args.commands),
             not: phrases(&args.not),
-            scope: args.scope,
+            scope: scope(args),
         },
     })
 }
@@ -168,12 +162,44 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
     Ok(())
 }
 
-/// Returns `true` for a command whose program is a path below the project.
-fn is_of_project(command: &str) -> bool {
-    let program = command.split_whitespace().find(|word| !word.contains('='));
-    program.is_some_and(|word| {
-        word.contains('/') && !word.starts_with(['/', '~', '<']) && !word.contains("://")
-    })
+/// Returns the reach of a lesson: what names a program or a file of the project holds there alone, whatever
+/// its author says.
+fn scope(args: &LessonArgs) -> LessonScope {
+    let runs_own = |command: &String| {
+        let mut words = command.split_whitespace();
+        words.find(|word| !word.contains('=')).is_some_and(is_path)
+    };
+    let names_own = |text: &str| {
+        let ends = |c: char| c.is_whitespace() || "`'\"(),;=".contains(c);
+        text.split(ends).any(|word| is_path(word) && is_file(word))
+    };
+    let is_own = args.commands.iter().any(runs_own)
+        || args
+            .commands
+            .iter()
+            .chain([&args.lesson])
+            .any(|text| names_own(text));
+    if is_own {
+        LessonScope::Project
+    } else {
+        args.scope
+    }
+}
+
+/// Returns `true` for a path that begins in the project.
+fn is_path(word: &str) -> bool {
+    word.contains('/') && !word.starts_with(['/', '~', '<', '$', '-', '@']) && !word.contains("://")
+}
+
+/// Returns `true` for a path that ends in the name of a file: no template, and a name with an extension.
+fn is_file(path: &str) -> bool {
+    let path = path.trim_end_matches(['.', ':']);
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let has_extension = name.rsplit_once('.').is_some_and(|(stem, end)| {
+        !stem.is_empty() && end.starts_with(|c: char| c.is_ascii_alphabetic())
+    });
+    name.chars().all(is_word) && (path.starts_with("./") || has_extension)
 }
 
 /// Returns `true` if a phrase of an error is long enough to tell it from others.
@@ -378,11 +404,41 @@ mod tests {
             ["ghp_", "aB3dE5fG7hI9jK1lM3nO5pQ7rS9tU1vW3xY5"].concat()
         );
         check(args(&secret, &["tools/build"], &[]), "lesson", "secret");
-        let mut local = args("Build with BUILD_EPOCH=0.", &["tools/build"], &[]);
-        local.scope = LessonScope::Everywhere;
-        check(local, "scope", "project");
         let lesson = args("Give `git commit` a ticket.", &["git commit"], &[]);
         check(lesson, "commands", "git commit");
+    }
+
+    #[test]
+    fn a_lesson_that_names_the_project_holds_there_alone() {
+        let check = |lesson: &str, command: &str, expected| {
+            let given = LessonArgs {
+                scope: LessonScope::Everywhere,
+                ..args(lesson, &[command], &[])
+            };
+            assert_eq!(scope(&given), expected, "{lesson} {command}");
+        };
+        use LessonScope::{Everywhere, Project};
+        check("Build with BUILD_EPOCH=0.", "tools/build", Project);
+        check("Run `npx vitest run src/a.test.ts`.", "npx vitest", Project);
+        check("Run `sh ./start`.", "sh", Project);
+        check("Read docs/build.md first.", "make", Project);
+        check("Run `npx vitest run <file>`.", "npx vitest", Everywhere);
+        check(
+            "Push with `git push origin HEAD:refs/heads/<name>`.",
+            "git push",
+            Everywhere,
+        );
+        check(
+            "Ask `gh api repos/<owner>/<repo>/pulls`.",
+            "gh api",
+            Everywhere,
+        );
+        check(
+            "Read /etc/hosts, ~/.npmrc or https://example.com/a.html.",
+            "curl",
+            Everywhere,
+        );
+        check("Use `npm i @types/node`.", "npm", Everywhere);
     }
 
     #[test]

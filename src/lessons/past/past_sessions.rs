@@ -4,35 +4,29 @@
 //! checked against the calls of its session, as that of an agent is, and stored before the next call. A
 //! session that was asked about is not asked about again while its file stays the same.
 
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::json;
 
-use crate::lessons::recovery::recover::analyse;
 use crate::model::{ActionType, ExecutionLog};
+use crate::store::Source;
 use crate::store::workspace::execution_log_lines::{Scribe, data};
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars};
-use crate::store::{Source, project_of_session, same_project};
-use memctl_files::named;
 use memctl_llm::{Llm, OnProgress, Request, Schema};
-use memctl_redact::Clean;
-use memctl_sessions::{Event, Format, Remark, Speaker, Step};
+use memctl_sessions::Format;
 
+use super::answer::{Answered, is_seen, lessons_in, schema};
 use super::digest::{Item, digest};
-use super::files::{SessionFile, files, is_below};
-use crate::lessons::asking::checks::{Refusal, check, is_telling};
-use crate::lessons::asking::found_out::found_out;
-use crate::lessons::asking::lesson_args::LessonArgs;
-use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
+use super::files::files;
+use super::read_session::{ReadSession, read};
+use crate::lessons::asking::checks::{Refusal, check};
+use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, store_lesson};
 
 /// Default instructions; users can replace them.
 pub const PROMPT: &str = include_str!("prompts/past_session.md");
-/// Maximum number of lessons of a session.
-const MOST: usize = 8;
 /// Maximum length of an answer, and its usual length, in tokens.
 const LONGEST_ANSWER: u32 = 2_000;
 const USUAL_ANSWER: u64 = 500;
@@ -40,8 +34,6 @@ const USUAL_ANSWER: u64 = 500;
 const BYTES_PER_TOKEN: u64 = 4;
 /// Mark of a processed file, before its path.
 const MARK: &str = "lessons:";
-/// Size of each read from a file, in bytes.
-const BUFFER: usize = 1 << 18;
 
 /// Sessions to ask about, and limits.
 #[derive(Debug, Clone, Default)]
@@ -68,6 +60,7 @@ struct PastSession {
     path: String,
     source: Source,
     calls: SessionCalls,
+    items: Vec<Item>,
     request: Request,
 }
 
@@ -245,6 +238,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
                 steps: read.calls.calls.len() as u64,
             },
             calls: read.calls,
+            items: read.items,
             request,
         });
     }
@@ -309,26 +303,12 @@ pub async fn ask(
     Ok(report)
 }
 
-#[derive(Deserialize)]
-struct Answer {
-    lessons: Vec<serde_json::Value>,
-}
-
-/// Lessons of an answer; one that cannot be read is left out with its reason.
-fn lessons_in(text: &str) -> Result<Vec<Result<LessonArgs, String>>, String> {
-    let answer: Answer =
-        serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
-    let read =
-        |value| serde_json::from_value(value).map_err(|error: serde_json::Error| error.to_string());
-    Ok(answer.lessons.into_iter().take(MOST).map(read).collect())
-}
-
 /// Checks and stores the lessons of a session.
 fn take(
     workspace: &Workspace,
     session: &PastSession,
     model: &str,
-    lessons: Vec<Result<LessonArgs, String>>,
+    lessons: Vec<Result<Answered, String>>,
     report: &mut SessionLessons,
 ) -> Result<(), Error> {
     let origin = LessonOrigin {
@@ -337,9 +317,9 @@ fn take(
         project: session.calls.head.project.clone(),
         root: None,
     };
-    for args in lessons {
-        let args = match args {
-            Ok(args) => mended(args),
+    for lesson in lessons {
+        let Answered { seen, args } = match lesson {
+            Ok(lesson) => lesson,
             Err(reason) => {
                 report.refused.push(RefusedLesson {
                     lesson: String::new(),
@@ -349,6 +329,17 @@ fn take(
                 continue;
             }
         };
+        if !is_seen(&seen, &session.items) {
+            report.refused.push(RefusedLesson {
+                lesson: memctl_redact::redact(&args.lesson).text.into_owned(),
+                field: "seen",
+                reason: format!(
+                    "no result of the session has `{}`",
+                    memctl_redact::redact(&seen).text
+                ),
+            });
+            continue;
+        }
         let stored = match check(&args, &session.calls, &workspace.settings.person) {
             Ok(checked) => store_lesson(
                 &workspace.records(),
@@ -371,137 +362,6 @@ fn take(
     Ok(())
 }
 
-/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
-/// short, or that names a home directory, is left out.
-fn mended(mut args: LessonArgs) -> LessonArgs {
-    args.lesson = without_home(&args.lesson);
-    for texts in [&mut args.commands, &mut args.not] {
-        for text in texts.iter_mut() {
-            *text = without_home(text);
-        }
-    }
-    args.errors
-        .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
-    args
-}
-
-/// Returns a text with `~` for each home directory.
-fn without_home(text: &str) -> String {
-    let mut plain = text.to_owned();
-    for root in ["/home/", "/Users/"] {
-        while let Some(at) = plain.find(root) {
-            let rest = &plain[at + root.len()..];
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-            let end = at + root.len() + end.unwrap_or(rest.len());
-            plain.replace_range(at..end, "~");
-        }
-    }
-    plain
-}
-
-/// Content of a session file.
-#[derive(Debug, Default)]
-struct ReadSession {
-    format: Option<Format>,
-    calls: SessionCalls,
-    items: Vec<Item>,
-}
-
-impl ReadSession {
-    /// Returns `true` if nothing failed and nothing was found out.
-    fn is_dull(&self) -> bool {
-        let calls = &self.calls.calls;
-        calls.len() < 2
-            || (!calls.iter().any(|call| call.failed) && found_out(&self.calls).is_empty())
-    }
-}
-
-/// Reads a session; `None` if the file is none, or is of another project.
-fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
-    let mut input = BufReader::with_capacity(BUFFER, named::open(&file.path).ok()?);
-    let (mut steps, mut remarks) = (Vec::new(), Vec::new());
-    let mut id = None;
-    let format = memctl_sessions::read(options.format, &mut input, &mut |event| match event {
-        Event::Step(step) => steps.push(*step),
-        Event::Remark(remark) => remarks.push(remark),
-        Event::Session(named) => id = Some(named),
-        Event::Broken(_) => {}
-    });
-    let format = format.ok().flatten()?;
-    let cwd = |step: &Step| step.cwd.clone();
-    if let Some(project) = &options.project {
-        let is_here = |step: &Step| {
-            step.cwd
-                .as_deref()
-                .is_some_and(|cwd| is_below(cwd, project))
-        };
-        if !steps.iter().any(is_here) {
-            return None;
-        }
-    }
-    let directory = steps.iter().find_map(cwd).unwrap_or_default();
-    let of_file = || {
-        Path::new(&file.path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
-    let project = project_of_session(&directory);
-    let own = options.project_name.as_deref();
-    let own = own.filter(|name| same_project(name, &project));
-    let head = SessionHead {
-        session: clean(&id.or_else(of_file).unwrap_or_default()),
-        project: clean(own.unwrap_or(&project)),
-    };
-    let items = items(&steps, &remarks);
-    let calls = items.iter().filter_map(|item| match item {
-        Item::Call(call) => Some(call.clone()),
-        _ => None,
-    });
-    let calls = SessionCalls {
-        calls: calls.collect(),
-        head,
-    };
-    Some(ReadSession {
-        format: Some(format),
-        calls,
-        items,
-    })
-}
-
-/// Calls and messages in their order, redacted.
-fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
-    let failures = analyse(steps, remarks).failures;
-    let mut items = Vec::new();
-    let mut remarks = remarks.iter().peekable();
-    for (place, step) in steps.iter().enumerate() {
-        while let Some(remark) = remarks.next_if(|remark| remark.before <= place) {
-            items.extend(message(remark));
-        }
-        items.push(Item::Call(SessionCall {
-            tool: step.tool.clone(),
-            call: clean(&step.call_text()),
-            failed: failures.binary_search(&step.index).is_ok(),
-            output: clean(&step.output),
-        }));
-    }
-    items.extend(remarks.filter_map(message));
-    items
-}
-
-fn message(remark: &Remark) -> Option<Item> {
-    let text = clean(&remark.text);
-    match remark.by {
-        Speaker::User => Some(Item::Person(text)),
-        Speaker::Agent => Some(Item::Agent(text)),
-        Speaker::Other => None,
-    }
-}
-
-/// Redacts a text and strips what this program showed the agent.
-fn clean(text: &str) -> String {
-    Clean::of_owned(memctl_redact::strip_fenced(text).into_owned()).into_string()
-}
-
 fn question(system: &str, session: &ReadSession) -> Request {
     let of = session.format.map_or("", Format::name);
     let digest = digest(&session.items).replace("</", "<\\/");
@@ -515,25 +375,4 @@ fn question(system: &str, session: &ReadSession) -> Request {
         }),
         max_tokens: LONGEST_ANSWER,
     }
-}
-
-fn schema() -> serde_json::Value {
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
-    json!({
-        "type": "object",
-        "properties": { "lessons": { "type": "array", "items": {
-            "type": "object",
-            "properties": {
-                "lesson": { "type": "string" },
-                "commands": texts,
-                "errors": texts,
-                "not": texts,
-                "scope": { "type": "string", "enum": ["project", "everywhere"] },
-            },
-            "required": ["lesson", "commands", "errors", "not", "scope"],
-            "additionalProperties": false,
-        } } },
-        "required": ["lessons"],
-        "additionalProperties": false,
-    })
 }

@@ -1,0 +1,184 @@
+//! Answer of a model about a past session: its form, and what is left of each lesson in it.
+//!
+//! A model is not asked twice, so what can be repaired is repaired. A lesson whose words of the session do
+//! not stand there is left out; a model that copies none is judged by the other checks.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::lessons::asking::checks::is_telling;
+use crate::lessons::asking::lesson_args::LessonArgs;
+
+use super::digest::Item;
+
+/// Maximum number of lessons of a session.
+const MOST: usize = 8;
+/// Minimum length of the words of a result, in characters.
+const SHORTEST: usize = 4;
+
+#[derive(Deserialize)]
+struct Answer {
+    lessons: Vec<Value>,
+}
+
+/// Lesson of an answer.
+pub(super) struct Answered {
+    /// Words of the session that show it, as the model copied them; empty if it copied none.
+    pub(super) seen: String,
+    /// The lesson, repaired.
+    pub(super) args: LessonArgs,
+}
+
+/// Returns the lessons of an answer; one that cannot be read is left out with its reason.
+pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, String>>, String> {
+    let answer: Answer =
+        serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
+    Ok(answer.lessons.into_iter().take(MOST).map(lesson).collect())
+}
+
+fn lesson(mut value: Value) -> Result<Answered, String> {
+    let seen = value
+        .as_object_mut()
+        .and_then(|fields| fields.remove("seen"));
+    let args = serde_json::from_value(value).map_err(|error| error.to_string())?;
+    Ok(Answered {
+        seen: seen
+            .and_then(|seen| seen.as_str().map(str::to_owned))
+            .unwrap_or_default(),
+        args: mended(args),
+    })
+}
+
+/// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
+pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
+    let words = plain(words);
+    let cuts = |text: &str| text.replace("...", "…");
+    let words = cuts(&words);
+    let pieces: Vec<&str> = words
+        .split('…')
+        .map(|piece| piece.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c)))
+        .filter(|piece| piece.chars().count() >= SHORTEST)
+        .collect();
+    let has_all = |text: &str| {
+        let text = cuts(&plain(text));
+        pieces.iter().all(|piece| text.contains(piece))
+    };
+    pieces.is_empty()
+        || items.iter().any(|item| match item {
+            Item::Call(call) => has_all(&call.output) || has_all(&call.call),
+            Item::Person(text) => has_all(text),
+            Item::Agent(_) => false,
+        })
+}
+
+fn plain(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .to_lowercase()
+}
+
+/// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
+/// short, or that names a home directory, is left out.
+fn mended(mut args: LessonArgs) -> LessonArgs {
+    args.lesson = without_home(&args.lesson);
+    for texts in [&mut args.commands, &mut args.not] {
+        for text in texts.iter_mut() {
+            *text = without_home(text);
+        }
+    }
+    args.errors
+        .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
+    args
+}
+
+/// Returns a text with `~` for each home directory.
+fn without_home(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for root in ["/home/", "/Users/"] {
+        while let Some(at) = plain.find(root) {
+            let rest = &plain[at + root.len()..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+            let end = at + root.len() + end.unwrap_or(rest.len());
+            plain.replace_range(at..end, "~");
+        }
+    }
+    plain
+}
+
+/// Returns the schema of an answer.
+pub(super) fn schema() -> Value {
+    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    json!({
+        "type": "object",
+        "properties": { "lessons": { "type": "array", "items": {
+            "type": "object",
+            "properties": {
+                "seen": { "type": "string" },
+                "lesson": { "type": "string" },
+                "commands": texts,
+                "errors": texts,
+                "not": texts,
+                "scope": { "type": "string", "enum": ["project", "everywhere"] },
+            },
+            "required": ["lesson", "commands", "errors", "not", "scope"],
+            "additionalProperties": false,
+        } } },
+        "required": ["lessons"],
+        "additionalProperties": false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lessons::asking::session_calls::SessionCall;
+
+    #[test]
+    fn a_lesson_stands_on_words_of_the_session() {
+        let call = SessionCall::new(
+            Some("Bash"),
+            "tools/build web",
+            "build: refusing:  output would not be\n  reproducible (exit 3)",
+            true,
+        );
+        let items = [
+            Item::Person("Never touch the generated files.".to_owned()),
+            Item::Agent("The cache must be stale.".to_owned()),
+            Item::Call(call),
+        ];
+        let check = |words: &str, expected: bool| {
+            assert_eq!(is_seen(words, &items), expected, "{words}");
+        };
+        check("would not be reproducible", true);
+        check("`build: refusing … (exit 3)`", true);
+        check("refusing: ... reproducible", true);
+        check("never touch the generated files", true);
+        check("tools/build web", true);
+        check("The cache must be stale.", false);
+        check("would be reproducible", false);
+        check("", true);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_and_what_can_is_repaired() {
+        let text = r#"{"lessons": [
+            {"seen": "ok", "lesson": "Read /home/ann/x with `a`.", "commands": ["a"], "errors": ["no", "no such file: x"],
+             "not": [], "scope": "project"},
+            {"lesson": 3}
+        ]}"#;
+        let lessons = lessons_in(text).unwrap();
+        let first = lessons[0].as_ref().ok().unwrap();
+        assert_eq!(
+            (first.seen.as_str(), first.args.lesson.as_str()),
+            ("ok", "Read ~/x with `a`.")
+        );
+        assert_eq!(first.args.errors, ["no such file: x"]);
+        assert!(
+            lessons[1]
+                .as_ref()
+                .is_err_and(|reason| reason.contains("invalid type"))
+        );
+        assert!(lessons_in("none").is_err());
+    }
+}
