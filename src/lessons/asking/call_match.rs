@@ -2,7 +2,7 @@
 //!
 //! Both sides are peeled: chains, pipes, assignments, wrappers, `cd` and quotes. The call must
 //! have the words of the written command in this order; the last one may be the beginning of a word.
-//! A template part (`<file>`, `…`, `*`, `FILE`) means anything. Within the prose of a lesson, only
+//! A template part (`<file>`, `…`, `*`, `FILE`) means anything, and `~` any home directory. Within the prose of a lesson, only
 //! programs, subcommands, options and variables must have been seen: what varies is generalised there.
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
@@ -20,8 +20,8 @@ const LONGEST_NAME: usize = 48;
 pub(crate) struct PeeledCall<'a> {
     /// Tool of the agent host.
     tool: &'a str,
-    /// Whole command line; empty for another tool.
-    line: &'a str,
+    /// Whole command line, with `~` for home directories; empty for another tool.
+    line: String,
     /// Words of each simple command.
     simples: Vec<Vec<String>>,
     /// The call failed.
@@ -52,15 +52,29 @@ impl PeeledCall<'_> {
 /// Peels the calls of a session.
 pub(crate) fn peeled(calls: &[SessionCall]) -> Vec<PeeledCall<'_>> {
     let peeled = calls.iter().map(|call| {
-        let line = call.command().unwrap_or_default();
+        let line = without_home(call.command().unwrap_or_default());
         PeeledCall {
             tool: &call.tool,
+            simples: commands(&line).into_iter().flat_map(forms).collect(),
             line,
-            simples: commands(line).into_iter().flat_map(forms).collect(),
             failed: call.failed,
         }
     });
     peeled.collect()
+}
+
+/// Returns a text with `~` for each home directory.
+pub(crate) fn without_home(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for root in ["/home/", "/Users/"] {
+        while let Some(at) = plain.find(root) {
+            let rest = &plain[at + root.len()..];
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
+            let end = at + root.len() + end.unwrap_or(rest.len());
+            plain.replace_range(at..end, "~");
+        }
+    }
+    plain
 }
 
 /// Words of a simple command, and those of what a runner of modules or programs runs.
@@ -378,6 +392,10 @@ mod tests {
         check("make db", Occurrence::Worked);
         check("Bash", Occurrence::Worked);
         check("", Occurrence::Nowhere);
+        // Nobody writes the home directory of a person into a lesson.
+        let calls = [call("ls -1 /Users/ann/code/shop/docs", false)];
+        let found = occurrence("ls -1 ~/code/shop", &super::peeled(&calls));
+        assert_eq!(found, Occurrence::Worked);
         // A script is what its interpreter runs.
         let calls = [call("OBS_EPOCH=J2000 sh checks/run messier", false)];
         for written in [

@@ -412,7 +412,7 @@ mod tests {
     fn a_lesson_that_names_the_project_holds_there_alone() {
         let check = |lesson: &str, command: &str, expected| {
             let given = LessonArgs {
-                scope: LessonScope::Everywhere,
+                scope: Everywhere,
                 ..args(lesson, &[command], &[])
             };
             assert_eq!(scope(&given), expected, "{lesson} {command}");

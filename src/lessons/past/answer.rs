@@ -6,6 +6,7 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::lessons::asking::call_match::without_home;
 use crate::lessons::asking::checks::is_telling;
 use crate::lessons::asking::lesson_args::LessonArgs;
 
@@ -90,20 +91,6 @@ fn mended(mut args: LessonArgs) -> LessonArgs {
     args.errors
         .retain(|phrase| is_telling(phrase) && without_home(phrase) == *phrase);
     args
-}
-
-/// Returns a text with `~` for each home directory.
-fn without_home(text: &str) -> String {
-    let mut plain = text.to_owned();
-    for root in ["/home/", "/Users/"] {
-        while let Some(at) = plain.find(root) {
-            let rest = &plain[at + root.len()..];
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-            let end = at + root.len() + end.unwrap_or(rest.len());
-            plain.replace_range(at..end, "~");
-        }
-    }
-    plain
 }
 
 /// Returns the schema of an answer.
