@@ -410,6 +410,7 @@ mod tests {
 
     #[test]
     fn a_lesson_that_names_the_project_holds_there_alone() {
+        use LessonScope::{Everywhere, Project};
         let check = |lesson: &str, command: &str, expected| {
             let given = LessonArgs {
                 scope: Everywhere,
@@ -417,7 +418,6 @@ mod tests {
             };
             assert_eq!(scope(&given), expected, "{lesson} {command}");
         };
-        use LessonScope::{Everywhere, Project};
         check("Build with BUILD_EPOCH=0.", "tools/build", Project);
         check("Run `npx vitest run src/a.test.ts`.", "npx vitest", Project);
         check("Run `sh ./start`.", "sh", Project);
