@@ -48,7 +48,9 @@ impl Here<'_> {
             return same_project(named, name);
         }
         let (tops, own) = match self.project {
-            Some(project) if project.knows(name) => return project.has_name(name),
+            Some(project) if project.knows(name) && !self.is_memory_of(project) => {
+                return project.has_name(name);
+            }
             Some(project) => (
                 [self.root, Some(project.root.as_path())],
                 project.has_name(name),
@@ -62,6 +64,13 @@ impl Here<'_> {
                 .take_while(|path| is_below(path))
                 .any(is_named)
         })
+    }
+
+    /// Returns `true` if the memory lies in the project. What it holds under the name of the project stays
+    /// its own when another first commit comes: a history that was rewritten or begun anew.
+    fn is_memory_of(&self, project: &Project) -> bool {
+        self.root
+            .is_some_and(|root| root == project.root || root == project.main)
     }
 
     /// Returns `true` if a rule is of every project, or people said it in one that is here.
@@ -177,6 +186,26 @@ mod tests {
         };
         assert!(here.has_skill("hr/x") && !here.has_skill("hr/y") && !here.has_skill("../shop"));
         assert!(!here.has_project("shop"));
+    }
+
+    #[test]
+    fn a_memory_in_its_project_outlives_the_first_commit() {
+        let project = Project::with_names("/work/shop", &["shop#1a2b3c4d5e6f"]);
+        let check = |root: &str, name: &str, expected: bool| {
+            let here = Here {
+                directory: Some(Path::new("/work/shop/src")),
+                root: Some(Path::new(root)),
+                project: Some(&project),
+                ..Here::default()
+            };
+            assert_eq!(here.has_project(name), expected, "{name}, memory in {root}");
+        };
+        check("/work/shop", "shop#1a2b3c4d5e6f", true);
+        check("/work/shop", "shop#000000000000", true);
+        check("/work/shop", "blog#000000000000", false);
+        check("/work", "shop#1a2b3c4d5e6f", true);
+        check("/work", "shop#000000000000", false);
+        check("/work", "shop", true);
     }
 
     #[test]

@@ -69,6 +69,16 @@ impl Project {
         })
     }
 
+    /// Returns a project at a path with these names.
+    #[cfg(test)]
+    pub(crate) fn with_names(root: &str, names: &[&str]) -> Self {
+        Self {
+            root: root.into(),
+            main: root.into(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
+
     /// Returns the name that records of the project get.
     pub fn name(&self) -> Option<&str> {
         self.names.first().map(String::as_str)
@@ -322,10 +332,7 @@ mod tests {
         check("shop#1a2b3c4d5e6f", "copy#1a2b3c4d5e6f", true);
         check("shop#1a2b3c4d5e6f", "shop#000000000000", false);
         assert_eq!(shown_project("shop#1a2b3c4d5e6f"), "shop");
-        let project = |name: &str| Project {
-            names: vec![name.to_owned()],
-            ..Project::default()
-        };
+        let project = |name: &str| Project::with_names("", &[name]);
         assert!(project("shop#1a2b3c4d5e6f").knows("x#000000000000"));
         assert!(!project("shop#1a2b3c4d5e6f").knows("shop") && !project("shop").knows("x#0"));
     }
