@@ -145,9 +145,9 @@ pub(crate) fn in_prose(written: &str, calls: &[PeeledCall<'_>]) -> Result<Occurr
         let subcommand = simple.words.get(1).filter(|word| {
             has_subcommands(program) && word.starts_with(|c: char| c.is_ascii_lowercase())
         });
-        let mut parts = subcommand
-            .into_iter()
-            .chain(simple.words[1..].iter().filter(is_option));
+        // What follows `--` is no option.
+        let options = simple.words[1..].iter().take_while(|word| *word != "--");
+        let mut parts = subcommand.into_iter().chain(options.filter(is_option));
         if let Some(part) = parts.find(|part| !has(part)) {
             return Err(part.clone());
         }
@@ -428,6 +428,7 @@ mod tests {
         check("gh pr view", Err("pr"));
         check("git log --max-count=9", Ok(Occurrence::Worked));
         check("rg -n -- <pattern>", Ok(Occurrence::Failed));
+        check("rg -n -- \"--x|<more>\" src", Ok(Occurrence::Failed));
         check("migrations/*.sql", Ok(Occurrence::Nowhere));
         check("GH_TOKEN=<token> gh api repos/x", Err("the variable"));
     }

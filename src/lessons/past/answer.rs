@@ -57,7 +57,7 @@ pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
     let words = cuts(&words);
     let pieces: Vec<&str> = words
         .split('…')
-        .map(|piece| piece.trim_matches(|c: char| c.is_whitespace() || "\"'`".contains(c)))
+        .map(str::trim)
         .filter(|piece| piece.chars().count() >= SHORTEST)
         .collect();
     let has_all = |text: &str| {
@@ -72,11 +72,12 @@ pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
         })
 }
 
+/// Text without the quotes, escapes and line breaks in which a copy may differ.
 fn plain(text: &str) -> String {
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .to_lowercase()
+    let text = text.replace("\\n", " ");
+    let text: String = text.chars().filter(|c| !"\"'`\\".contains(*c)).collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").to_lowercase()
 }
 
 /// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
@@ -126,7 +127,7 @@ mod tests {
         let call = SessionCall::new(
             Some("Bash"),
             "tools/build web",
-            "build: refusing:  output would not be\n  reproducible (exit 3)",
+            "{\"build\": \"refusing\"}\nbuild: refusing:  output would not be\n  reproducible (exit 3)",
             true,
         );
         let items = [
@@ -140,6 +141,7 @@ mod tests {
         check("would not be reproducible", true);
         check("`build: refusing … (exit 3)`", true);
         check("refusing: ... reproducible", true);
+        check("{\\\"build\\\": \\\"refusing", true);
         check("never touch the generated files", true);
         check("tools/build web", true);
         check("The cache must be stale.", false);
