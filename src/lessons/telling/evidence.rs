@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::lessons::recovery::shell::{basename, commands};
+use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Shown;
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
 
@@ -86,19 +87,31 @@ fn quoted(text: &str) -> Vec<String> {
     texts.map(str::to_owned).collect()
 }
 
-/// Returns `true` if a call runs one of these commands, with the variables that it sets.
+/// Returns `true` if a call runs one of these commands, with the variables that it sets. Of a chain, it
+/// must run each part.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
     let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
     advice.iter().any(|text| {
         let variables: Vec<&str> = variables(text).collect();
-        let mut advised = commands(text).into_iter().map(|one| one.words);
-        variables.iter().all(|set| code.contains(set))
-            && advised.any(|advised| {
-                let names_more = advised.len() > 1
-                    || !variables.is_empty()
-                    || advised.iter().any(|word| word.contains('/'));
-                names_more && run.iter().any(|own| runs(own, &advised))
+        let advised: Vec<Vec<String>> = commands(text)
+            .into_iter()
+            .map(|one| one.words)
+            .filter(|words| {
+                !words
+                    .first()
+                    .is_some_and(|word| AROUND.contains(&word.as_str()))
             })
+            .collect();
+        let names_more = |advised: &Vec<String>| {
+            advised.len() > 1
+                || !variables.is_empty()
+                || advised.iter().any(|word| word.contains('/'))
+        };
+        variables.iter().all(|set| code.contains(set))
+            && advised.iter().any(names_more)
+            && advised
+                .iter()
+                .all(|advised| run.iter().any(|own| runs(own, advised)))
     })
 }
 
@@ -188,6 +201,9 @@ mod tests {
         check("./check", lesson, false);
         check("export TARGET=web && ./check", lesson, true);
         check("CI=1 make", "Build with `CI=1 make`.", true);
+        let lesson = "Free the lock: `cd x && bin/a unlock && bin/a proof <file>`.";
+        check("bin/a proof one", lesson, false);
+        check("bin/a unlock; bin/a proof one", lesson, true);
         check("make CI", "Build with `CI=1 make`.", false);
         check(
             "./check --target=web",
