@@ -6,95 +6,52 @@
 
 use std::path::Path;
 
-use memctl_files::{SharedFile, named};
+use memctl_files::SharedFile;
 
-use super::install::{Error, read, replace};
+use super::install::Error;
 use super::jsonc::{self, Node};
-use super::settings_piece::{is_blank, keep, kept, parse, state_of, without};
+use super::settings_piece::{Piece, settings_of};
 
 /// Name of the tool in the settings.
 pub const LESSON_TOOL: &str = "mcp__memctl__lesson";
-/// Name of the directory with the stored pieces.
-const STATE: &str = "permission";
+
+const PIECE: Piece = Piece {
+    name: "permission",
+    is_there: |root| place(root).is_some(),
+    place: |text, root| Some(jsonc::removal(text, list(root)?, place(root)?)),
+};
 
 /// Returns `true` if the settings allow the tool.
 pub fn allows_lessons(settings: &SharedFile) -> Result<bool, Error> {
-    let text = read(settings)?.unwrap_or_default();
-    Ok(!is_blank(&text) && place(&parse(settings.path(), &text)?).is_some())
+    Ok(place(&settings_of(settings)?.0).is_some())
 }
 
 /// Allows the tool. Returns `false` if it was allowed before.
 pub fn allow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = settings.path().to_owned();
-    let mut text = read(settings)?.unwrap_or_default();
-    if is_blank(&text) {
-        "{}\n".clone_into(&mut text);
-    }
-    let root = parse(&path, &text)?;
-    if place(&root).is_some() {
+    if allows_lessons(settings)? {
         return Ok(false);
     }
     let entry = format!("\"{LESSON_TOOL}\"");
     let list = format!("\"allow\": [\n  {entry}\n]");
-    let insertion = match root.get("permissions") {
-        None => {
-            let lines = list.lines().map(|line| format!("  {line}"));
-            let inner = lines.collect::<Vec<_>>().join("\n");
-            jsonc::append(&text, &root, &format!("\"permissions\": {{\n{inner}\n}}"))
+    PIECE.insert(settings, state_dir, |text, root| {
+        let permissions = root.get("permissions");
+        match permissions.map(|permissions| (permissions, permissions.get("allow"))) {
+            None => {
+                let lines = list.lines().map(|line| format!("  {line}"));
+                let inner = lines.collect::<Vec<_>>().join("\n");
+                jsonc::append(text, root, &format!("\"permissions\": {{\n{inner}\n}}"))
+            }
+            Some((permissions, None)) => jsonc::append(text, permissions, &list),
+            Some((_, Some(allow))) => jsonc::append(text, allow, &entry),
         }
-        Some(permissions) => match permissions.get("allow") {
-            None => jsonc::append(&text, permissions, &list),
-            Some(allow) => jsonc::append(&text, allow, &entry),
-        },
-    };
-    text.insert_str(insertion.at, &insertion.text);
-    if place(&parse(&path, &text)?).is_none() {
-        let what = "a form that cannot be extended".to_owned();
-        return Err(Error::Shape { path, what });
-    }
-    keep(
-        state_of(state_dir, STATE, &path).as_deref(),
-        &path,
-        insertion.text,
-    )?;
-    replace(settings, &text)?;
+    })?;
     Ok(true)
 }
 
-/// Takes the permission out again. Returns `false` if this program did not give it.
+/// Takes the permission out again. Returns `false` if this program did not give it: a permission that a
+/// person gave stays.
 pub fn disallow_lessons(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = settings.path().to_owned();
-    // A permission that a person gave stays: only an installed piece is removed.
-    let Some(state) = state_of(state_dir, STATE, &path) else {
-        return Ok(false);
-    };
-    let Some(piece) = kept(&state, &path) else {
-        return Ok(false);
-    };
-    let text = read(settings)?.unwrap_or_default();
-    let is_allowed = !is_blank(&text) && place(&parse(&path, &text)?).is_some();
-    if is_allowed {
-        let by_piece = without(&text, &piece)
-            .filter(|text| parse(&path, text).is_ok_and(|root| place(&root).is_none()));
-        let text = match by_piece {
-            Some(text) => text,
-            None => without_entry(&path, text)?,
-        };
-        replace(settings, &text)?;
-    }
-    drop(named::remove(&state));
-    Ok(is_allowed)
-}
-
-/// Returns the text without the entry, wherever it stands.
-fn without_entry(path: &Path, mut text: String) -> Result<String, Error> {
-    loop {
-        let root = parse(path, &text)?;
-        let (Some(at), Some(list)) = (place(&root), list(&root)) else {
-            return Ok(text);
-        };
-        text.replace_range(jsonc::removal(&text, list, at), "");
-    }
+    Ok(PIECE.is_kept(settings, state_dir) && PIECE.remove(settings, state_dir)?)
 }
 
 fn list(root: &Node) -> Option<&Node> {
@@ -111,6 +68,8 @@ fn place(root: &Node) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use memctl_files::named;
+
     use super::*;
 
     #[test]

@@ -8,17 +8,27 @@ use std::path::Path;
 use serde_json::json;
 
 use crate::store;
-use memctl_files::{SharedFile, named};
+use memctl_files::SharedFile;
 
-use super::install::{Error, read, replace};
+use super::install::Error;
 use super::jsonc::{self, Node};
-use super::settings_piece::{is_blank, keep, kept, parse, state_of, without};
+use super::settings_piece::{Piece, settings_of};
 
-/// Name of the directory with the stored pieces.
-const STATE: &str = "statusline";
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.
 const CALL: &str = " statusline";
+
+const PIECE: Piece = Piece {
+    name: "statusline",
+    is_there: |root| find(root) == StatusLine::Own,
+    place: |text, root| {
+        let at = root
+            .members()?
+            .iter()
+            .position(|member| member.key == KEY)?;
+        Some(jsonc::removal(text, root, at))
+    },
+};
 
 /// Status line in a settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +43,7 @@ pub enum StatusLine {
 
 /// Returns the status line that is set.
 pub fn status_line(settings: &SharedFile) -> Result<StatusLine, Error> {
-    let text = read(settings)?.unwrap_or_default();
-    if is_blank(&text) {
-        return Ok(StatusLine::Absent);
-    }
-    Ok(find(&parse(settings.path(), &text)?))
+    Ok(find(&settings_of(settings)?.0))
 }
 
 /// Sets the status line if there is none. Returns the one that was set before.
@@ -46,71 +52,21 @@ pub fn set_status_line(
     state_dir: Option<&Path>,
     command: &str,
 ) -> Result<StatusLine, Error> {
-    let path = settings.path().to_owned();
-    let mut text = read(settings)?.unwrap_or_default();
-    if is_blank(&text) {
-        "{}\n".clone_into(&mut text);
+    let found = status_line(settings)?;
+    if found == StatusLine::Absent {
+        let value = json!({"type": "command", "command": command});
+        let value = serde_json::to_string_pretty(&value).map_err(store::Error::from)?;
+        let member = format!("\"{KEY}\": {value}");
+        PIECE.insert(settings, state_dir, |text, root| {
+            jsonc::append(text, root, &member)
+        })?;
     }
-    let root = parse(&path, &text)?;
-    let found = find(&root);
-    if found != StatusLine::Absent {
-        return Ok(found);
-    }
-    let value = json!({"type": "command", "command": command});
-    let value = serde_json::to_string_pretty(&value).map_err(store::Error::from)?;
-    let insertion = jsonc::append(&text, &root, &format!("\"{KEY}\": {value}"));
-    text.insert_str(insertion.at, &insertion.text);
-    if find(&parse(&path, &text)?) != StatusLine::Own {
-        let what = "a form that cannot be extended".to_owned();
-        return Err(Error::Shape { path, what });
-    }
-    keep(
-        state_of(state_dir, STATE, &path).as_deref(),
-        &path,
-        insertion.text,
-    )?;
-    replace(settings, &text)?;
-    Ok(StatusLine::Absent)
+    Ok(found)
 }
 
 /// Removes the status line of this program. Returns `true` if there was one.
 pub fn remove_status_line(settings: &SharedFile, state_dir: Option<&Path>) -> Result<bool, Error> {
-    let path = settings.path().to_owned();
-    let state = state_of(state_dir, STATE, &path);
-    let text = read(settings)?.unwrap_or_default();
-    let is_own = !is_blank(&text) && find(&parse(&path, &text)?) == StatusLine::Own;
-    if is_own {
-        let known = state.as_deref().and_then(|state| kept(state, &path));
-        let by_piece = known.and_then(|piece| without_piece(&path, &text, &piece));
-        let text = match by_piece {
-            Some(text) => text,
-            None => without_member(&path, text)?,
-        };
-        replace(settings, &text)?;
-    }
-    if let Some(state) = state {
-        drop(named::remove(&state));
-    }
-    Ok(is_own)
-}
-
-/// Returns the text without the inserted piece, if it is there once and the rest is valid.
-fn without_piece(path: &Path, text: &str, piece: &str) -> Option<String> {
-    let text = without(text, piece)?;
-    let root = parse(path, &text).ok()?;
-    (find(&root) == StatusLine::Absent).then_some(text)
-}
-
-/// Returns the text without the entry, wherever it stands.
-fn without_member(path: &Path, mut text: String) -> Result<String, Error> {
-    loop {
-        let root = parse(path, &text)?;
-        let members = root.members().unwrap_or_default();
-        let Some(at) = members.iter().position(|member| member.key == KEY) else {
-            return Ok(text);
-        };
-        text.replace_range(jsonc::removal(&text, &root, at), "");
-    }
+    PIECE.remove(settings, state_dir)
 }
 
 fn find(root: &Node) -> StatusLine {
@@ -130,6 +86,8 @@ fn find(root: &Node) -> StatusLine {
 
 #[cfg(test)]
 mod tests {
+    use memctl_files::named;
+
     use super::*;
 
     const OWN: &str = "/opt/memctl statusline";

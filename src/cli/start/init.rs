@@ -12,6 +12,7 @@ use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report};
 use crate::cli::start::hooks::program;
 use crate::cli::start::setup::offer_to_join;
+use crate::host;
 use crate::model::SkillPath;
 use crate::model::error::UserError;
 use crate::store::skill::Skills;
@@ -120,7 +121,7 @@ pub(crate) fn install(
             UserError::from(error).message
         )),
     }
-    let program = quoted(&program(context));
+    let program = host::quoted(&program(context));
     // Git quotes the values that it fills in.
     let driver =
         format!("{program} merge-driver %O %A %B --path %P --base-label %S --their-label %Y");
@@ -182,14 +183,4 @@ pub(crate) fn no_repository() -> UserError {
 /// Returns the parent directory of a workspace's memory.
 pub(crate) fn project(places: &Places) -> &Path {
     places.memory.parent().unwrap_or(&places.memory)
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    if word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', "'\\''"))
-    }
 }

@@ -8,24 +8,18 @@ use std::path::Path;
 use serde_json::json;
 
 use super::super::jsonc::{self, Node};
+use super::super::settings_piece::{self, is_blank};
 use super::super::{Form, Hook, Host};
 use super::error::Error;
 use super::settings_file::{Known, digest};
 
 /// Parses settings, and checks that they can contain hooks.
 pub(super) fn parse(path: &Path, text: &str) -> Result<Node, Error> {
-    let root = jsonc::parse(text).map_err(|fault| Error::Invalid {
-        path: path.to_owned(),
-        line: fault.line,
-        reason: fault.reason,
-    })?;
+    let root = settings_piece::parse(path, text)?;
     let shape = |what: &str| Error::Shape {
         path: path.to_owned(),
         what: what.to_owned(),
     };
-    if root.members().is_none() {
-        return Err(shape("a value that is not an object"));
-    }
     if let Some(hooks) = root.get("hooks") {
         let Some(events) = hooks.members() else {
             return Err(shape("`hooks` that is not an object"));
@@ -100,14 +94,8 @@ pub(super) fn with_hooks(
     original: Option<&str>,
     command: &str,
 ) -> Result<(String, Vec<String>), Error> {
-    let empty = original.is_none_or(|text| {
-        text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-            .is_empty()
-    });
-    let mut text = match original {
-        Some(text) if !empty => text.to_owned(),
-        _ => "{}\n".to_owned(),
-    };
+    let original = original.filter(|text| !is_blank(text));
+    let mut text = original.unwrap_or("{}\n").to_owned();
     let mut pieces = Vec::new();
     let mut add = |text: &mut String, insertion: jsonc::Insertion| {
         text.insert_str(insertion.at, &insertion.text);
@@ -155,10 +143,7 @@ pub(super) fn without_hooks(
     if let Some(known) = known.filter(|known| known.after == digest(now)) {
         return Ok(known.original.clone());
     }
-    if now
-        .trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-        .is_empty()
-    {
+    if is_blank(now) {
         return Ok(Some(now.to_owned()));
     }
     let root = parse(path, now)?;
@@ -168,9 +153,7 @@ pub(super) fn without_hooks(
     let by_pieces = known.and_then(|known| {
         let mut text = now.to_owned();
         for piece in known.pieces.iter().rev() {
-            let mut places = text.match_indices(piece.as_str());
-            let (at, _) = places.next().filter(|_| places.next().is_none())?;
-            text.replace_range(at..at + piece.len(), "");
+            text = settings_piece::without(&text, piece)?;
         }
         let root = parse(path, &text).ok()?;
         own_commands(host, &root).is_empty().then_some(text)

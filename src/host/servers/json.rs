@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::super::jsonc::{self, Node};
-use super::server_host::is_blank;
 use super::{Error, NAME, Start, shape};
+use crate::host::settings_piece::is_blank;
 
 /// How an entry is written, as the agent host writes it itself.
 #[derive(Debug, Clone, Copy)]

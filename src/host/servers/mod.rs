@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::settings_piece;
 use crate::store;
 use memctl_files::{SharedFile, named};
 
@@ -218,10 +219,7 @@ fn without(
         Some(_) => {}
     }
     let by_piece = known.and_then(|known| {
-        let mut places = now.match_indices(known.piece.as_str());
-        let (at, _) = places.next().filter(|_| places.next().is_none())?;
-        let mut text = now.to_owned();
-        text.replace_range(at..at + known.piece.len(), "");
+        let text = settings_piece::without(now, &known.piece)?;
         let is_gone = matches!(format.find(path, &text), Ok(None));
         is_gone.then_some(text)
     });

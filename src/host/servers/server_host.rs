@@ -6,6 +6,7 @@ use super::json::{self, EntryForm};
 use super::{Start, toml};
 use crate::host::Host;
 use crate::host::install::Error;
+use crate::host::settings_piece::is_blank;
 
 /// Agent host with MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,9 +168,4 @@ impl Format {
                 Self::Toml => false,
             }
     }
-}
-
-pub(super) fn is_blank(text: &str) -> bool {
-    text.trim_matches(['\u{feff}', ' ', '\n', '\r', '\t'])
-        .is_empty()
 }
