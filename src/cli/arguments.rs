@@ -110,11 +110,16 @@ fn one_of<H: Copy + Send + Sync + 'static>(
     name: fn(H) -> &'static str,
     title: fn(H) -> &'static str,
 ) -> impl TypedValueParser<Value = H> {
+    // A host answers to the name of its program too: `claude`.
+    let program = move |host: H| name(host).strip_suffix("-code");
     let values = hosts.iter().copied();
-    let values = values.map(|host| PossibleValue::new(name(host)).help(title(host)));
+    let values = values.map(|host| {
+        let value = PossibleValue::new(name(host)).help(title(host));
+        value.aliases(program(host))
+    });
     PossibleValuesParser::new(values).try_map(move |chosen| {
         let mut hosts = hosts.iter().copied();
-        let host = hosts.find(|host| name(*host) == chosen);
+        let host = hosts.find(|host| name(*host) == chosen || program(*host) == Some(&*chosen));
         host.ok_or_else(|| format!("no agent host `{chosen}`"))
     })
 }

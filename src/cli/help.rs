@@ -198,6 +198,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("delete", "forget ID"),
     ("remove", "forget ID"),
     ("rm", "forget ID"),
+    ("remember", "correct \"…\""),
     ("rules", "list rules"),
     ("lessons", "lesson list"),
     ("notes", "list notes"),

@@ -16,7 +16,7 @@ use crate::cli::help::VersionReport;
 use crate::cli::memory::{audit, list};
 use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report, Verbatim};
-use crate::cli::review::{approve, undo, watch};
+use crate::cli::review::{approve, stats, undo, watch};
 use crate::cli::share::{mcp, serve};
 use crate::cli::start::{hooks, setup};
 use crate::cli::{learn, memory};
@@ -114,7 +114,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "session start": sessions::ChangedSession;
     "setup": setup::report::SetupReport;
     "show": notes::ShowReport;
-    "stats": upkeep::StatsReport;
+    "stats": stats::Shown;
     "sync": remote::SyncReport;
     "test": skills::TestReport, skills::OutputVerdict, skills::TestExportReport;
     "token": server::token::Minted;

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::jsonc::Node;
-use super::{Form, Host};
+use super::{Delivery, Form, Host};
 use edit::{command, own_commands, own_of_event, parse, with_hooks, without_hooks};
 use settings_file::Known;
 
@@ -55,6 +55,8 @@ pub struct StatusReport {
     pub standing: InstallationStatus,
     /// Commands of the installed hooks.
     pub commands: Vec<String>,
+    /// Last event that a hook of this host received; null if none was.
+    pub last: Option<Delivery>,
     /// Known reasons why the hooks do not run.
     pub notes: Vec<String>,
     /// Reason why the settings cannot be read; `None` if they can.
@@ -70,6 +72,7 @@ impl StatusReport {
             settings: place.settings.path().to_owned(),
             standing: InstallationStatus::Broken,
             commands: Vec::new(),
+            last: None,
             notes: Vec::new(),
             problem: Some(problem),
         }
@@ -221,6 +224,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         settings: path,
         standing,
         commands,
+        last: Delivery::last(place.state_dir.as_deref(), host),
         notes,
         problem: None,
     })

@@ -7,6 +7,7 @@
 //! - `install`: hooks in a settings file, and their removal. `jsonc` finds positions in it.
 //! - `status_line`: the status line of Claude Code in its settings. `permission`: that for the tool `lesson`.
 //!   `settings_piece`: what both keep to restore a file.
+//! - `delivery`: the last event of each host, and its answer.
 //! - `servers`: this program as an MCP server in a settings file, and its removal.
 //!
 //! An error must never disturb an agent: an unreadable event is ignored, and the caller of
@@ -20,6 +21,7 @@ mod cline;
 mod codex;
 mod copilot;
 mod cursor;
+mod delivery;
 mod event;
 mod gemini;
 mod install;
@@ -42,6 +44,7 @@ use crate::store::Scoped;
 use memctl_redact::shorten;
 
 pub use codex::obstacles as codex_obstacles;
+pub use delivery::Delivery;
 pub use event::{Event, EventKind};
 pub(crate) use install::quoted;
 pub use install::{

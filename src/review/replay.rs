@@ -24,7 +24,7 @@ use memctl_redact::Clean;
 use memctl_sessions::{Event, Speaker};
 
 /// Maximum age of a session, in days.
-const DAYS: i64 = 90;
+pub(super) const DAYS: i64 = 90;
 /// Maximum number of examples.
 const EXAMPLES: usize = 3;
 /// Maximum length of an example, in bytes.

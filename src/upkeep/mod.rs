@@ -38,6 +38,9 @@ pub use init::{InitReport, initialise, with_lines};
 pub use purge::{PurgeReport, Removed, purge, purge_user};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
-pub use stats::{Part, Period, Piece, RuleAtCalls, StatsReport, Used, save_page, stats};
+pub use stats::{
+    AgentSessions, Part, Period, Piece, RuleAtCalls, SessionMeans, StatsReport, Used, save_page,
+    stats,
+};
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

@@ -571,6 +571,7 @@ fn a_session_that_has_ended_is_a_record_with_its_hints_and_pitfalls() {
         assert_eq!(data["native_id"], "claude-code/s");
         assert!(data["steps"].as_u64() > data["failures"].as_u64(), "{data}");
         assert_eq!(data["hints_shown"], 1);
+        assert_eq!(data["rules_at_calls"], 0);
         assert!(!data["learned"].as_array().unwrap().is_empty(), "{data}");
         assert_eq!(data["pitfalls"][0]["error"], "KeyError");
     }
@@ -688,4 +689,35 @@ fn a_retry_and_a_dangerous_way_are_never_hints() {
         );
     }
     assert!(!workspace.memory("procedural_memory.json").exists());
+}
+
+#[test]
+fn the_last_event_and_its_answer_are_shown() {
+    let workspace = Workspace::empty();
+    let last = || {
+        let all = workspace.json(&["hooks", "status", "claude-code"]);
+        all["hosts"][0]["last"].clone()
+    };
+    assert_eq!(last(), Value::Null);
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": workspace.root(),
+        "tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "npm ci"}});
+    let silent = hook(&workspace, "claude-code", call.to_string());
+    assert!(is_silent(&silent));
+    assert_eq!(
+        (&last()["event"], &last()["silent"]),
+        (
+            &json!("PreToolUse"),
+            &json!("no memory in this folder: memctl init")
+        )
+    );
+    workspace.json(&["init"]);
+    let rule = workspace.json(&["correct", "Use pnpm here, never npm.", "--command", "^npm"]);
+    workspace.json(&["approve", rule["id"].as_str().unwrap()]);
+    let spoken = hook(&workspace, "claude-code", call.to_string());
+    assert!(!is_silent(&spoken));
+    let told = last()["told"].to_string();
+    assert!(told.contains("Use pnpm here, never npm."), "{told}");
+    workspace.json(&["hooks", "install", "claude-code"]);
+    let page = workspace.run(&["hooks", "status", "claude-code"]).stdout;
+    assert!(page.contains("last event:   PreToolUse ("), "{page}");
 }

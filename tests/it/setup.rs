@@ -86,6 +86,8 @@ fn states(report: &Value) -> Vec<String> {
 fn plan_changes_nothing_and_a_script_has_to_say_yes() {
     let workspace = machine();
     let before = everything(&workspace);
+    let named = workspace.json(&["setup", "claude", "--dry-run"]);
+    assert_eq!(named["hosts"][0]["name"], "claude-code");
     let plan = workspace.json(&["setup", "--dry-run"]);
     assert_eq!(
         states(&plan),
@@ -317,6 +319,8 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
     terminal.keys(&["y"]);
     terminal.wait_for("Use `claude -p` where");
     terminal.keys(&["n"]);
+    terminal.wait_for("q later");
+    terminal.keys(&["q"]);
     let done = terminal.wait_for("memctl review");
     assert!(done.contains("Read 2 sessions"), "{done}");
     terminal.type_line("clear; memctl review");
@@ -349,4 +353,74 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
         told.contains(pattern["working_code"].as_str().unwrap()),
         "{told}"
     );
+}
+
+/// What past sessions repeat is on the first page: one key keeps what would end it, and then it is gone.
+#[test]
+fn what_past_sessions_repeat_is_kept_by_one_key() {
+    let workspace = machine();
+    let root = workspace.root().to_str().unwrap().to_owned();
+    let folder = root.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
+    let sessions = workspace.home().join(".claude/projects").join(folder);
+    fs::remove_dir_all(&sessions).unwrap();
+    fs::create_dir_all(&sessions).unwrap();
+    for session in ["one", "two"] {
+        let entry = |by: &str, content: Value| json!({"type": by, "cwd": root, "sessionId": session, "message": {"role": by, "content": content}});
+        let mut lines = vec![entry(
+            "user",
+            json!("We use pnpm in this project, never npm install."),
+        )];
+        for (n, (command, output, failed)) in [
+            ("rtk bun run test", "rtk: unknown command bun", true),
+            ("bun run test", "12 passed", false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = format!("toolu_{session}_{n:016}");
+            lines.push(entry(
+                "assistant",
+                json!([{"type": "tool_use", "id": id, "name": "Bash",
+                "input": {"command": command}}]),
+            ));
+            lines.push(entry(
+                "user",
+                json!([{"type": "tool_result", "tool_use_id": id,
+                "content": output, "is_error": failed}]),
+            ));
+        }
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        let file = sessions.join(format!("{session}.jsonl"));
+        fs::write(file, lines.join("\n")).unwrap();
+    }
+    let Some(terminal) = Terminal::open(&workspace, 80, 40) else {
+        return;
+    };
+    terminal.type_line("PATH=$HOME/bin:$PATH memctl setup --no-color");
+    terminal.wait_for("Do this?");
+    terminal.keys(&["y"]);
+    terminal.wait_for("Use `claude -p` where");
+    terminal.keys(&["n"]);
+    let first = terminal.wait_for("w let your agent word it");
+    assert!(
+        first.contains("1  failed 2 times in 2 sessions: 2 calls, about"),
+        "{first}"
+    );
+    assert!(first.contains("then: bun run test"), "{first}");
+    terminal.keys(&["y"]);
+    let second = terminal.wait_for("you said it 2 times in 2 sessions");
+    assert!(second.contains("kept PROC-"), "{second}");
+    terminal.keys(&["y"]);
+    let done = terminal.wait_for("kept REFL-");
+    assert!(done.contains("never npm install"), "{done}");
+    terminal.wait_for("memctl search");
+    let rules = workspace.stored("reflexion_entries.json");
+    assert_eq!(
+        rules["entries"][0]["rule"],
+        "We use pnpm in this project, never npm install."
+    );
+    // What is in force ends it.
+    let past = workspace.json(&["stats"])["past"].clone();
+    assert_eq!(past["sessions"], 2, "{past}");
+    assert_eq!(past["repeats"], json!([]), "{past}");
 }

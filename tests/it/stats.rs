@@ -275,3 +275,49 @@ fn what_cannot_be_written_is_said_and_nothing_is_lost() {
         .collect();
     assert!(left.is_empty());
 }
+
+#[test]
+fn sessions_are_compared_by_what_they_were_told() {
+    let workspace = Workspace::empty();
+    let session = |n: u32, data: Value| {
+        let mut data = data;
+        data["native_id"] = json!(format!("claude-code/{n}"));
+        json!({"session_id": format!("SESS-2026110{n}100000"), "status": "completed", "session_data": data,
+            "started_at": "2026-11-01T10:00:00Z", "created_at": "2026-11-01T10:00:00Z",
+            "updated_at": "2026-11-01T10:00:00Z"})
+    };
+    let mut own = session(5, json!({"steps": 900}));
+    own["session_data"] = json!({"steps": 900});
+    let sessions = [
+        session(1, json!({"steps": 30, "failures": 6, "tokens": 4000})),
+        session(2, json!({"steps": 20, "failures": 3, "hints_shown": 0})),
+        session(
+            3,
+            json!({"steps": 12, "failures": 1, "rules_at_calls": 2, "tokens": 1500}),
+        ),
+        session(
+            4,
+            json!({"steps": 10, "failures": 0, "hints_shown": 1, "tokens": 1000}),
+        ),
+        own,
+    ];
+    let file = json!({ "entries": sessions }).to_string();
+    workspace.write(".agentura/sessions.json", file);
+    let found = workspace.json(&["stats"])["sessions"].clone();
+    let means = |told: &str| {
+        ["sessions", "calls", "failed", "tokens"].map(|name| found[told][name].clone())
+    };
+    assert_eq!(
+        means("told"),
+        [json!(2), json!(11.0), json!(0.5), json!(1250.0)]
+    );
+    assert_eq!(
+        means("not_told"),
+        [json!(2), json!(25.0), json!(4.5), json!(4000.0)]
+    );
+    let page = workspace.run(&["stats"]).stdout;
+    assert!(
+        page.contains("2 sessions: 11 calls, 0.5 failed, 1250 tokens each"),
+        "{page}"
+    );
+}

@@ -103,12 +103,24 @@ pub fn create_dir(path: &Path) -> io::Result<()> {
 /// pipe.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     refuse_special(path)?;
+    replace_whole(path, bytes, true)
+}
+
+/// Replaces a file as a whole, without waiting for the disk: for notes that may be lost.
+pub fn replace_soon(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_whole(path, bytes, false)
+}
+
+fn replace_whole(path: &Path, bytes: &[u8], is_synced: bool) -> io::Result<()> {
     let temporary = beside(path);
     let written = (|| {
         let mut file = create(&temporary)?;
         file.write_all(bytes)?;
         if let Ok(old) = fs::metadata(path) {
             file.set_permissions(old.permissions())?;
+        }
+        if !is_synced {
+            return sys::rename_path(&temporary, path);
         }
         file.sync_all()?;
         sys::rename_path(&temporary, path)?;

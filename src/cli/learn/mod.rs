@@ -2,4 +2,5 @@
 
 pub(crate) mod hint;
 pub(crate) mod lesson;
+pub(crate) mod repeats;
 pub(crate) mod sessions;

@@ -33,7 +33,7 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// Reads session files of Claude Code, Codex, Gemini CLI and SWE-agent, lists of OpenAI and
 /// Anthropic messages, and JSON Lines of steps. Searches folders recursively, and skips unchanged
 /// files that were read before. Without a path, it reads the sessions of this project that Claude Code
-/// and Codex have kept. Nothing is counted twice.
+/// and Codex have kept, and the history in `.specstory`. Nothing is counted twice.
 /// A recovery whose working call is the failing one with a small change becomes a pattern. It is told
 /// only at the same failure in the same project, until a person approves it.
 ///
@@ -80,7 +80,7 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
         format: args.files.format(),
         dry_run: args.dry_run,
         session: context.session(None),
-        host_session: None,
+        ..LearnOptions::default()
     };
     let mut lessons = None;
     let report = reading(context, |progress| {
@@ -396,7 +396,9 @@ pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
         .collect();
     let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
     let codex = directory(context, Host::Codex).map(|dir| dir.join("sessions"));
-    let all = claude.into_iter().chain(codex);
+    // SpecStory keeps the history of several hosts in the project.
+    let history = project.join(".specstory/history");
+    let all = claude.into_iter().chain(codex).chain([history]);
     all.filter(|path| named::is_dir(path)).collect()
 }
 

@@ -22,12 +22,12 @@ use crate::cli::context::{audit_context, random};
 use crate::cli::ending::{Deadline, OnLate};
 use crate::cli::off::Off;
 use crate::cli::start::hook_lessons::LessonEvent;
-use crate::host::{Event, EventKind, Host, respond};
+use crate::host::{Delivery, Event, EventKind, Host, respond};
 use crate::lessons;
 use crate::lessons::{HintService, LearnOptions, carries_lessons};
 use crate::model::{Kind, Scope, Viewer};
-use crate::rules::forbids_advice;
 use crate::rules::hearing::Message;
+use crate::rules::{forbids_advice, session_receipts};
 use crate::store::workspace::Records;
 use crate::store::{AuditContext, Here, LateCalls, Project, Scoped};
 
@@ -70,7 +70,23 @@ pub(crate) fn hook(
 ) -> Option<String> {
     let host = Host::from_name(host)?;
     let deadline = Deadline::start(WAITING)?;
-    let answer = answer(environment, host, (root, read_only), &deadline);
+    // Cursor runs the hooks of Claude Code too, and understands other answers.
+    let is_of_cursor = host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some();
+    let event = read_event(host).filter(|_| !is_of_cursor);
+    deadline.restart(DEADLINE, None);
+    let event = event?;
+    let mut silent = "nothing to say";
+    let answer = answer(
+        environment,
+        host,
+        &event,
+        (root, read_only),
+        &deadline,
+        &mut silent,
+    );
+    let of = (event.name.as_str(), event.cwd.as_deref());
+    let delivery = Delivery::of(of, answer.as_deref(), silent, environment.now);
+    delivery.note(environment.state_dir.as_deref(), host);
     deadline.end();
     answer
 }
@@ -82,16 +98,11 @@ pub(crate) fn hook(
 fn answer(
     environment: &Environment,
     host: Host,
+    event: &Event,
     (root, read_only): (Option<&Path>, bool),
     deadline: &Deadline,
+    silent: &mut &'static str,
 ) -> Option<String> {
-    // Cursor runs the hooks of Claude Code too, and understands other answers.
-    if host == Host::ClaudeCode && environment.var("CURSOR_VERSION").is_some() {
-        return None;
-    }
-    let event = read_event(host);
-    deadline.restart(DEADLINE, None);
-    let event = event?;
     if event.kind == EventKind::Prompt && read_only {
         return None;
     }
@@ -99,8 +110,12 @@ fn answer(
     if let Some(cwd) = event.cwd.clone().filter(|cwd| named::is_dir(cwd)) {
         environment.current_dir = cwd;
     }
-    let (places, memory, is_of_user) = memory_of(&environment, root)?;
+    let Some((places, memory, is_of_user)) = memory_of(&environment, root) else {
+        *silent = "no memory in this folder: memctl init";
+        return None;
+    };
     if Off::of(&environment, &places, None).is_some() {
+        *silent = "memory is off here: memctl memory enable";
         return None;
     }
     // Where nothing can be written, agents are answered all the same.
@@ -116,7 +131,7 @@ fn answer(
         memory
     };
     if event.kind == EventKind::BeforeTool && has_rules(&environment, &memory) {
-        deadline.restart(DEADLINE, Some(late(host, &event, &memory)));
+        deadline.restart(DEADLINE, Some(late(host, event, &memory)));
     }
     // It prints nothing, needs no user and is far more frequent.
     let tells = event.kind != EventKind::ToolSucceeded;
@@ -168,14 +183,14 @@ fn answer(
         let project = here.project_name().unwrap_or_default();
         let message = Message::read(&event.output, &event.session_id, &project)?;
         let hears = config.as_ref()?.parsed("learning.chat").unwrap_or(false);
-        return hears.then(|| host.hear(&event, &store, message))?;
+        return hears.then(|| host.hear(event, &store, message))?;
     }
     let lessons = LessonEvent {
         environment: &environment,
         places: &places,
         host,
         store: &store,
-        event: &event,
+        event,
         here: &here,
     };
     if event.kind == EventKind::Stop {
@@ -194,13 +209,15 @@ fn answer(
             places: &places,
             host,
             store: &store,
-            event: &event,
+            event,
             here: &here,
         };
         return lessons.at_stop(config);
     }
-    let answer = respond(host, &event, &adviser, &here).ok()?;
-    let session = host.session(&event);
+    let session = host.session(event);
+    let is_end = event.kind == EventKind::SessionEnd;
+    let rules_at_calls = is_end.then(|| session_receipts(&store, &session).0);
+    let answer = respond(host, event, &adviser, &here).ok()?;
     if read_only || is_of_user {
         return answer;
     }
@@ -221,6 +238,7 @@ fn answer(
         let options = LearnOptions {
             paths: vec![transcript],
             host_session: Some(session),
+            rules_at_calls: rules_at_calls.unwrap_or_default(),
             project_name: here.project_name(),
             ..LearnOptions::default()
         };

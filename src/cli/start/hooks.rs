@@ -12,7 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report, Style};
 use crate::host;
-use crate::host::{Host, InstallReport, InstallationStatus, Place, StatusReport};
+use crate::host::{Delivery, Host, InstallReport, InstallationStatus, Place, StatusReport};
 use crate::model::error::UserError;
 
 /// Install memctl hooks in an agent host, for failures and session events
@@ -58,8 +58,9 @@ pub(crate) struct UninstallArgs {
     project: bool,
 }
 
-/// Show where hooks are installed, and what may block them
+/// Show where hooks are installed, the last event of each, and what may block them
 ///
+/// The last event that a hook received, and what it answered, show that an agent host calls it.
 /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
@@ -304,14 +305,53 @@ pub(crate) struct HookStatuses {
 impl Report for HookStatuses {
     fn page(&self, page: &mut Page) {
         page.fails_if(self.hosts.iter().any(|host| host.problem.is_some()));
-        for report in &self.hosts {
+        let is_absent = |one: &&StatusReport| {
+            self.hosts.len() > 1 && one.standing == InstallationStatus::Absent && one.last.is_none()
+        };
+        let absent: Vec<&str> = self
+            .hosts
+            .iter()
+            .filter(is_absent)
+            .map(|one| one.host)
+            .collect();
+        for report in self.hosts.iter().filter(|one| !is_absent(one)) {
             let outdated = "outdated; install the hooks again";
             let (host, settings) = (report.host, &report.settings);
             status_line(page, host, report.standing, outdated, settings);
             problem(page, report.problem.as_deref());
-            show_notes(page, "  note: ", &report.notes);
+            if report.standing == InstallationStatus::Installed || report.last.is_some() {
+                delivered(page, report.last.as_ref());
+            }
+            for note in &report.notes {
+                page.field("  note", note);
+            }
         }
+        page.list(
+            "not installed",
+            &absent
+                .iter()
+                .map(|host| (*host).to_owned())
+                .collect::<Vec<_>>(),
+        );
     }
+}
+
+/// Prints the last event that a hook received, and what it was answered.
+fn delivered(page: &mut Page, last: Option<&Delivery>) {
+    let Some(last) = last else {
+        return page.field(
+            "last event",
+            "none yet: start a session in a project with a memory",
+        );
+    };
+    let when = page.age(&last.at);
+    let answer = match &last.told {
+        Some(told) => format!("told \u{201c}{told}\u{201d}"),
+        None => last.silent.clone(),
+    };
+    let received = format!("{} ({when}) in {}", last.event, last.directory);
+    page.field("last event", &received);
+    page.field("answered", &answer);
 }
 
 /// Prints the change to a settings file.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use memctl_files::SharedFile;
 
-use super::super::{Form, Host};
+use super::super::{Delivery, Form, Host};
 use super::edit::command;
 use super::settings_file::{Known, Place, read, remove, replace, unreadable};
 use super::{Error, InstallReport, InstallationStatus, StatusReport};
@@ -170,6 +170,7 @@ pub(super) fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
         settings: place.settings.path().to_owned(),
         standing,
         commands,
+        last: Delivery::last(place.state_dir.as_deref(), host),
         notes,
         problem: None,
     })

@@ -29,6 +29,8 @@ const TELLING: usize = 4;
 pub(crate) struct FoundOut {
     /// Index of the failing call; `None` for a detour without one.
     pub(crate) failed: Option<usize>,
+    /// Index of the first call that it took.
+    pub(crate) since: usize,
     /// Index of the call that worked.
     pub(crate) worked: usize,
     /// Number of calls that it took.
@@ -60,6 +62,7 @@ fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
         let worked = call.command()?;
         (plain(failed) != plain(worked) && Work::of(worked).is_some()).then(|| FoundOut {
             failed: Some(episode.fail_step),
+            since: episode.fail_step,
             worked: episode.success_step,
             effort: 1 + episode.also_fail_steps.len(),
         })
@@ -87,6 +90,7 @@ fn other_forms(calls: &[SessionCall]) -> Vec<FoundOut> {
         if let Some((worked, _)) = worked {
             all.push(FoundOut {
                 failed: Some(at),
+                since: at,
                 worked,
                 effort: worked - at,
             });
@@ -102,7 +106,8 @@ fn is_alike(a: &str, b: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
-fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
+/// Finds commands that first worked after several looks around.
+pub(crate) fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
     let mut all = Vec::new();
     let mut worked: HashSet<String> = HashSet::new();
     // Calls of looking around and failing since something first worked: index, and what was looked at.
@@ -126,6 +131,7 @@ fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
             let seen = recent.iter().map(|(seen, _)| *seen);
             all.push(FoundOut {
                 failed: seen.into_iter().find(|seen| calls[*seen].failed),
+                since: recent.first().map_or(at, |(first, _)| *first),
                 worked: at,
                 effort,
             });
@@ -133,6 +139,15 @@ fn detours(calls: &[SessionCall]) -> Vec<FoundOut> {
         }
     }
     all
+}
+
+/// Returns what a detour was about, in a form that is equal in other sessions: the programs, and the options
+/// and variables that nobody guesses.
+pub(crate) fn subject(command: &str) -> Option<String> {
+    let mut work = Work::of(command)?;
+    work.unguessed.sort_unstable();
+    work.unguessed.dedup();
+    Some(format!("{} {}", work.name, work.unguessed.join(" ")))
 }
 
 /// A command that does something: neither looking around nor moving about.
@@ -265,6 +280,7 @@ mod tests {
             found,
             [FoundOut {
                 failed: None,
+                since: 0,
                 worked: 3,
                 effort: 3
             }]

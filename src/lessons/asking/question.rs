@@ -104,6 +104,7 @@ mod tests {
         };
         let found = FoundOut {
             failed: Some(0),
+            since: 0,
             worked: 1,
             effort: 1,
         };

@@ -36,6 +36,8 @@ pub struct LearnOptions {
     pub session: Option<String>,
     /// Name that the agent host gives the session that just ended; the session becomes a record.
     pub host_session: Option<String>,
+    /// Number of rules that the session that just ended was told at calls.
+    pub rules_at_calls: usize,
     /// Learns only from sessions with a call in this directory or below; `None` takes all.
     pub project: Option<String>,
     /// Name of the project here, with its root commit; sessions that began in it get this name.
@@ -99,6 +101,8 @@ pub fn learn(
                 name,
                 steps: session.steps,
                 failures: session.failures,
+                rules_at_calls: options.rules_at_calls,
+                tokens: session.tokens,
                 began: session.began,
                 ended: session.ended,
                 learned: Vec::new(),
@@ -247,14 +251,16 @@ fn read_of_project(
     report: &mut LearnReport,
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
-    let mut is_here = options.project.is_none();
+    let project = options.project.as_deref();
+    // A history that lies in the project names no directory.
+    let path = file.path.to_string_lossy();
+    let mut is_here = project.is_none_or(|project| is_below(&path, project));
     let warned = report.warnings.len();
     let session = read(
         file,
         options.format,
         (&mut report.skipped, &mut report.warnings),
         &mut |step, _| {
-            let project = options.project.as_deref();
             is_here |= step
                 .cwd
                 .as_deref()

@@ -28,6 +28,10 @@ pub(crate) struct HostSession<'a> {
     pub(crate) steps: usize,
     /// Number of tool calls that failed.
     pub(crate) failures: usize,
+    /// Number of rules that it was told at calls.
+    pub(crate) rules_at_calls: usize,
+    /// Tokens of its turns; `None` if the host does not say.
+    pub(crate) tokens: Option<u64>,
     /// Time of the first tool call, in microseconds since 1970.
     pub(crate) began: Option<i64>,
     /// Time of the last tool call, in microseconds since 1970.
@@ -87,6 +91,8 @@ pub(crate) fn record_host_session(
         "failures": host.failures,
         "hints_shown": notes.shown.len(),
         "hints_helped": helped.count(),
+        "rules_at_calls": host.rules_at_calls,
+        "tokens": host.tokens,
         "learned": learned,
         "pitfalls": pitfalls,
     }))?;

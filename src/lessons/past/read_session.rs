@@ -1,22 +1,15 @@
 //! A session file as a model is asked about it: its calls, and the messages between them, redacted.
 
-use std::io::BufReader;
-use std::path::Path;
-
 use crate::lessons::asking::found_out::found_out;
 use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
 use crate::lessons::recovery::recover::analyse;
 use crate::store::{project_of_session, same_project};
-use memctl_files::named;
 use memctl_redact::Clean;
-use memctl_sessions::{Event, Format, Remark, Speaker, Step};
+use memctl_sessions::{Format, Remark, Speaker, Step};
 
 use super::digest::Item;
-use super::files::{SessionFile, is_below};
 use super::past_sessions::PastOptions;
-
-/// Size of each read from a file, in bytes.
-const BUFFER: usize = 1 << 18;
+use super::session_files::{SessionFile, WholeSession};
 
 /// Content of a session file.
 #[derive(Debug, Default)]
@@ -40,38 +33,20 @@ impl ReadSession {
 
 /// Reads a session; `None` if the file is none, or is of another project.
 pub(super) fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSession> {
-    let mut input = BufReader::with_capacity(BUFFER, named::open(&file.path).ok()?);
-    let (mut steps, mut remarks) = (Vec::new(), Vec::new());
-    let mut id = None;
-    let format = memctl_sessions::read(options.format, &mut input, &mut |event| match event {
-        Event::Step(step) => steps.push(*step),
-        Event::Remark(remark) => remarks.push(remark),
-        Event::Session(named) => id = Some(named),
-        Event::Broken(_) => {}
-    });
-    let format = format.ok().flatten()?;
+    let session = WholeSession::read(file, options.format, options.project.as_deref())?;
+    let WholeSession {
+        format,
+        id,
+        steps,
+        remarks,
+    } = session;
     let cwd = |step: &Step| step.cwd.clone();
-    if let Some(project) = &options.project {
-        let is_here = |step: &Step| {
-            step.cwd
-                .as_deref()
-                .is_some_and(|cwd| is_below(cwd, project))
-        };
-        if !steps.iter().any(is_here) {
-            return None;
-        }
-    }
     let directory = steps.iter().find_map(cwd).unwrap_or_default();
-    let of_file = || {
-        Path::new(&file.path)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned())
-    };
     let project = project_of_session(&directory);
     let own = options.project_name.as_deref();
     let own = own.filter(|name| same_project(name, &project));
     let head = SessionHead {
-        session: clean(&id.or_else(of_file).unwrap_or_default()),
+        session: clean(&id),
         project: clean(own.unwrap_or(&project)),
     };
     let items = items(&steps, &remarks);
@@ -84,7 +59,7 @@ pub(super) fn read(file: &SessionFile, options: &PastOptions) -> Option<ReadSess
         head,
     };
     Some(ReadSession {
-        format: Some(format),
+        format,
         calls,
         items,
     })

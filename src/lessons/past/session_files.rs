@@ -34,6 +34,8 @@ pub(crate) struct SessionTrace {
     pub(crate) id: Option<String>,
     pub(crate) steps: usize,
     pub(crate) failures: usize,
+    /// Tokens of the turns; `None` if the host does not say.
+    pub(crate) tokens: Option<u64>,
     /// Number of messages.
     pub(crate) remarks: usize,
     /// Times of the first and the last step, in microseconds since 1970.
@@ -63,6 +65,55 @@ pub(crate) struct Found {
     pub(crate) pattern: Result<Pattern, NoPattern>,
 }
 
+/// A session with all its calls and messages, in memory.
+#[derive(Debug, Default)]
+pub(crate) struct WholeSession {
+    pub(crate) format: Option<Format>,
+    /// Id at the agent host; the name of the file for a format without ids.
+    pub(crate) id: String,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) remarks: Vec<Remark>,
+}
+
+impl WholeSession {
+    /// Reads a session; `None` if the file is none, or no call of it ran in the project.
+    pub(crate) fn read(
+        file: &SessionFile,
+        format: Option<Format>,
+        project: Option<&str>,
+    ) -> Option<Self> {
+        let mut input = named::open(&file.path).ok()?;
+        let mut session = Self::default();
+        let mut id = None;
+        let format = memctl_sessions::read(format, &mut input, &mut |event| match event {
+            Event::Step(step) => session.steps.push(*step),
+            Event::Remark(remark) => session.remarks.push(remark),
+            Event::Session(named) => id = Some(named),
+            Event::Broken(_) => {}
+        });
+        session.format = Some(format.ok().flatten()?);
+        let name = || Some(file.path.file_name()?.to_string_lossy().into_owned());
+        session.id = id.or_else(name).unwrap_or_default();
+        // A history that lies in the project names no directory.
+        if let Some(project) = project
+            && session.steps.iter().all(|step| step.cwd.is_none())
+            && is_below(&file.path.to_string_lossy(), project)
+        {
+            for step in &mut session.steps {
+                step.cwd = Some(project.to_owned());
+            }
+        }
+        let is_here = |step: &Step| is_in(step, project);
+        (project.is_none() || session.steps.iter().any(is_here)).then_some(session)
+    }
+}
+
+/// Returns `true` if a call ran in a project; `None` takes all.
+pub(crate) fn is_in(step: &Step, project: Option<&str>) -> bool {
+    let cwd = step.cwd.as_deref();
+    project.is_none_or(|project| cwd.is_some_and(|cwd| is_below(cwd, project)))
+}
+
 /// Callback for each step in order, with `true` if the step failed.
 pub(crate) type OnStep<'a> = &'a mut dyn FnMut(&Step, bool);
 
@@ -88,6 +139,10 @@ pub(crate) fn read(
         &mut |event| match event {
             Event::Step(step) => {
                 session.steps += 1;
+                if let Some(tokens) = step.tokens {
+                    let sum = session.tokens.get_or_insert_default();
+                    *sum = sum.saturating_add(tokens);
+                }
                 if let Some(time) = step.time.as_deref().and_then(microseconds) {
                     session.began.get_or_insert(time);
                     session.ended = session.ended.max(Some(time));

@@ -152,7 +152,7 @@ pub fn of_episode(
 }
 
 /// Returns `true` for tools that read, search or change files.
-fn of_files(tool: &str) -> bool {
+pub(crate) fn of_files(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     let names = [
         "read", "edit", "write", "view", "glob", "grep", "patch", "replace", "search", "find",

@@ -30,13 +30,19 @@ const ENGLISH: &[&str] = &[
 
 /// Returns `true` if a message may state something lasting.
 pub(crate) fn may_be_lasting(message: &str) -> bool {
+    demands(message).is_some()
+}
+
+/// Returns what a message may state for good, in the person's words: its sentences with a demand, or the
+/// whole text in a script without forms.
+pub(crate) fn demands(message: &str) -> Option<String> {
     if is_document(message) {
-        return false;
+        return None;
     }
     let own = without_quotations(&own_words(message));
     let all = words(&own.to_lowercase());
     if all.is_empty() || own.split_whitespace().count() > MOST_WORDS || own.len() > MOST_BYTES {
-        return false;
+        return None;
     }
     let common = all.iter().filter(|word| ENGLISH.contains(&word.as_str()));
     #[expect(clippy::cast_precision_loss, reason = "a message has few words")]
@@ -46,9 +52,13 @@ pub(crate) fn may_be_lasting(message: &str) -> bool {
         english: english >= SOME_ENGLISH || (own.is_ascii() && all.len() <= SHORT),
         others: english < PURE_ENGLISH,
     };
-    let mut sentences = sentences(&own).into_iter();
-    sentences.any(|sentence| Sentence::of(&sentence).demands(languages))
-        || (languages.others && is_foreign_statement(&own, all.len()))
+    let mut found = sentences(&own);
+    found.retain(|sentence| Sentence::of(sentence).demands(languages));
+    if !found.is_empty() {
+        return Some(found.join(" "));
+    }
+    let is_foreign = languages.others && is_foreign_statement(&own, all.len());
+    is_foreign.then(|| own.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Returns `true` for a text with Markdown headings: a plan, a template or the body of a command.

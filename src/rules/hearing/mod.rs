@@ -16,7 +16,7 @@ mod messages;
 mod own_words;
 mod record;
 
-pub(crate) use gate::may_be_lasting;
+pub(crate) use gate::{demands, may_be_lasting};
 pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
 pub use messages::unrecorded;
 pub(crate) use messages::{Message, retain};

@@ -2,15 +2,18 @@
 
 use std::collections::{HashMap, HashSet};
 
+use serde::Deserialize;
+
 use crate::model::{
     CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
-    Trial, Trust,
+    Session, Trial, Trust,
 };
-use crate::store::{LateCalls, Selection};
+use crate::store::{Entry, LateCalls, Selection};
 
 use super::days::{Days, percentile};
 use super::{
-    Executions, Hints, Latencies, Learning, Part, RuleAtCalls, StatsReport, Used, mean, rounded,
+    AgentSessions, Executions, Hints, Latencies, Learning, Part, RuleAtCalls, SessionMeans,
+    StatsReport, Used, mean, rounded,
 };
 use crate::lessons::telling::evidence::doubts;
 use crate::rules::acting;
@@ -85,6 +88,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     count_by_day(&mut days, &rules.records, &procedures, &trials);
     learning.a_week = days.a_week(learning.reflexions + learning.procedures);
     let hints = hints(&trials, &procedures);
+    let sessions = sessions(workspace)?;
     let rules = rules.records.iter().map(|rule| {
         let mut evidence = rule.evidence();
         let injected = runs.injected.get(&rule.reflexion_id);
@@ -103,6 +107,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     Ok(StatsReport {
         days: first_and_last.map(|days| days.map(|day| day.to_string())),
         executions,
+        sessions,
         hints,
         learning,
         rules,
@@ -111,6 +116,56 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         period,
         over_time,
         warnings,
+    })
+}
+
+/// What the record of an agent's session says about it.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct SessionData {
+    native_id: String,
+    steps: f64,
+    failures: f64,
+    hints_shown: u64,
+    rules_at_calls: u64,
+    tokens: Option<f64>,
+}
+
+/// Means of the sessions of agents, told something at a call and not.
+fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
+    let mut told: Vec<SessionData> = Vec::new();
+    let mut not_told = Vec::new();
+    let take = &mut |entry: Entry| {
+        let session = entry.parse::<Session>().ok();
+        let data = session.and_then(|one| serde_json::from_str(one.session_data.get()).ok());
+        let Some(data) = data.filter(|data: &SessionData| !data.native_id.is_empty()) else {
+            return;
+        };
+        match data.hints_shown + data.rules_at_calls {
+            0 => not_told.push(data),
+            _ => told.push(data),
+        }
+    };
+    // A record that cannot be read is named where sessions are listed.
+    drop(
+        workspace
+            .store
+            .each_entry(Kind::Session, &Selection::default(), take)?,
+    );
+    let means = |all: &[SessionData]| {
+        let of = |value: &dyn Fn(&SessionData) -> Option<f64>| {
+            mean(&all.iter().filter_map(value).collect::<Vec<_>>()).map(rounded)
+        };
+        SessionMeans {
+            sessions: all.len() as u64,
+            calls: of(&|one| Some(one.steps)),
+            failed: of(&|one| Some(one.failures)),
+            tokens: of(&|one| one.tokens).map(f64::round),
+        }
+    };
+    Ok(AgentSessions {
+        told: means(&told),
+        not_told: means(&not_told),
     })
 }
 

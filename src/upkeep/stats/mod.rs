@@ -30,6 +30,8 @@ pub struct StatsReport {
     pub days: Option<[String; 2]>,
     /// Runs of skills.
     pub executions: Executions,
+    /// Sessions of agents.
+    pub sessions: AgentSessions,
     /// Hints for failing calls, from the hint log.
     pub hints: Hints,
     /// Learned records.
@@ -106,6 +108,28 @@ pub struct Latencies {
     pub p50: f64,
     /// 95th percentile.
     pub p95: f64,
+}
+
+/// Sessions of agents whose end a hook has seen.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct AgentSessions {
+    /// Sessions that were told a rule or a lesson at a call.
+    pub told: SessionMeans,
+    /// Sessions that were not.
+    pub not_told: SessionMeans,
+}
+
+/// Means of sessions.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct SessionMeans {
+    /// Number of sessions.
+    pub sessions: u64,
+    /// Mean number of calls; `None` without a session.
+    pub calls: Option<f64>,
+    /// Mean number of failing calls.
+    pub failed: Option<f64>,
+    /// Mean number of tokens of the sessions whose host says it: input without the cache, and output.
+    pub tokens: Option<f64>,
 }
 
 /// Errors for which memory had hints.

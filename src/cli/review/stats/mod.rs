@@ -11,14 +11,16 @@ use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::context::Context;
+use crate::cli::learn::repeats;
 use crate::cli::output::page::Page;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
 use crate::model::error::UserError;
+use crate::review::Repeats;
 use crate::store::workspace::Error;
 use crate::upkeep;
-use crate::upkeep::{Part, RuleAtCalls, StatsReport, Used};
+use crate::upkeep::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
@@ -32,11 +34,14 @@ pub(crate) struct StatsArgs {
     html: Option<PathBuf>,
 }
 
-/// Statistics, and the path of the written page.
-#[derive(Serialize)]
-#[serde(transparent)]
-struct Shown {
+/// What past sessions repeat, statistics, and the path of the written page.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(crate) struct Shown {
+    #[serde(flatten)]
     report: StatsReport,
+    /// What past sessions of this project repeat; absent if no host keeps sessions of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    past: Option<Repeats>,
     #[serde(skip)]
     page: Option<PathBuf>,
 }
@@ -57,7 +62,12 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     if let Some(path) = &path {
         upkeep::save_page(path, &html::page(&report, workspace.now))?;
     }
-    Ok(Box::new(Shown { report, page: path }))
+    let past = Some(repeats::of_project(context, &workspace)?);
+    Ok(Box::new(Shown {
+        past: past.filter(|past| past.sessions > 0),
+        report,
+        page: path,
+    }))
 }
 
 /// Fails early, with a hint, if the page cannot be written.
@@ -86,10 +96,21 @@ impl Report for Shown {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.report.warnings);
         let report = &self.report;
+        if let Some(past) = &self.past {
+            repeats::show(past, page);
+            if past.repeats.iter().any(|one| one.waits.is_none()) {
+                page.dim("`memctl setup` goes through them: one key keeps a rule or a lesson.");
+            }
+            page.line("");
+        }
         match &report.days {
             Some([first, last]) => page.styled(&[(Style::Strong, &format!("{first} to {last}"))]),
-            None => page.line("No data yet: run a skill, or learn from sessions."),
+            None if self.past.is_none() => {
+                page.line("No data yet: run a skill, or learn from sessions.");
+            }
+            None => {}
         }
+        sessions(&report.sessions, page);
         if !report.is_empty() {
             runs(report, page);
             hints(report, page);
@@ -110,6 +131,31 @@ impl Report for Shown {
             page.good("wrote ", path.display().to_string());
         }
     }
+}
+
+/// Shows what a session costs with and without something told at a call.
+fn sessions(sessions: &AgentSessions, page: &mut Page) {
+    let means = |of: &SessionMeans| {
+        let (calls, failed) = of.calls.zip(of.failed)?;
+        let tokens = of
+            .tokens
+            .map_or_else(String::new, |mean| format!(", {} tokens", number(mean)));
+        let all = plural(of.sessions, "session");
+        let each = if of.sessions == 1 { "" } else { " each" };
+        Some(format!(
+            "{all}: {} calls, {} failed{tokens}{each}",
+            number(calls),
+            number(failed)
+        ))
+    };
+    let [told, not_told] =
+        [&sessions.told, &sessions.not_told].map(|of| means(of).unwrap_or_default());
+    if told.is_empty() && not_told.is_empty() {
+        return;
+    }
+    page.line("");
+    page.styled(&[(Style::Strong, "Sessions of agents")]);
+    page.fields([("told at calls", told), ("not told", not_told)]);
 }
 
 fn runs(report: &StatsReport, page: &mut Page) {

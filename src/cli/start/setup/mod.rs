@@ -7,7 +7,6 @@
 //! Deliberately absent: changes of git (`init --git`), trust in records that are there already
 //! (`trust`), and a model that is called unasked.
 
-pub(crate) mod past;
 pub(crate) mod report;
 pub(crate) mod steps;
 
@@ -15,11 +14,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 use dialoguer::Confirm;
-use memctl_files::{named, named as files};
+use memctl_files::{Directory, named, named as files};
 
 use crate::cli::arguments::of_coding_agents;
 use crate::cli::ask::ask;
 use crate::cli::context::Context;
+use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Report};
 use crate::cli::start::hooks;
 use crate::cli::start::init::first_skill;
@@ -88,11 +88,23 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
         report.note = Some("nothing was changed".to_owned());
         return Ok(Box::new(report));
     }
+    report.is_confirmed = is_needed && !args.yes;
     setup.run(&mut report, &steps);
+    let model = word_by(context, offer.as_ref())?;
     report.model = offer;
-    if !args.yes && context.is_interactive() {
+    let asks = !args.yes && context.is_interactive();
+    if asks {
         ask_for(context, &mut report)?;
-        past::ask_for(context, setup.sessions(), setup.project(), &mut report)?;
+        // Whoever has just refused is not told how it is set.
+        report.model = report.model.filter(|offer| offer.set);
+    }
+    if Directory::at(&context.places.memory).is_there() {
+        let workspace = context.workspace(None)?;
+        report.repeats = repeats::of_project(context, &workspace)?;
+    }
+    if asks && !report.repeats.repeats.is_empty() {
+        let repeats = std::mem::take(&mut report.repeats);
+        repeats::go_through(context, &repeats, model.as_deref())?;
     }
     report.next = next_steps(context, &report);
     Ok(Box::new(report))
@@ -229,6 +241,14 @@ pub(crate) fn ask_for(context: &Context, report: &mut SetupReport) -> Result<(),
     Ok(())
 }
 
+/// Returns the model that words lessons if the person wants it: the configured one, else the installed agent.
+fn word_by(context: &Context, offer: Option<&ModelOffer>) -> Result<Option<String>, UserError> {
+    if let Some(offer) = offer {
+        return Ok(Some(offer.model.clone()));
+    }
+    Ok(context.config_quietly()?.text("model").map(str::to_owned))
+}
+
 /// Maximum number of next steps.
 const MOST: usize = 3;
 
@@ -250,9 +270,13 @@ pub(crate) fn next_steps(context: &Context, report: &SetupReport) -> Vec<String>
         .steps
         .iter()
         .find(|step| step.name == "hooks" && step.state == State::Done);
-    if let Some(host) = new_hooks.and_then(|step| step.host) {
+    let mut hosts = ServerHost::of_coding_agents();
+    if let Some(host) =
+        hosts.find(|host| new_hooks.is_some_and(|step| step.host == Some(host.name())))
+    {
         next.push(format!(
-            "start {host} here: a call that fails as before gets the lesson that worked"
+            "{:<29} start it here: it is told rules and lessons",
+            program(host)
         ));
     }
     let waiting = report.learned.map_or(0, |learned| learned.records);

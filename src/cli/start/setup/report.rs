@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::cli::learn::sessions::show_past;
+use crate::cli::learn::repeats;
 use crate::cli::output::page::Page;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Report, Style};
 use crate::cli::start::setup::FoundHost;
 use crate::lessons::LearnReport;
-use crate::lessons::past::past_sessions::PastReport;
+use crate::review::Repeats;
 
 /// State of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -99,9 +99,8 @@ pub(crate) struct SetupReport {
     pub(crate) steps: Vec<Step>,
     /// Numbers of the past sessions; null if none was read.
     pub(crate) learned: Option<Learned>,
-    /// Lessons of past sessions that a model worded; null if none was asked.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) lessons: Option<PastReport>,
+    /// What past sessions repeat.
+    pub(crate) repeats: Repeats,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
     pub(crate) model: Option<ModelOffer>,
     /// Files of the project that git will see; empty outside of a repository.
@@ -111,6 +110,9 @@ pub(crate) struct SetupReport {
     /// Home directory of the user, which pages write as `~`.
     #[serde(skip)]
     pub(crate) home: Option<String>,
+    /// `true` if a person has just seen the plan.
+    #[serde(skip)]
+    pub(crate) is_confirmed: bool,
     /// Remark about the whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
@@ -150,7 +152,8 @@ impl Report for SetupReport {
         if self.hosts.is_empty() {
             page.line("No agent host was found; name one: memctl setup claude-code");
         }
-        for host in &self.hosts {
+        let found = self.hosts.iter().filter(|_| !self.is_confirmed);
+        for host in found {
             if let Some(found_by) = &host.found_by {
                 let found = format!("found {}", host.name);
                 page.styled(&[
@@ -166,16 +169,17 @@ impl Report for SetupReport {
                 page,
             );
         }
-        if !self.git.is_empty() {
-            page.line(format!("\nGit will see {}.", self.git.join(", ")));
-            page.line("What sessions change stays out of it.");
+        if !self.git.is_empty() && !self.is_confirmed {
+            page.field("git will see", &self.git.join(", "));
+            page.field("", "What sessions change stays out of it.");
         }
         if let Some(learned) = &self.learned {
             show_learned(*learned, page);
         }
-        if let Some(past) = &self.lessons {
-            show_past(past, page);
+        if self.repeats.sessions > 0 {
+            page.line("");
         }
+        repeats::show(&self.repeats, page);
         if let Some(offer) = &self.model {
             show_offer(offer, &self.short(&offer.settings), page);
         }
@@ -214,18 +218,27 @@ fn show(step: &Step, path: Option<String>, page: &mut Page) {
     let host = step
         .host
         .map_or_else(String::new, |host| format!("{host}: "));
-    let path = path.map_or_else(String::new, |path| format!(" ({path})"));
+    let what = format!("{host}{what}");
+    let path = path.unwrap_or_default();
+    let fits = mark.len().max(9) + what.len() + path.len() + 3 <= page.width();
+    let is_beside = fits && !path.is_empty();
+    let beside = if is_beside {
+        format!(" ({path})")
+    } else {
+        String::new()
+    };
     page.styled(&[
         (style, &format!("{mark:<9}")),
-        (Style::Plain, &format!("{host}{what}")),
-        (Style::Dim, &path),
+        (Style::Plain, &what),
+        (Style::Dim, &beside),
     ]);
-    if let Some(detail) = &step.detail {
-        let style = match step.state {
-            State::Failed => Style::Bad,
-            _ => Style::Dim,
-        };
-        page.styled(&[(style, &format!("         {detail}"))]);
+    if !fits {
+        page.field("", &path);
+    }
+    match &step.detail {
+        Some(detail) if step.state == State::Failed => page.bad("              ", detail),
+        Some(detail) => page.field("", detail),
+        None => {}
     }
 }
 
@@ -252,12 +265,11 @@ fn show_offer(offer: &ModelOffer, settings: &str, page: &mut Page) {
         page.line(format!("\nWrote `{line}` to {settings}."));
         return;
     }
-    let program = offer.model.trim_start_matches("exec:");
-    page.line("\nNo model is configured, and nothing above needs one. An installed agent can");
-    page.line("answer where you ask for a model (`run`, `correct`). Add to");
-    page.line(format!("{settings}:"));
-    page.line(format!("  {line}"));
+    page.line(
+        "\nNo model is configured, and nothing above needs one. Where you ask for one (`run`,",
+    );
     page.line(format!(
-        "Each call starts `{program}`, and its plan pays; none is made in the background."
+        "`correct`), your agent can answer, and its plan pays: {line} in"
     ));
+    page.line(settings);
 }

@@ -24,8 +24,8 @@ const COMPOSE: &str = "your own status line stays; a script can show both: input
     YOUR-COMMAND; printf %s \"$input\" | memctl statusline";
 
 /// Purpose of the permission.
-const ASKED: &str = "only `lesson` of memctl: the agent is asked once at the end of a session in which it found \
-    something out (`learning.ask = \"off\"` switches it off)";
+const ASKED: &str =
+    "only `lesson` of memctl, for what a session found out (off: `learning.ask = \"off\"`)";
 
 /// Action of a step.
 #[derive(Debug, Clone, Copy)]
@@ -302,11 +302,9 @@ impl Setup<'_> {
         let options = LearnOptions {
             paths: self.sessions(),
             project: self.project(),
-            format: None,
-            dry_run: false,
             session: context.session(None),
-            host_session: None,
             project_name: context.project_name(),
+            ..LearnOptions::default()
         };
         let report = reading(context, |progress| {
             learn(&workspace.records(), &options, progress)

@@ -1,0 +1,290 @@
+//! What past sessions repeat, as a page, and the keys that end it.
+//!
+//! `setup` and `stats` show the page. On a terminal, `setup` goes through it: one key keeps what waits or the
+//! person's own words, another takes words of theirs, a third lets their own agent word the lessons of that
+//! session, price first.
+
+use std::io;
+
+use console::Term;
+use dialoguer::{Confirm, Input};
+use memctl_llm::Progress;
+
+use crate::cli::arguments::person;
+use crate::cli::ask::{ask, price};
+use crate::cli::context::Context;
+use crate::cli::ending::wait;
+use crate::cli::learn::lesson::refused;
+use crate::cli::learn::sessions::show_past;
+use crate::cli::output::Style;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::{end, plural};
+use crate::cli::review::past_sessions;
+use crate::lessons::past::past_sessions as past;
+use crate::lessons::past::past_sessions::PastOptions;
+use crate::lessons::{Asking, LessonArgs, PROMPT};
+use crate::model::error::UserError;
+use crate::review::{Repeat, RepeatKind, Repeats, approve, repeats};
+use crate::rules::hearing::{HeardArgs, record_said};
+use crate::store::workspace::Workspace;
+
+/// Minimum width of a text.
+const LEAST: usize = 40;
+/// Number of words of a command by which a lesson is told.
+const BEGINNING: usize = 2;
+
+/// Returns what the past sessions of this project repeat.
+pub(crate) fn of_project(context: &Context, workspace: &Workspace) -> Result<Repeats, UserError> {
+    let project = context.git_project();
+    let here = context.here(project.as_ref());
+    Ok(repeats(&workspace.store, &here, &past_sessions(context))?)
+}
+
+/// Shows the page.
+pub(crate) fn show(found: &Repeats, page: &mut Page) {
+    if found.sessions == 0 {
+        return;
+    }
+    head(found, page);
+    for (number, repeat) in (1..).zip(&found.repeats) {
+        show_one(number, repeat, page);
+    }
+}
+
+fn head(found: &Repeats, page: &mut Page) {
+    let cut = if found.is_cut { " (the newest)" } else { "" };
+    let ends = match found.repeats.len() {
+        0 => "Nothing repeats.",
+        _ => "What they repeat:",
+    };
+    let head = format!("Past sessions of this project{cut}: ");
+    let counts = format!(
+        "{} in {}, {}, {} failed",
+        plural(found.sessions as u64, "session"),
+        plural(found.days.unsigned_abs(), "day"),
+        plural(found.calls as u64, "call"),
+        found.failures
+    );
+    page.styled(&[(Style::Strong, &head), (Style::Plain, &counts)]);
+    page.line(ends);
+}
+
+fn show_one(number: usize, repeat: &Repeat, page: &mut Page) {
+    let width = page.width().saturating_sub(4).max(LEAST);
+    let verb = match repeat.kind {
+        RepeatKind::Correction => "you said it",
+        RepeatKind::Failure => "failed",
+        RepeatKind::Detour => "found out",
+    };
+    let times = match repeat.times {
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    let cost = match repeat.calls {
+        0 => String::new(),
+        calls => {
+            let calls = plural(calls as u64, "call");
+            format!(": {calls}, about {} tokens", rounded(repeat.tokens))
+        }
+    };
+    let sessions = plural(repeat.sessions as u64, "session");
+    page.styled(&[
+        (Style::Strong, &format!("{number}  ")),
+        (Style::Warn, &format!("{verb} {times} in {sessions}")),
+        (Style::Dim, &cost),
+    ]);
+    let what = match repeat.kind {
+        RepeatKind::Correction => format!("\u{201c}{}\u{201d}", repeat.what),
+        _ => repeat.what.clone(),
+    };
+    page.line(format!("   {}", end(&what, width)));
+    for (label, text, style) in [
+        ("error", &repeat.error, Style::Bad),
+        ("then", &repeat.worked, Style::Good),
+    ] {
+        if !text.is_empty() {
+            let text = end(text, width.saturating_sub(label.len() + 2));
+            page.styled(&[(Style::Dim, &format!("   {label}: ")), (style, &text)]);
+        }
+    }
+    if let Some(waits) = &repeat.waits {
+        let room = width.saturating_sub(waits.id.len() + 26);
+        let is_shown = waits.text == repeat.worked;
+        let text = if is_shown { "" } else { &waits.text };
+        let text = end(text, room);
+        page.dim(format!("   ends it: memctl approve {}  {text}", waits.id));
+    }
+}
+
+/// Rounds to two digits.
+fn rounded(tokens: u64) -> u64 {
+    let scale = 10_u64.pow(tokens.checked_ilog10().unwrap_or(0).saturating_sub(1));
+    tokens / scale * scale
+}
+
+/// Goes through the page: asks what is to end each repeat. `model` words lessons if the person wants it.
+pub(crate) fn go_through(
+    context: &Context,
+    found: &Repeats,
+    model: Option<&str>,
+) -> Result<(), UserError> {
+    let mut page = context.printer.page();
+    page.line("");
+    head(found, &mut page);
+    context.printer.note(page.into_text().trim_end());
+    for (number, repeat) in (1..).zip(&found.repeats) {
+        let keeps = repeat.waits.is_some() || repeat.kind == RepeatKind::Correction;
+        let words = repeat.kind != RepeatKind::Correction && model.is_some();
+        let keys = [
+            keeps.then_some(('y', "keep")),
+            Some(('e', "your words")),
+            words.then_some(('w', "let your agent word it")),
+            Some(('n', "no")),
+            Some(('q', "later")),
+        ];
+        let keys: Vec<(char, &str)> = keys.into_iter().flatten().collect();
+        let mut page = context.printer.page();
+        page.line("");
+        show_one(number, repeat, &mut page);
+        context.printer.note(page.into_text().trim_end());
+        let kept = match key(&keys)? {
+            'y' => keep(context, repeat, &repeat.what)?,
+            'e' => in_own_words(context, repeat)?,
+            'w' => worded(context, repeat, model.unwrap_or_default())?,
+            'n' => continue,
+            _ => return Ok(()),
+        };
+        context.printer.note(&kept);
+    }
+    Ok(())
+}
+
+/// Waits for one of these keys.
+fn key(keys: &[(char, &str)]) -> Result<char, UserError> {
+    let term = Term::stderr();
+    let all: Vec<String> = keys
+        .iter()
+        .map(|(key, what)| format!("{key} {what}"))
+        .collect();
+    term.write_str(&format!("   {}  ", all.join(" · ")))?;
+    ask(|| {
+        loop {
+            let typed = term.read_char()?.to_ascii_lowercase();
+            if typed == '\u{3}' {
+                return Err(io::Error::from(io::ErrorKind::Interrupted).into());
+            }
+            if keys.iter().any(|(key, _)| *key == typed) {
+                term.write_line(&typed.to_string())?;
+                return Ok(typed);
+            }
+        }
+    })
+}
+
+/// Lets what waits, or the person's words, act from now on.
+fn keep(context: &Context, repeat: &Repeat, words: &str) -> Result<String, UserError> {
+    let workspace = context.workspace(None)?;
+    let id = if let Some(waits) = &repeat.waits {
+        waits.id.clone()
+    } else {
+        let heard = HeardArgs {
+            rule: words.to_owned(),
+            quote: words.to_owned(),
+            ..HeardArgs::default()
+        };
+        let project = context.project_name().unwrap_or_default();
+        record_said(&workspace, heard, project)?.id
+    };
+    approved(&workspace, &[id])
+}
+
+fn approved(workspace: &Workspace, ids: &[String]) -> Result<String, UserError> {
+    let approved = approve(workspace, ids, None)?;
+    let ids: Vec<&str> = approved.iter().map(|one| one.id.as_str()).collect();
+    Ok(format!("   kept {}", ids.join(", ")))
+}
+
+/// Asks for a line of the person, and keeps it.
+fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError> {
+    let begun = match repeat.kind {
+        RepeatKind::Failure => &repeat.worked,
+        RepeatKind::Correction | RepeatKind::Detour => &repeat.what,
+    };
+    let line = Input::<String>::new()
+        .with_prompt("   One line for agents")
+        .with_initial_text(begun.as_str())
+        .allow_empty(true);
+    let line = ask(|| line.interact_text())?;
+    if line.trim().is_empty() {
+        return Ok("   nothing kept".to_owned());
+    }
+    if repeat.kind == RepeatKind::Correction {
+        let own = Repeat {
+            waits: None,
+            ..repeat.clone()
+        };
+        return keep(context, &own, line.trim());
+    }
+    let workspace = context.workspace(None)?;
+    let words: Vec<&str> = repeat.what.split_whitespace().take(BEGINNING).collect();
+    let person = person(&context.environment);
+    let asking = Asking {
+        records: workspace.records(),
+        words: PROMPT,
+        person: &person,
+        root: Some(context.project()),
+    };
+    let lesson = LessonArgs {
+        lesson: line.trim().to_owned(),
+        commands: vec![words.join(" ")],
+        ..LessonArgs::default()
+    };
+    let project = context.project_name().unwrap_or_default();
+    let stored = asking.add_of_person(&project, &lesson)?;
+    let stored = stored.map_err(|refusal| refused(&refusal))?;
+    Ok(format!("   kept {}", stored.id))
+}
+
+/// Lets a model word the lessons of the newest session with a repeat, and asks about them.
+fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, UserError> {
+    let workspace = context.workspace(Some(model))?;
+    let options = PastOptions {
+        project_name: context.project_name(),
+        paths: vec![repeat.path.clone()],
+        max_calls: 1,
+        session: context.session(None),
+        ..PastOptions::default()
+    };
+    let plan = wait(past::plan(&workspace, &options))??;
+    let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
+        return Ok("   this session was asked about before: memctl review".to_owned());
+    };
+    let prompt = format!(
+        "   One call of `{}`, about {}?",
+        plan.model,
+        price(plan.cost_usd)
+    );
+    let question = Confirm::new().with_prompt(prompt).default(true);
+    if !ask(|| question.interact())? {
+        return Ok("   nothing kept".to_owned());
+    }
+    let mut progress = |_: Progress<'_>| {};
+    let mut goes_on = |_: usize, _: &past::PastReport| Ok(true);
+    let asked = past::ask(&workspace, plan, &mut goes_on, &mut progress);
+    let report = wait(asked)??;
+    let mut page = context.printer.page();
+    show_past(&report, &mut page);
+    context.printer.note(page.into_text().trim_end());
+    let lessons = report
+        .sessions
+        .into_iter()
+        .flat_map(|session| session.lessons);
+    let ids: Vec<String> = lessons.map(|lesson| lesson.id).collect();
+    if ids.is_empty() {
+        return Ok("   nothing kept".to_owned());
+    }
+    match key(&[('y', "keep them"), ('n', "later, in memctl review")])? {
+        'y' => approved(&workspace, &ids),
+        _ => Ok("   they wait in memctl review".to_owned()),
+    }
+}

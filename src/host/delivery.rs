@@ -1,0 +1,130 @@
+//! Proof that hooks are delivered: the last event of each agent host, and its answer.
+//!
+//! The note is one small file of this user outside of every memory, so that an event in a folder without a
+//! memory is seen too. It is not synced to the disk: an agent waits, and a lost one is no loss. It holds the
+//! first words of the answer, and nothing of the event but its name and its folder.
+
+use std::path::{Path, PathBuf};
+
+use chrono::{DateTime, Utc};
+use memctl_files::named;
+use memctl_redact::{Clean, beginning};
+use serde::{Deserialize, Serialize};
+
+use super::Host;
+use crate::store::workspace::stamp;
+
+/// Name of the directory with the notes.
+const DIRECTORY: &str = "delivered";
+/// Maximum size of a note, in bytes.
+const LARGEST: u64 = 8 << 10;
+/// Maximum length of the first words of an answer, in characters.
+const LONGEST: usize = 90;
+
+/// Last event of an agent host that a hook received.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Delivery {
+    /// Time of the event.
+    pub at: String,
+    /// Event name of the agent host.
+    pub event: String,
+    /// Folder of the session.
+    pub directory: String,
+    /// First words of the answer; null if nothing was said.
+    pub told: Option<String>,
+    /// Reason why nothing was said.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub silent: String,
+}
+
+impl Delivery {
+    /// Describes an event and its answer. `silent` is the reason if there is none.
+    pub(crate) fn of(
+        (event, directory): (&str, Option<&Path>),
+        answer: Option<&str>,
+        silent: &str,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let directory = directory.map(|path| path.display().to_string());
+        Self {
+            at: stamp(now),
+            event: Clean::of(event).into_string(),
+            directory: Clean::of(&directory.unwrap_or_default()).into_string(),
+            told: answer.map(first_words),
+            silent: answer.map_or_else(|| silent.to_owned(), |_| String::new()),
+        }
+    }
+
+    /// Returns the last event of an agent host; `None` if none was received.
+    pub fn last(state_dir: Option<&Path>, host: Host) -> Option<Self> {
+        let text = named::read(&file(state_dir?, host), LARGEST).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
+    /// Notes the event. A failure is not reported: an agent waits.
+    pub(crate) fn note(&self, state_dir: Option<&Path>, host: Host) {
+        let Some(path) = state_dir.map(|dir| file(dir, host)) else {
+            return;
+        };
+        let Ok(text) = serde_json::to_vec(self) else {
+            return;
+        };
+        if named::replace_soon(&path, &text).is_err() {
+            // The directory is missing at the first event only.
+            drop(path.parent().map(named::create_dir));
+            drop(named::replace_soon(&path, &text));
+        }
+    }
+}
+
+fn file(state_dir: &Path, host: Host) -> PathBuf {
+    state_dir
+        .join(DIRECTORY)
+        .join(format!("{}.json", host.name()))
+}
+
+/// First words of an answer: of its longest text, without the marks of a fence.
+fn first_words(answer: &str) -> String {
+    let value = serde_json::from_str(answer).unwrap_or_default();
+    let mut longest = String::new();
+    longest_text(&value, &mut longest);
+    let mut lines = longest.lines().map(str::trim);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with('<'));
+    let text = Clean::of(first.unwrap_or_default()).into_string();
+    beginning(&text, LONGEST).into_owned()
+}
+
+fn longest_text(value: &serde_json::Value, longest: &mut String) {
+    match value {
+        serde_json::Value::String(text) if text.len() > longest.len() => longest.clone_from(text),
+        serde_json::Value::Array(items) => items.iter().for_each(|one| longest_text(one, longest)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|one| longest_text(one, longest));
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_event_is_known_with_its_answer() {
+        let dir = tempfile::tempdir().unwrap();
+        let state = Some(dir.path());
+        let now = DateTime::UNIX_EPOCH;
+        assert_eq!(Delivery::last(state, Host::Codex), None);
+        let here = Path::new("/p");
+        Delivery::of(("Stop", Some(here)), None, "no memory there", now).note(state, Host::Codex);
+        let last = Delivery::last(state, Host::Codex).unwrap();
+        assert_eq!((&*last.silent, last.told), ("no memory there", None));
+        let answer = r#"{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext":
+            "\n<rules-of-the-user-1>\nUse pnpm, never npm.\n</rules-of-the-user-1>"}}"#;
+        let told = Delivery::of(("PreToolUse", Some(here)), Some(answer), "", now);
+        told.note(state, Host::Codex);
+        let last = Delivery::last(state, Host::Codex).unwrap();
+        assert_eq!(last.told.as_deref(), Some("Use pnpm, never npm."));
+        assert_eq!((&*last.event, &*last.silent), ("PreToolUse", ""));
+    }
+}

@@ -1,0 +1,190 @@
+//! Failures and detours of one session.
+//!
+//! A failure is met again if a call stops with the same deciding line, numbers aside; one after which another
+//! form of the call soon worked, if the same program stops with the same error, names aside. One that an edit
+//! follows is work on the project, one of a search or of a tool for files is an answer, and a script that is
+//! written for one call is of one session: none of them counts. A detour is met again if the same programs first work with the same options and variables after
+//! several looks around.
+
+use std::collections::HashSet;
+
+use memctl_redact::Clean;
+use memctl_sessions::Step;
+
+use super::Met;
+
+use crate::lessons::asking::found_out::{detours, subject};
+use crate::lessons::asking::session_calls::SessionCall;
+use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::error_line::error_line;
+use crate::lessons::failure::without_people;
+use crate::lessons::past::session_files::{WholeSession, is_in};
+use crate::lessons::recovery::goal::{Goal, Kind};
+use crate::lessons::recovery::outcome::is_shell_error;
+use crate::lessons::recovery::pattern::of_files;
+use crate::lessons::recovery::recover::{Episode, analyse};
+
+/// Maximum number of steps of a session that are looked at, the last ones.
+const STEPS: usize = 2_000;
+/// Number of calls after a failure in which an edit makes it work on the project, and that it can cost.
+const SOON: usize = 8;
+/// Maximum length of a text, in bytes.
+const LONGEST: usize = 400;
+
+/// What one session has.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) calls: usize,
+    pub(super) failed: usize,
+    pub(super) failures: Vec<Met>,
+    pub(super) detours: Vec<Met>,
+    /// Calls that another session file has too: positions in the session.
+    pub(super) copies: HashSet<usize>,
+}
+
+/// Finds failures and detours of a session. `seen` holds the ids of calls of other sessions: a session that
+/// was resumed repeats those of the one before.
+pub(super) fn found(
+    session: &WholeSession,
+    project: Option<&str>,
+    seen: &mut HashSet<String>,
+) -> Found {
+    let steps = &session.steps[session.steps.len().saturating_sub(STEPS)..];
+    let mut found = Found::default();
+    let mut counts = vec![false; steps.len()];
+    for (step, counts) in steps.iter().zip(&mut counts) {
+        let id = step.native_id.clone();
+        let is_new = id.is_none_or(|id| seen.insert(id));
+        *counts = is_new && is_in(step, project);
+        if !is_new {
+            found.copies.insert(step.index);
+        }
+    }
+    let goals: Vec<Goal> = steps.iter().map(Goal::of).collect();
+    let analysis = analyse(steps, &session.remarks);
+    found.calls = counts.iter().filter(|counts| **counts).count();
+    let mut tried_again: HashSet<usize> = HashSet::new();
+    for index in &analysis.failures {
+        let Some(at) = steps.iter().position(|step| step.index == *index) else {
+            continue;
+        };
+        if !counts[at] {
+            continue;
+        }
+        found.failed += 1;
+        let episode = analysis.episodes.iter().find(|one| one.fail_step == *index);
+        tried_again.extend(episode.iter().flat_map(|one| &one.also_fail_steps));
+        if !tried_again.contains(index) {
+            found.failures.extend(failure(steps, &goals, at, episode));
+        }
+    }
+    let calls: Vec<SessionCall> = steps
+        .iter()
+        .map(|step| {
+            let failed = analysis.failures.binary_search(&step.index).is_ok();
+            let tool = Some(step.tool.as_str());
+            SessionCall::new(tool, &step.call_text(), &step.output, failed)
+        })
+        .collect();
+    for detour in detours(&calls) {
+        let command = calls[detour.worked].command().unwrap_or_default();
+        let key = subject(command).filter(|_| counts[detour.worked]);
+        found.detours.extend(key.map(|key| Met {
+            key,
+            calls: detour.worked - detour.since,
+            bytes: bytes(&steps[detour.since..detour.worked]),
+            what: shown(command),
+            ..Met::default()
+        }));
+    }
+    found
+}
+
+/// A failure of the call at a position; `None` if it is nothing that another session would meet.
+fn failure(steps: &[Step], goals: &[Goal], at: usize, episode: Option<&Episode>) -> Option<Met> {
+    let (step, goal) = (&steps[at], &goals[at]);
+    let is_edit = |goal: &Goal| matches!(goal.kind, Kind::Edit(..));
+    let is_of_files = of_files(&step.tool) || matches!(goal.kind, Kind::Read(_)) || is_edit(goal);
+    if is_of_files || !step.has_input() || is_script(step) {
+        return None;
+    }
+    let line = error_line(&step.output)?;
+    // What a search prints can be anything, but for the words of the shell.
+    if goal.is_search() && (!is_shell_error(&line) || names_program(&line, goal)) {
+        return None;
+    }
+    let place = |index: usize| steps.iter().position(|step| step.index == index);
+    let worked = episode.and_then(|episode| place(episode.success_step));
+    let end = worked.unwrap_or(at + SOON).min(steps.len() - 1);
+    if goals[at..=end.min(at + SOON)].iter().any(is_edit) || goals[at..=end].iter().any(is_edit) {
+        return None;
+    }
+    let line = shown(&line);
+    let call = shown(&step.call_text());
+    // The call that worked; where it is the failing one, what was done in between.
+    let then = worked
+        .map(|at| shown(&steps[at].call_text()))
+        .filter(|then| *then != call);
+    let between = || {
+        let changed = *episode?.changes.last()?;
+        Some(shown(&steps[place(changed)?].call_text()))
+    };
+    let is_near = worked.is_some_and(|worked| worked - at <= SOON);
+    let key = match &then {
+        Some(_) if is_near => format!("{}\n{}", goal.name(), normalised(&line)),
+        _ => without_numbers(&line),
+    };
+    let cost = if is_near { at..end } else { at..at + 1 };
+    Some(Met {
+        key,
+        calls: cost.len(),
+        bytes: bytes(&steps[cost]),
+        what: call,
+        error: line,
+        worked: then.or_else(between).unwrap_or_default(),
+    })
+}
+
+/// Returns `true` for a script that was written for this call.
+fn is_script(step: &Step) -> bool {
+    let command = step.command().unwrap_or_default();
+    let given = [" -c ", " -e ", " -p ", "<<"];
+    command.trim().contains('\n') || given.iter().any(|mark| command.contains(mark))
+}
+
+/// Returns `true` if a line is said by a program of the call.
+fn names_program(line: &str, goal: &Goal) -> bool {
+    let by = line.split(':').next().unwrap_or_default();
+    let Kind::Shell(runs) = &goal.kind else {
+        return false;
+    };
+    let mut runs = runs.iter().chain(&goal.filters);
+    runs.any(|run| run.name.split(' ').next() == Some(by))
+}
+
+/// A text on one line, redacted and cut.
+fn shown(text: &str) -> String {
+    let text = memctl_redact::strip_fenced(text).into_owned();
+    let text = Clean::of_owned(without_people(&text)).cut(LONGEST);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn without_numbers(line: &str) -> String {
+    let mut plain = String::new();
+    for c in line.chars() {
+        if !c.is_ascii_digit() {
+            plain.push(c);
+        } else if !plain.ends_with('#') {
+            plain.push('#');
+        }
+    }
+    plain
+}
+
+/// Length of calls and their outputs.
+fn bytes(steps: &[Step]) -> u64 {
+    let lengths = steps
+        .iter()
+        .map(|step| step.call_text().len() + step.output.len());
+    lengths.sum::<usize>() as u64
+}
