@@ -37,6 +37,7 @@ pub use id::{
     IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
     with_origin,
 };
+pub(crate) use kind::by_kind;
 pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, Record, Trust, mark};
 pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};
 pub use memory::{Memory, MemoryType};

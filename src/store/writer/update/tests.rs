@@ -1,5 +1,6 @@
-use super::super::revert::*;
+use super::*;
 use crate::model::{Correction, Scope};
+use crate::store::writer::remove::RemovalMode;
 use crate::store::{Approvals, AuditContext, Scoped};
 use memctl_files::named;
 
@@ -75,7 +76,8 @@ fn several_go_and_come_back_at_once() {
     for gone in [&all[..], &all[..2], &all[1..4], &all[3..]] {
         let removals: Vec<_> = gone.iter().rev().map(|id| (id.as_str(), "")).collect();
         let known = store.changes().unwrap().len();
-        let removed = writer.remove_several(Kind::Correction, &removals, epoch);
+        let removed =
+            writer.remove_several(Kind::Correction, &removals, epoch, RemovalMode::Undoable);
         assert_eq!(removed.unwrap().len(), gone.len());
         let lines = store.changes().unwrap();
         let mut run = Vec::new();

@@ -6,16 +6,18 @@
 //!
 //! The file is derived: it is in no export, no sync and no merge. Without it the counts start at
 //! zero, and nothing else is lost.
+//!
+//! Count of calls that ran although their rules were not checked in time.
+//!
+//! One byte of `.index/late_calls` stands for one call: the thread that writes it may wait for
+//! nothing. The file is this machine's, and deleting it starts again at zero.
 
 use std::collections::BTreeMap;
 
+use memctl_files::Directory;
 use serde::{Deserialize, Serialize};
 
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::error::Error;
-use crate::store::files::directory::DERIVED;
-use memctl_files::Directory;
+use crate::store::{DERIVED, Error, Scoped, atomic};
 
 const FILE: &str = "retrievals.jsonl";
 const LOCK: &str = "retrievals.lock";
@@ -120,6 +122,46 @@ fn fold(derived: &Directory) -> Result<(), Error> {
     done.map_err(Error::io("write", &path))
 }
 
+/// Name of the file of late calls.
+const LATE: &str = "late_calls";
+
+/// Calls of one memory whose rules were not checked in time.
+#[derive(Debug)]
+pub struct LateCalls(Directory);
+
+impl LateCalls {
+    /// Returns the count of a memory directory.
+    pub fn of(memory: &Directory) -> Self {
+        Self(memory.below(DERIVED))
+    }
+
+    /// Counts one call. A failure is ignored: nobody could be told.
+    pub fn add(&self) {
+        if self.0.create().is_ok() {
+            drop(self.0.append(LATE, b".", false));
+        }
+    }
+
+    /// Number of calls; 0 if it cannot be read.
+    pub fn count(&self) -> u64 {
+        let state = self.0.state(LATE).ok().flatten();
+        state.map_or(0, |state| state.size)
+    }
+
+    /// Describes the count; `None` without such a call.
+    pub fn sentence(&self) -> Option<String> {
+        let calls = match self.count() {
+            0 => return None,
+            1 => "1 call".to_owned(),
+            count => format!("{count} calls"),
+        };
+        Some(format!(
+            "{calls} ran before the rules about calls could be checked: a hook has 0.4 s; \
+             memctl index"
+        ))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,5 +212,21 @@ mod tests {
         assert!(length() < 200, "{}", length());
         store.count_retrievals(["PROC-001"]);
         assert_eq!(store.retrievals()["PROC-001"].times, 4_001);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_late_calls {
+    use super::*;
+
+    #[test]
+    fn each_late_call_counts_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let calls = LateCalls::of(&Directory::at(dir.path()));
+        assert_eq!(calls.sentence(), None);
+        calls.add();
+        assert!(calls.sentence().unwrap().starts_with("1 call ran"));
+        calls.add();
+        assert_eq!(calls.count(), 2);
     }
 }

@@ -1,7 +1,7 @@
 //! Reading of one data file: `{"entries": [ … ]}`, with entries kept as text.
 //!
 //! The saved table of offsets locates the entries if it matches the file; otherwise a scan does.
-//! Reading needs no lock and waits at most briefly. Writing is in `json_write`.
+//! Reading needs no lock and waits at most briefly. Writing is in `write`.
 //!
 //! Reading ahead: entries that are read in the order of the file come from few large reads of it.
 //!
@@ -18,15 +18,11 @@ use std::time::Duration;
 use memctl_files::{Directory, FileState, PositionedFile as _, json};
 
 use crate::model::{IdShape, Kind};
-use crate::store::entry::Entry;
-use crate::store::error::{Error, Problem, ProblemKind};
 use crate::store::files::data::foreign_edit::{Point, reach};
-use crate::store::files::data::offsets::{Header, Offsets, Row, generation};
-use crate::store::files::data::scan;
-use crate::store::files::data::scan::Outline;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::DERIVED;
+use crate::store::files::data::offsets::{Header, Offsets, generation};
+use crate::store::files::data::scan::{self, Outline};
 use crate::store::files::{directory, tombstones};
+use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 
 /// Newest format of data files that this program writes.
 ///
@@ -99,6 +95,62 @@ impl Snapshot {
             true
         })?;
         Ok(rows)
+    }
+
+    /// Visits the texts of the entries behind an offset, newest first, until `visit` returns `false`.
+    pub(crate) fn each_behind(
+        &self,
+        from: u64,
+        visit: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.try_each(true, &mut |row| {
+            Ok(row.at >= from && visit(&self.read(row)?))
+        })
+    }
+
+    /// Visits every row until `visit` returns `false`, or fails.
+    pub(crate) fn try_each(
+        &self,
+        newest_first: bool,
+        visit: &mut dyn FnMut(&Row) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let mut failed = None;
+        self.each(newest_first, &mut |row| {
+            visit(row).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Returns the rows of the entries that `is_wanted`, with the entries.
+    pub(crate) fn entries(
+        &self,
+        is_wanted: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Vec<(Row, Entry)>, Error> {
+        let mut found = Vec::new();
+        self.try_each(false, &mut |row| {
+            let entry = self.entry(self.of.kind, row)?;
+            if is_wanted(&entry) {
+                found.push((row.clone(), entry));
+            }
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Fails if the file is of a newer format: it can be read, but not written.
+    pub(crate) fn check_format(&self) -> Result<(), Error> {
+        let found = self.table.header.format;
+        if found > FORMAT {
+            return Err(Error::NewerFormat {
+                path: self.path.clone(),
+                found,
+                ours: FORMAT,
+            });
+        }
+        Ok(())
     }
 
     /// Visits every row until `visit` returns `false`.
