@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use memctl_files::signals;
+use memctl_files::process;
 
 use crate::cli::output::printer::Printer;
 use crate::model::error::UserError;
@@ -42,9 +42,9 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T, UserError> {
 pub(crate) fn restore_at_termination(restore: fn()) -> Result<(), UserError> {
     let end = move || {
         restore();
-        std::process::exit(signals::TERMINATED);
+        std::process::exit(process::TERMINATED);
     };
-    Ok(signals::at_termination(end)?)
+    Ok(process::at_termination(end)?)
 }
 
 /// `true` while an interrupt ends the process at once.

@@ -16,7 +16,7 @@ use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
 use crossterm::terminal::{Clear, ClearType};
 use crossterm::{event, execute, queue, terminal};
-use memctl_files::{named, signals};
+use memctl_files::{named, process};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
 use crate::cli::context::Context;
@@ -285,5 +285,5 @@ fn signal_of(event: &event::Event) -> Option<Signal> {
 
 fn report_interrupts(sender: Sender<Signal>) -> Result<(), UserError> {
     let report = move || drop(sender.send(Signal::Interrupted));
-    Ok(signals::at_interrupt(report)?)
+    Ok(process::at_interrupt(report)?)
 }

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use memctl_files::named;
-use memctl_files::signals::{exit_at_interrupt, keep_file_size_limit_an_error};
+use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::Environment;

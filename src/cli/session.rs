@@ -281,7 +281,7 @@ fn states(is_final: bool) -> impl TypedValueParser<Value = SessionState> {
         .zip(SessionState::names())
         .filter(move |(state, _)| state.is_final() || !is_final)
         .map(|(_, (name, is_listed))| PossibleValue::new(name).hide(!is_listed));
-    PossibleValuesParser::new(values).map(|name| name.parse().unwrap_or_default())
+    PossibleValuesParser::new(values).map(|name| SessionState::from(name.as_str()))
 }
 
 /// Parses JSON given as text, or as `-` for standard input.

@@ -6,71 +6,61 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record};
+use super::kind::{AGENT, Kind, Record, Trust};
 use super::lenient;
 use super::text::one_line;
-use super::trust::{AGENT, Trust};
+use super::words::open_words;
 
 /// One run of a skill: an entry of `episodic_memory.json`.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
 pub struct Execution {
     /// `EXEC-{YYYYMMDDHHMMSS}`, unique.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub execution_id: String,
     /// `domain/skill`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub skill: String,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub timestamp: String,
     /// The complete input.
-    #[serde(default = "lenient::null")]
     pub input_summary: Box<RawValue>,
     /// The output: the model's JSON object, or `{"raw_output": text}`, or `{"error": text}`.
-    #[serde(default = "lenient::null")]
     pub output_summary: Box<RawValue>,
     /// Result of the run.
-    #[serde(default)]
     pub outcome: Outcome,
     /// US dollars; `None` if the price of the model is unknown.
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(deserialize_with = "lenient::number")]
     pub cost_usd: Option<f64>,
     /// Wall-clock time of the model's answer, in milliseconds.
-    #[serde(default, deserialize_with = "lenient::number")]
+    #[serde(deserialize_with = "lenient::number")]
     pub latency_ms: Option<f64>,
     /// `provider/model`, or `offline/nearest-case`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub model_used: String,
     /// Ids of the rules in the prompt.
-    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub reflexions_injected: Vec<String>,
     /// Ids of the procedures in the prompt.
-    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub procedures_injected: Vec<String>,
     /// Token counts; `None` if the provider reports none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Source of an offline answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_case: Option<NearestCase>,
     /// The user's reason for rejecting the output.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub reviewer_notes: String,
     /// Rules that the rejection of the output was counted against; `None` for every rule that
     /// applied, as in older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rules_blamed: Option<Vec<String>>,
     /// `agent` if a program reported the outcome together with the execution. Empty if a user gave
     /// it, or if there is none.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub judged_by: String,
 }
 
@@ -94,59 +84,21 @@ pub struct NearestCase {
     pub similarity: f64,
 }
 
-/// Result of an execution.
-///
-/// The source documents name the first three. The others occur in files of the reference
-/// implementation. An unknown value is kept unchanged.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Outcome {
-    /// A user accepted the output.
-    Accepted,
-    /// A user rejected the output.
-    Rejected,
-    /// No user has reviewed the output yet.
-    #[default]
-    PendingReview,
-    /// The run failed without output.
-    Error,
-    /// Any other word.
-    Other(String),
-}
-
-impl Outcome {
-    /// Returns the value as written in the file.
-    pub fn as_str(&self) -> &str {
-        match self {
-            Self::Accepted => "accepted",
-            Self::Rejected => "rejected",
-            Self::PendingReview => "pending_review",
-            Self::Error => "error",
-            Self::Other(word) => word,
-        }
-    }
-}
-
-impl From<&str> for Outcome {
-    fn from(word: &str) -> Self {
-        match word {
-            "accepted" => Self::Accepted,
-            "rejected" => Self::Rejected,
-            "pending_review" | "" => Self::PendingReview,
-            "error" => Self::Error,
-            other => Self::Other(other.to_owned()),
-        }
-    }
-}
-
-impl Serialize for Outcome {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.as_str())
-    }
-}
-
-impl<'de> Deserialize<'de> for Outcome {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        lenient::text(deserializer).map(|word| Self::from(word.as_str()))
+open_words! {
+    /// Result of an execution.
+    ///
+    /// The source documents name the first three. The others occur in files of the reference
+    /// implementation. An unknown value is kept unchanged.
+    Outcome, "Result of an execution; other programs may use other words.", Self::PendingReview,
+    {
+        /// A user accepted the output.
+        Accepted = "accepted",
+        /// A user rejected the output.
+        Rejected = "rejected",
+        /// No user has reviewed the output yet.
+        PendingReview = "pending_review",
+        /// The run failed without output.
+        Error = "error",
     }
 }
 
@@ -188,53 +140,41 @@ impl Record for Execution {
 }
 
 /// A user's statement of what was wrong with an execution: an entry of `corrections.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Correction {
     /// `CORR-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub correction_id: String,
     /// Id of the corrected execution.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub execution_id: String,
     /// `domain/skill`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub skill: String,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub timestamp: String,
     /// Output of the execution at the time of the correction.
-    #[serde(default = "lenient::null")]
     pub original_output: Box<RawValue>,
     /// The user's words, unchanged.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub user_correction: String,
     /// The correct output, if the user gave it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
     /// Checks of an output in the short form (`$.overall_score < 60`), from a person or a model.
-    #[serde(default, deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<String>,
     /// `true` if they check all that the rule demands.
-    #[serde(
-        default,
-        deserialize_with = "lenient::flag",
-        skip_serializing_if = "std::ops::Not::not"
-    )]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
     pub assertions_suffice: bool,
     /// `agent` if an agent relayed the correction; empty if a user entered it here.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Trust in a relayed correction: `approved` if a user has approved it, `user` if a user has
     /// made the same correction.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub trust: String,
 }
 

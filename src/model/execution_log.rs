@@ -4,12 +4,11 @@
 //! The file is append-only. A line with malformed fields is read with the fields that parse; a line
 //! that is not an object is skipped.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::lenient;
+use super::words::open_words;
 
 /// One action of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
@@ -23,7 +22,7 @@ pub struct ExecutionLog {
     #[serde(deserialize_with = "lenient::optional_text")]
     pub session_id: Option<String>,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(deserialize_with = "lenient::name")]
+    #[serde(deserialize_with = "lenient::or_default")]
     pub user_id: Option<String>,
     /// Step that the action belongs to.
     #[serde(deserialize_with = "lenient::text")]
@@ -34,10 +33,8 @@ pub struct ExecutionLog {
     /// Kind of the action.
     pub action_type: ActionType,
     /// Input; any JSON.
-    #[serde(deserialize_with = "lenient::present")]
     pub input_data: Option<Box<RawValue>>,
     /// Output; any JSON.
-    #[serde(deserialize_with = "lenient::present")]
     pub output_data: Option<Box<RawValue>>,
     /// The agent's reason, in its own words.
     #[serde(deserialize_with = "lenient::optional_text")]
@@ -58,85 +55,31 @@ pub struct ExecutionLog {
     pub created_at: String,
 }
 
-/// Defines a closed set of words that is read leniently: an unknown word is kept unchanged.
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident, $($variant:ident = $word:literal),+ $(,)?) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, PartialEq, Eq)]
-        #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
-        pub enum $name {
-            $($variant,)+
-            /// Any other word.
-            Other(String),
-        }
-
-        impl $name {
-            /// All words, in the order of the source document.
-            pub const NAMES: &'static [&'static str] = &[$($word),+];
-
-            /// Returns the word as written in the file.
-            pub fn as_str(&self) -> &str {
-                match self {
-                    $(Self::$variant => $word,)+
-                    Self::Other(word) => word,
-                }
-            }
-        }
-
-        impl Default for $name {
-            fn default() -> Self {
-                Self::Other(String::new())
-            }
-        }
-
-        impl From<&str> for $name {
-            fn from(word: &str) -> Self {
-                match word {
-                    $($word => Self::$variant,)+
-                    other => Self::Other(other.to_owned()),
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.as_str())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                lenient::text(deserializer).map(|word| Self::from(word.as_str()))
-            }
-        }
-    };
+open_words! {
+    /// Kind of an action: a word of the source document.
+    #[expect(missing_docs, reason = "the names are the definition")]
+    ActionType, "Kind of an action; other programs may use other words.", Self::Other(String::new()),
+    {
+        ToolCall = "tool_call",
+        MemoryRead = "memory_read",
+        MemoryWrite = "memory_write",
+        Reasoning = "reasoning",
+        UserInteraction = "user_interaction",
+        Error = "error",
+        Decision = "decision",
+    }
 }
 
-words! {
-    /// Kind of an action.
-    ActionType,
-    ToolCall = "tool_call",
-    MemoryRead = "memory_read",
-    MemoryWrite = "memory_write",
-    Reasoning = "reasoning",
-    UserInteraction = "user_interaction",
-    Error = "error",
-    Decision = "decision",
-}
-
-words! {
-    /// Progress or result of an action.
-    LogStatus,
-    Pending = "pending",
-    Running = "running",
-    Success = "success",
-    Error = "error",
+open_words! {
+    /// Progress or result of an action: a word of the source document.
+    #[expect(missing_docs, reason = "the names are the definition")]
+    LogStatus, "Status of an action; other programs may use other words.", Self::Other(String::new()),
+    {
+        Pending = "pending",
+        Running = "running",
+        Success = "success",
+        Error = "error",
+    }
 }
 
 #[cfg(test)]

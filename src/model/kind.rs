@@ -2,46 +2,39 @@
 //!
 //! A new kind needs a struct, an `impl Record`, and one arm in each `match` here. A test iterates
 //! over [`Kind::ALL`] to find omissions.
+//!
+//! Trust in records, and the labels of those that no user has stated.
 
-use std::fmt;
-
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
 
 use super::memory::MemoryType;
 use super::text::one_line;
-use super::trust::Trust;
+use super::words::{names, schema};
 
-/// Kind of a record. The order follows the data flow: events first, then the knowledge learned from
-/// them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Kind {
-    /// One run of a skill.
-    Execution,
-    /// A user's correction of an execution.
-    Correction,
-    /// A rule learned from a correction.
-    Reflexion,
-    /// A lesson: a procedure learned from a recovery or a detour.
-    Procedure,
-    /// A typed note.
-    Memory,
-    /// One session of an agent.
-    Session,
+names! {
+    /// Kind of a record. The order follows the data flow, and is that of listings: events first, then the
+    /// knowledge learned from them.
+    Kind {
+        /// One run of a skill.
+        Execution = "execution",
+        /// A user's correction of an execution.
+        Correction = "correction",
+        /// A rule learned from a correction.
+        Reflexion = "reflexion",
+        /// A lesson: a procedure learned from a recovery or a detour.
+        Procedure = "procedure",
+        /// A typed note.
+        Memory = "memory",
+        /// One session of an agent.
+        Session = "session",
+    }
 }
 
-impl Kind {
-    /// All kinds, in the order of listings.
-    pub const ALL: [Self; 6] = [
-        Self::Execution,
-        Self::Correction,
-        Self::Reflexion,
-        Self::Procedure,
-        Self::Memory,
-        Self::Session,
-    ];
+schema!(Kind, { "type": "string", "enum": Self::ALL.map(Self::name) });
 
+impl Kind {
     /// Returns the file under `.agentura/` that stores records of this kind.
     pub const fn file(self) -> &'static str {
         match self {
@@ -83,18 +76,6 @@ impl Kind {
             Self::Procedure => "PROC",
             Self::Memory => "MEM",
             Self::Session => "SESS",
-        }
-    }
-
-    /// Returns the singular name, as in `--kind reflexion` and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Execution => "execution",
-            Self::Correction => "correction",
-            Self::Reflexion => "reflexion",
-            Self::Procedure => "procedure",
-            Self::Memory => "memory",
-            Self::Session => "session",
         }
     }
 
@@ -147,12 +128,6 @@ impl Kind {
         Self::ALL
             .into_iter()
             .find(|kind| kind.prefix().eq_ignore_ascii_case(prefix))
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -274,10 +249,63 @@ pub trait Record: Serialize + DeserializeOwned {
     }
 }
 
+/// Calls a generic function with the type of the records of a kind.
+macro_rules! by_kind {
+    ($kind:expr, $call:ident($($given:expr),*)) => {
+        match $kind {
+            $crate::model::Kind::Execution => $call::<$crate::model::Execution>($($given),*),
+            $crate::model::Kind::Correction => $call::<$crate::model::Correction>($($given),*),
+            $crate::model::Kind::Reflexion => $call::<$crate::model::Reflexion>($($given),*),
+            $crate::model::Kind::Procedure => $call::<$crate::model::Procedure>($($given),*),
+            $crate::model::Kind::Memory => $call::<$crate::model::Memory>($($given),*),
+            $crate::model::Kind::Session => $call::<$crate::model::Session>($($given),*),
+        }
+    };
+}
+
+pub(crate) use by_kind;
+
 /// Normalizes the layout of a JSON text, so that equal values have equal texts.
 pub(super) fn one_layout(json: &serde_json::value::RawValue) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json.get());
     value.map_or_else(|_| json.get().to_owned(), |value| value.to_string())
+}
+
+/// `source` of records that an agent relayed.
+pub const AGENT: &str = "agent";
+
+/// `source` of rules that were heard in the messages of a person to an agent.
+pub const CHAT: &str = "chat";
+
+/// `status` of a rule that awaits a user's approval.
+pub const CANDIDATE: &str = "candidate";
+
+/// Value of a `trust` field: nobody has approved the record.
+pub const OBSERVED: &str = "observed";
+
+names! {
+    /// Trust in a record, which decides where a prompt may show it.
+    #[derive(JsonSchema)]
+    Trust {
+        /// Taken from tool output, the web or a foreign repository; shown only as data.
+        Observed = "observed",
+        /// Observed, then approved by a user.
+        Approved = "approved",
+        /// Stated by a user.
+        User = "user",
+    }
+}
+
+/// Returns the label shown before a record, so that no reader takes an agent's text for a user's;
+/// `None` for all other records.
+pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
+    match (status == Some(CANDIDATE), source) {
+        (true, Some(AGENT)) => Some("candidate [agent]"),
+        (true, Some(CHAT)) => Some("candidate [chat]"),
+        (true, _) => Some("candidate"),
+        (false, Some(AGENT)) => Some("[agent]"),
+        (false, _) => None,
+    }
 }
 
 #[cfg(test)]

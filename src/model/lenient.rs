@@ -3,6 +3,7 @@
 //! A confidence of `"0.9"` or a cost of `null` must not hide its record. These are
 //! `deserialize_with` functions; serialization always uses the proper type.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 
@@ -41,12 +42,6 @@ pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String,
     })
 }
 
-/// Reads a string; anything else is `None`, because a number never names a user.
-pub(super) fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(serde_json::from_str(raw.get()).ok())
-}
-
 /// Reads a string; `null` is `None`. Keeps any other value as written, so that it does not count as
 /// missing.
 pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
@@ -72,29 +67,13 @@ pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option
     Ok(raw.get().trim_matches('"').trim().parse().ok())
 }
 
-/// Reads any value as its JSON text; `null` is `None`.
-pub(super) fn present<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<Box<RawValue>>, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok((raw.get() != "null").then_some(raw))
-}
-
 /// Reads a list of strings and skips other items; anything but a list is empty.
 pub(super) fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    let items: Vec<serde_json::Value> = serde_json::from_str(raw.get()).unwrap_or_default();
-    Ok(items
-        .into_iter()
-        .filter_map(|item| match item {
-            serde_json::Value::String(text) => Some(text),
-            _ => None,
-        })
-        .collect())
+    list(deserializer)
 }
 
 /// Reads a list and skips items that do not match the type; anything but a list is empty.
-pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
+pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -105,13 +84,10 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: serde::de::DeserializeOwned>(
         .collect())
 }
 
-/// Reads `true` or `false`; anything else is `false`.
-pub(super) fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+/// Reads a value of its type; anything else is the default, and does not hide the record.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(raw.get() == "true")
-}
-
-/// The JSON value `null`, the default of missing fields.
-pub(super) fn null() -> Box<RawValue> {
-    RawValue::NULL.to_owned()
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }

@@ -4,60 +4,29 @@
 //! Data only. Every text is a claim of a file: readers redact and screen it. A field of another type
 //! does not hide the others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::lenient;
+use super::words::names;
 
 /// Maximum length of a lesson, in characters.
 pub const LONGEST_LESSON: usize = 240;
 
-/// Reach of a lesson.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Default,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum LessonScope {
-    /// True in the projects of its origins.
-    #[default]
-    Project,
-    /// True wherever the same tool is used.
-    Everywhere,
-}
-
-impl LessonScope {
-    /// Returns the word as written in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Project => "project",
-            Self::Everywhere => "everywhere",
-        }
+names! {
+    /// Reach of a lesson.
+    #[derive(Default, JsonSchema)]
+    LessonScope {
+        /// True in the projects of its origins.
+        #[default]
+        Project = "project",
+        /// True wherever the same tool is used.
+        Everywhere = "everywhere",
     }
-
-    /// Returns the scope of a word; an unknown word has the narrower scope.
-    pub fn of(word: &str) -> Self {
-        match word {
-            "everywhere" => Self::Everywhere,
-            _ => Self::Project,
-        }
-    }
-}
-
-fn scope<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<LessonScope, D::Error> {
-    lenient::text(deserializer).map(|word| LessonScope::of(&word))
 }
 
 /// Conditions under which a lesson is told.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Applies {
     /// Phrases of an error; one of them in the output of a failing call is enough.
@@ -73,7 +42,7 @@ pub struct Applies {
     #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<String>,
     /// Reach; `project` if missing.
-    #[serde(deserialize_with = "scope")]
+    #[serde(deserialize_with = "lenient::or_default")]
     pub scope: LessonScope,
 }
 
@@ -85,7 +54,7 @@ impl Applies {
 }
 
 /// Error pattern: a failing call, its error, and the call that worked.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pattern {
     /// The error line without its variable parts.
@@ -109,7 +78,7 @@ pub struct Pattern {
 }
 
 /// File that a lesson was read from.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LessonFile {
     /// Path, relative to the project.
@@ -118,12 +87,4 @@ pub struct LessonFile {
     /// Hash of the content when the lesson was stored; empty if the file could not be read.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub hash: String,
-}
-
-/// Reads an object; anything else is `None`, and does not hide the record.
-pub(super) fn object<'de, D: serde::Deserializer<'de>, T: serde::de::DeserializeOwned>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(serde_json::from_value(value).ok())
 }

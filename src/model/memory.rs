@@ -5,9 +5,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::kind::{Kind, Record, one_layout};
+use crate::model::kind::{Kind, Record, Trust, one_layout};
 use crate::model::lenient;
-use crate::model::trust::Trust;
+use crate::model::words::{names, schema};
 
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -16,7 +16,11 @@ pub struct Memory {
     #[serde(default, deserialize_with = "lenient::text")]
     pub id: String,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(default, deserialize_with = "lenient::name", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "lenient::or_default",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub user_id: Option<String>,
     /// Type of the note.
     pub memory_type: MemoryType,
@@ -24,7 +28,7 @@ pub struct Memory {
     #[serde(default, deserialize_with = "lenient::text")]
     pub content: String,
     /// Fields of the type's schema, and any others that were given.
-    #[serde(default = "lenient::null")]
+    #[serde(default)]
     pub metadata: Box<RawValue>,
     /// RFC 3339, UTC.
     #[serde(default, deserialize_with = "lenient::text")]
@@ -100,39 +104,16 @@ impl Record for Memory {
     }
 }
 
-/// The five types of note.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(
-    missing_docs,
-    reason = "the names are the definition: they are the source document's"
-)]
-pub enum MemoryType {
-    BrandMemory,
-    UserPreferences,
-    CompetitiveMemory,
-    TaskMemory,
-    PerformanceMemory,
-}
-
-impl MemoryType {
-    /// All types, in the order of the source document.
-    pub const ALL: [Self; 5] = [
-        Self::BrandMemory,
-        Self::UserPreferences,
-        Self::CompetitiveMemory,
-        Self::TaskMemory,
-        Self::PerformanceMemory,
-    ];
-
-    /// Returns the name, as in `--type task_memory` and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::BrandMemory => "brand_memory",
-            Self::UserPreferences => "user_preferences",
-            Self::CompetitiveMemory => "competitive_memory",
-            Self::TaskMemory => "task_memory",
-            Self::PerformanceMemory => "performance_memory",
-        }
+names! {
+    /// The five types of note, in the order of the source document.
+    #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
+    MemoryType {
+        BrandMemory = "brand_memory",
+        UserPreferences = "user_preferences",
+        CompetitiveMemory = "competitive_memory",
+        TaskMemory = "task_memory",
+        PerformanceMemory = "performance_memory",
     }
 }
+
+schema!(MemoryType, { "type": "string", "enum": Self::ALL.map(Self::name) });

@@ -1,15 +1,19 @@
 //! Procedure: what a recovery or a detour taught, with its lesson, its conditions and the pattern
 //! that it came from.
+//!
+//! The eight fields of a procedure's `data`, as text.
+//!
+//! A field of another type does not hide the others: it counts as missing. The fields are claims of
+//! a file, so readers redact and screen them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::evidence::Evidence;
-use super::judgement::{self, Judgement};
-use super::kind::{Kind, Record, one_layout};
-use super::lesson::{self, Applies, LessonFile, LessonScope, Pattern};
+use super::evidence::{Evidence, count};
+use super::kind::{Kind, Record, Trust, one_layout};
+use super::lesson::{Applies, LessonFile, LessonScope, Pattern};
+use super::rule_parts::Judgement;
 use super::text::one_line;
-use super::trust::Trust;
 use super::{episode, lenient};
 
 /// Place where a record was observed.
@@ -44,7 +48,7 @@ impl Origin {
 }
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Procedure {
     /// `PROC-{NNN}`.
@@ -80,10 +84,10 @@ pub struct Procedure {
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub lesson: String,
     /// Conditions under which the lesson is told; `None` until somebody has named them.
-    #[serde(deserialize_with = "lesson::object", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
     pub applies: Option<Applies>,
     /// Failing call and the call that worked; `None` if no failure taught the procedure.
-    #[serde(deserialize_with = "lesson::object", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Files that the lesson was read from.
     #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
@@ -111,37 +115,8 @@ pub struct Procedure {
     #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
     pub needless: Option<f64>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(deserialize_with = "judgement::lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
-}
-
-impl Default for Procedure {
-    fn default() -> Self {
-        Self {
-            procedure_id: String::new(),
-            skill: None,
-            created_at: String::new(),
-            status: String::new(),
-            data: lenient::null(),
-            distilled_by: String::new(),
-            occurrences: None,
-            last_seen: String::new(),
-            origins: Vec::new(),
-            trust: String::new(),
-            lesson: String::new(),
-            applies: None,
-            pattern: None,
-            files: Vec::new(),
-            worded_by: String::new(),
-            state: String::new(),
-            superseded_by: String::new(),
-            shown: None,
-            helped: None,
-            harmed: None,
-            needless: None,
-            judgement: None,
-        }
-    }
 }
 
 impl Record for Procedure {
@@ -263,15 +238,6 @@ impl Procedure {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float cast to an integer saturates, and a count below zero is none"
-)]
-fn count(field: Option<f64>) -> u64 {
-    field.unwrap_or(0.0) as u64
-}
-
 /// Returns a part as JSON text; empty if it is missing.
 fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
     let text = part.map(serde_json::to_string);
@@ -284,6 +250,72 @@ fn trust(said: &str) -> Trust {
         Trust::Approved
     } else {
         Trust::Observed
+    }
+}
+
+/// Fields of the procedural-memory document; empty if missing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ProcedureFields {
+    /// Name.
+    #[serde(rename = "procedure_name", deserialize_with = "lenient::text")]
+    pub name: String,
+    /// One sentence about the purpose.
+    #[serde(rename = "semantic_description", deserialize_with = "lenient::text")]
+    pub description: String,
+    /// Failing call and its error.
+    #[serde(rename = "initial_failure_summary", deserialize_with = "lenient::text")]
+    pub failure: String,
+    /// Cause of the failure.
+    #[serde(rename = "identified_root_cause", deserialize_with = "lenient::text")]
+    pub root_cause: String,
+    /// Change that made the call work.
+    #[serde(rename = "successful_intervention", deserialize_with = "lenient::text")]
+    pub intervention: String,
+    /// Steps in order.
+    #[serde(rename = "learned_procedure_steps", deserialize_with = "lenient::texts")]
+    pub steps: Vec<String>,
+    /// Signs that the procedure applies.
+    #[serde(rename = "critical_contextual_cues", deserialize_with = "lenient::texts")]
+    pub cues: Vec<String>,
+    /// Example.
+    #[serde(rename = "example_scenario_abstract", deserialize_with = "lenient::text")]
+    pub example: String,
+}
+
+impl ProcedureFields {
+    /// Returns the condition: the root cause, else the cues, else the failure.
+    pub fn when(&self) -> String {
+        let said = |text: &&String| !text.trim().is_empty();
+        let cues = self.cues.join("; ");
+        [&self.root_cause, &cues, &self.failure]
+            .into_iter()
+            .find(said)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// Returns the steps that contain text.
+    pub fn steps(&self) -> impl Iterator<Item = &str> {
+        let steps = self.steps.iter().map(|step| step.trim());
+        steps.filter(|step| !step.is_empty())
+    }
+
+    /// Returns the text of all fields, one a line.
+    pub fn text(&self) -> String {
+        let lines = [
+            &self.name, &self.description, &self.failure, &self.root_cause, &self.intervention,
+        ];
+        let lines = lines.into_iter().chain(&self.steps).chain(&self.cues);
+        let lines: Vec<&str> = lines.chain([&self.example]).map(String::as_str).collect();
+        lines.join("\n")
+    }
+}
+
+impl Procedure {
+    /// Returns the fields of `data`; empty ones if it is no object.
+    pub fn fields(&self) -> ProcedureFields {
+        serde_json::from_str(self.data.get()).unwrap_or_default()
     }
 }
 
@@ -322,5 +354,41 @@ mod tests {
         assert_eq!((procedure.occurrences, procedure.shown), (Some(2.0), None));
         assert!(!procedure.is_active() && procedure.pattern.is_none());
         assert_eq!(procedure.trust(), Trust::Approved);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_procedure_fields {
+    use super::*;
+
+    fn fields(json: &str) -> ProcedureFields {
+        let text = format!(r#"{{"procedure_id": "PROC-001", "data": {json}}}"#);
+        serde_json::from_str::<Procedure>(&text).unwrap().fields()
+    }
+
+    #[test]
+    fn field_of_another_type_hides_no_other() {
+        let read = fields(
+            r#"{"procedure_name": "Add a column", "identified_root_cause": {"a": 1},
+                "learned_procedure_steps": ["one", 2, " ", "three"],
+                "critical_contextual_cues": "none"}"#,
+        );
+        assert_eq!(read.name, "Add a column");
+        assert_eq!(read.steps().collect::<Vec<_>>(), ["one", "three"]);
+        assert_eq!((read.root_cause.as_str(), read.cues.len()), ("", 0));
+        assert_eq!(fields("null"), ProcedureFields::default());
+        assert_eq!(fields("[]"), ProcedureFields::default());
+    }
+
+    #[test]
+    fn condition_is_the_root_cause_or_else_the_next_best() {
+        let check = |json: &str, expected: &str| assert_eq!(fields(json).when(), expected);
+        check(
+            r#"{"identified_root_cause": "No type.", "critical_contextual_cues": ["sql"]}"#,
+            "No type.",
+        );
+        check(r#"{"critical_contextual_cues": ["a", "b"]}"#, "a; b");
+        check(r#"{"initial_failure_summary": "It failed."}"#, "It failed.");
+        check("{}", "");
     }
 }

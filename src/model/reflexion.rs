@@ -5,16 +5,11 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::call_pattern::{self, CallAction, CallPattern};
-use super::evidence::Evidence;
-use super::evidence::Receipts;
-use super::judgement::{self, Judgement};
-use super::kind::{Kind, Record};
+use super::evidence::{Evidence, Receipts, count};
+use super::kind::{AGENT, CANDIDATE, CHAT, Kind, Record, Trust};
 use super::lenient;
-use super::relation::RelatedRule;
-use super::said::Said;
+use super::rule_parts::{self, CallAction, CallPattern, Judgement, RelatedRule, Said};
 use super::text::one_line;
-use super::trust::{AGENT, CANDIDATE, CHAT, Trust};
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
@@ -58,7 +53,7 @@ pub struct Reflexion {
     #[serde(deserialize_with = "lenient::number")]
     pub confidence: Option<f64>,
     /// `true` if a test failed without the rule and passed with it, and no test holds only in part.
-    #[serde(deserialize_with = "lenient::flag")]
+    #[serde(deserialize_with = "lenient::or_default")]
     pub validated_by_test: bool,
     /// Ids of the tests that validated the rule.
     #[serde(deserialize_with = "lenient::texts")]
@@ -114,20 +109,20 @@ pub struct Reflexion {
     #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
     pub guardrails_pending: Vec<String>,
     /// `true` if a person keeps the rule from being retired by its evidence.
-    #[serde(deserialize_with = "lenient::flag", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
     /// Relations to older rules of the skill, as a model or a person judged them.
     #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelatedRule>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(deserialize_with = "judgement::lenient", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
     /// Calls of an agent that break the rule; empty if no call can be seen to.
-    #[serde(deserialize_with = "call_pattern::patterns", skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "rule_parts::patterns", skip_serializing_if = "Vec::is_empty")]
     pub seen_by: Vec<CallPattern>,
     /// Answer to such a call, once this user approved the rule with these patterns.
     #[serde(
-        deserialize_with = "call_pattern::action",
+        deserialize_with = "lenient::or_default",
         skip_serializing_if = "CallAction::is_note"
     )]
     pub action: CallAction,
@@ -244,15 +239,6 @@ impl Reflexion {
             overridden: count(self.times_overridden),
         }
     }
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float cast to an integer saturates, and a count below zero is none"
-)]
-fn count(field: Option<f64>) -> u64 {
-    field.unwrap_or(0.0) as u64
 }
 
 impl Record for Reflexion {

@@ -1,5 +1,5 @@
 //! Sessions of agents: entries of `sessions.json`, with the fields of the source document's
-//! `agent_sessions`.
+//! `agent_sessions`, and the transitions of their states.
 //!
 //! An agent host with its own sessions also assigns their names. Log lines written during such a
 //! session carry the host's name, which `session_data.native_id` stores to link the two.
@@ -8,59 +8,53 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::kind::{Kind, Record};
+use super::kind::{Kind, Record, Trust};
 use super::lenient;
-use super::session_state::SessionState;
-use super::trust::Trust;
+use super::words::open_words;
 
 /// Default number of steps of a session, from the source document.
 pub const TOTAL_STEPS: u64 = 8;
 
 /// One session of an agent.
-#[derive(Debug, Clone, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(default)]
 pub struct Session {
     /// `SESS-{YYYYMMDDHHMMSS}`, unique.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub session_id: String,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(default, deserialize_with = "lenient::name", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// State: `initializing` … `completed`, `error` or `cancelled`.
-    #[serde(default)]
     pub status: SessionState,
     /// The step in progress.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub current_step: Option<String>,
     /// 0 to 100. Written as a whole number if it has no fraction; fractions are accepted.
-    #[serde(
-        default,
-        deserialize_with = "lenient::number",
-        serialize_with = "lenient::plain_number"
-    )]
+    #[serde(deserialize_with = "lenient::number", serialize_with = "lenient::plain_number")]
     pub progress_percentage: Option<f64>,
     /// Total number of steps; `None` if unplanned.
-    #[serde(default, deserialize_with = "lenient::whole")]
+    #[serde(deserialize_with = "lenient::whole")]
     pub total_steps: Option<u64>,
     /// Completed steps in order of completion, without duplicates.
-    #[serde(default, deserialize_with = "lenient::texts")]
+    #[serde(deserialize_with = "lenient::texts")]
     pub completed_steps: Vec<String>,
     /// Reason for the state `error`.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub error_message: Option<String>,
     /// Arbitrary data of the agent.
-    #[serde(default = "lenient::null")]
     pub session_data: Box<RawValue>,
     /// Start of the work: RFC 3339, UTC, as all times here.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub started_at: String,
     /// Time of completion; `None` while the session runs and after it ended any other way.
-    #[serde(default, deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "lenient::optional_text")]
     pub completed_at: Option<String>,
     /// Creation time of the entry.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
     /// Time of the last change to the entry.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(deserialize_with = "lenient::text")]
     pub updated_at: String,
 }
 
@@ -152,6 +146,80 @@ impl Record for Session {
     }
 }
 
+open_words! {
+    /// State of a session, in the order of the source document. A session moves down this list, and may
+    /// skip states. An unknown state may become any other, and never hides its session.
+    #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
+    SessionState, "State of a session; other programs may use other words.", Self::Initializing,
+    {
+        Initializing = "initializing",
+        AnalyzingBrand = "analyzing_brand",
+        ResearchingCompetitors = "researching_competitors",
+        AnalyzingTrends = "analyzing_trends",
+        GeneratingConcepts = "generating_concepts",
+        GeneratingScripts = "generating_scripts",
+        AwaitingApproval = "awaiting_approval",
+        GeneratingVideos = "generating_videos",
+        UpdatingMemory = "updating_memory",
+        Completed = "completed",
+        Error = "error",
+        Cancelled = "cancelled",
+    }
+}
+
+impl SessionState {
+    /// Returns the known states, in order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::NAMES.iter().copied().map(Self::from)
+    }
+
+    /// Returns the words of the known states, in order, each with `true` if help lists it: those of the
+    /// source document's example agent are accepted, and left out there.
+    pub fn names() -> impl Iterator<Item = (&'static str, bool)> {
+        let is_general = |state: Self| {
+            use SessionState::{AwaitingApproval, Initializing, UpdatingMemory};
+            state.is_final() || matches!(state, Initializing | AwaitingApproval | UpdatingMemory)
+        };
+        let names = Self::NAMES.iter();
+        names.map(move |name| (*name, is_general(Self::from(*name))))
+    }
+
+    /// Returns `true` if the state is one of the source document.
+    pub fn is_known(&self) -> bool {
+        !matches!(self, Self::Other(_))
+    }
+
+    /// Returns `true` if the session has ended and can no longer change.
+    pub fn is_final(&self) -> bool {
+        matches!(self, Self::Completed | Self::Error | Self::Cancelled)
+    }
+
+    /// Returns `true` if the session may move to `next`. A session that has not ended may keep its
+    /// state.
+    pub fn may_become(&self, next: &Self) -> bool {
+        let place = |state: &Self| Self::NAMES.iter().position(|name| *name == state.as_str());
+        match (place(self), place(next)) {
+            (_, None) => false,
+            (None, _) => true,
+            (Some(from), Some(to)) => {
+                !self.is_final() && (to >= from || self.is_sent_back_to(next))
+            }
+        }
+    }
+
+    /// Returns `true` if moving to `next` is a step back, after which the work is repeated: a user who
+    /// does not approve sends the session back.
+    pub fn is_sent_back_to(&self, next: &Self) -> bool {
+        let may_repeat = matches!(next, Self::GeneratingConcepts | Self::GeneratingScripts);
+        *self == Self::AwaitingApproval && may_repeat
+    }
+
+    /// Returns the states that may follow, without the current one.
+    pub fn next(&self) -> impl Iterator<Item = Self> + '_ {
+        Self::all().filter(move |next| next != self && self.may_become(next))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,5 +255,61 @@ mod tests {
         check(r#"{"native_id": "codex/3f"}"#, &["SESS-1", "codex/3f"]);
         check(r#"{"native_id": 7}"#, &["SESS-1"]);
         check("null", &["SESS-1"]);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_session_state {
+    use super::*;
+
+    /// Table of all transitions: `+` is allowed, `=` keeps the state, `-` is forbidden.
+    const TRANSITIONS: [(&str, &str); 12] = [
+        ("initializing", "=+++++++++++"),
+        ("analyzing_brand", "-=++++++++++"),
+        ("researching_competitors", "--=+++++++++"),
+        ("analyzing_trends", "---=++++++++"),
+        ("generating_concepts", "----=+++++++"),
+        ("generating_scripts", "-----=++++++"),
+        ("awaiting_approval", "----++=+++++"),
+        ("generating_videos", "-------=++++"),
+        ("updating_memory", "--------=+++"),
+        ("completed", "------------"),
+        ("error", "------------"),
+        ("cancelled", "------------"),
+    ];
+
+    #[test]
+    fn every_pair_of_states_is_as_the_table_says() {
+        for (from, row) in TRANSITIONS {
+            let from = SessionState::from(from);
+            for (to, mark) in SessionState::all().zip(row.chars()) {
+                let listed = from.next().any(|next| next == to);
+                assert_eq!(from.may_become(&to), mark != '-', "{from} -> {to}");
+                assert_eq!(listed, mark == '+', "{from} -> {to}");
+            }
+        }
+    }
+
+    #[test]
+    fn names_come_back_as_they_are() {
+        for (state, (name, _)) in SessionState::all().zip(SessionState::names()) {
+            assert_eq!(
+                (state.as_str(), SessionState::from(name)),
+                (name, state.clone())
+            );
+        }
+        assert!(
+            SessionState::names()
+                .map(|(name, _)| name)
+                .eq(TRANSITIONS.map(|(name, _)| name))
+        );
+        let odd: SessionState = serde_json::from_str("\"paused\"").unwrap();
+        assert_eq!(odd, SessionState::Other("paused".to_owned()));
+        assert_eq!(serde_json::to_string(&odd).unwrap(), "\"paused\"");
+        // An edit may correct an unknown state, but no transition leads to one.
+        assert_eq!(odd.next().count(), 12);
+        assert!(!SessionState::Initializing.may_become(&odd));
+        let none: SessionState = serde_json::from_str("7").unwrap();
+        assert_eq!(none.as_str(), "7");
     }
 }

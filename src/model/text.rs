@@ -1,4 +1,14 @@
 //! Text without understanding: words, lines, and quoted names.
+//!
+//! Similarity of errors, and of commands.
+//!
+//! Both are from 0 to 1, so that a threshold means the same in a store of any size. Words are
+//! stemmed as in search. Words common to all errors ("failed", "not found") and placeholders have
+//! little weight.
+
+use std::collections::BTreeSet;
+
+use memctl_search::words;
 
 /// Type names, which describe the kind of error.
 pub(crate) const TYPES: &[&str] = &[
@@ -68,6 +78,117 @@ pub(crate) fn quoted(rest: &str, before: Option<char>) -> Option<(&str, &str)> {
     (at > 0).then(|| (&inside[..at], &inside[at + mark.len_utf8()..]))
 }
 
+/// Words of errors of all kinds, stemmed as in search, and words of placeholders.
+const GENERIC: &[&str] = &[
+    "error", "fail", "failur", "cannot", "can", "could", "couldn", "unabl", "not", "no", "found",
+    "find", "such", "file", "directori", "command", "line", "exit", "code", "status", "invalid",
+    "unexpect", "except", "fatal", "warn", "name", "path", "num", "number", "hash", "id", "url",
+    "str", "n", "ip", "time", "date", "version", "expect", "got", "open", "read", "run", "while",
+    "process", "return", "test", "has", "have", "does", "did", "must", "should", "exist", "miss",
+];
+/// Weight of a generic word, relative to a specific one.
+const GENERIC_WEIGHT: f64 = 0.15;
+/// Number of assumed additional errors. In a small store no word is rare, so without this prior a
+/// shared word would carry no information.
+const PRIOR: f64 = 1_000.0;
+
+/// Distinct words of an error key.
+pub(crate) fn key_words(key: &str) -> BTreeSet<String> {
+    words(key).into_iter().collect()
+}
+
+/// Number of specific words in a key.
+pub(crate) fn telling_words(key: &str) -> usize {
+    key_words(key)
+        .iter()
+        .filter(|word| !is_generic(word))
+        .count()
+}
+
+/// Returns `true` for a word of errors of all kinds, and for a number.
+pub(crate) fn is_generic(word: &str) -> bool {
+    GENERIC.contains(&word) || word.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Weight of a word that `holding` of `total` known errors contain.
+#[expect(clippy::cast_precision_loss, reason = "counts of errors stay far below 2^52")]
+pub(crate) fn weight(word: &str, holding: u64, total: u64) -> f64 {
+    let (total, holding) = (total as f64 + PRIOR, holding as f64);
+    let rarity = (1.0 + (total - holding + 0.5) / (holding + 0.5)).ln();
+    if is_generic(word) {
+        rarity * GENERIC_WEIGHT
+    } else {
+        rarity
+    }
+}
+
+/// How like two sets of words are: the share of their weight that they have in common (a weighted
+/// Dice coefficient).
+pub(crate) fn similarity(
+    a: &BTreeSet<String>,
+    b: &BTreeSet<String>,
+    weight: &dyn Fn(&str) -> f64,
+) -> f64 {
+    let sum =
+        |words: &mut dyn Iterator<Item = &String>| words.map(|word| weight(word)).sum::<f64>();
+    let all = sum(&mut a.iter()) + sum(&mut b.iter());
+    if all <= 0.0 {
+        return 0.0;
+    }
+    2.0 * sum(&mut a.intersection(b)) / all
+}
+
+/// Similarity of two commands or pieces of code. The same program counts for half, shared tokens
+/// for the rest.
+#[expect(clippy::cast_precision_loss, reason = "a command has few tokens")]
+pub(crate) fn of_commands(a: &str, b: &str) -> f64 {
+    let (left, right) = (tokens(a), tokens(b));
+    if left.is_empty() || right.is_empty() {
+        return 0.0;
+    }
+    let common = left.intersection(&right).count() as f64;
+    let shared = 2.0 * common / (left.len() + right.len()) as f64;
+    if same_program(a, b) {
+        f64::midpoint(1.0, shared)
+    } else {
+        shared
+    }
+}
+
+/// Returns `true` if two commands run the same program.
+pub(crate) fn same_program(a: &str, b: &str) -> bool {
+    program(a).is_some() && program(a) == program(b)
+}
+
+/// Program that a command runs, without its setup.
+fn program(command: &str) -> Option<&str> {
+    let last = command
+        .rsplit(['\n', ';'])
+        .find(|part| !part.trim().is_empty())?;
+    let last = last.rsplit("&&").next().unwrap_or(last);
+    let mut words = last.split_whitespace();
+    let word = words.find(|word| {
+        let is_setting = word
+            .split_once('=')
+            .is_some_and(|(name, _)| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'));
+        !is_setting
+            && !matches!(
+                *word,
+                "sudo" | "env" | "time" | "exec" | "nohup" | "command"
+            )
+    })?;
+    word.rsplit('/').next()
+}
+
+/// Tokens of code: runs of letters, digits, `_`, `-` and `.`.
+fn tokens(code: &str) -> BTreeSet<String> {
+    code.split(|c: char| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.'))
+        .map(|token| token.trim_end_matches(['.', '-']))
+        .filter(|token| !token.is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +202,55 @@ mod tests {
         check("don't", "dont", false);
         check("use pnpm", "pnpm use", false);
         check("…", "", true);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_likeness {
+    use super::*;
+
+    #[test]
+    fn errors_are_alike_by_the_words_that_say_something() {
+        let check = |a: &str, b: &str, from: f64, to: f64| {
+            let weight = |word: &str| weight(word, 1, 5);
+            let found = similarity(&key_words(a), &key_words(b), &weight);
+            assert!((from..=to).contains(&found), "{a} | {b}: {found}");
+        };
+        let indices = "TypeError: string indices must be integers";
+        check(indices, indices, 1.0, 1.0);
+        check(
+            indices,
+            "TypeError: string indices must be integers, not <name>",
+            0.9,
+            1.0,
+        );
+        check(indices, "TypeError: unsupported operand types", 0.0, 0.5);
+        check(
+            "error: cannot find module <name>",
+            "error: cannot find crate <name>",
+            0.0,
+            0.4,
+        );
+        check(
+            "<path>: No such file or directory",
+            "<name>: command not found",
+            0.0,
+            0.2,
+        );
+        check("", indices, 0.0, 0.0);
+        check("", "", 0.0, 0.0);
+    }
+
+    #[test]
+    fn commands_are_alike_by_program_and_tokens() {
+        let check = |a: &str, b: &str, from: f64, to: f64| {
+            let found = of_commands(a, b);
+            assert!((from..=to).contains(&found), "{a} | {b}: {found}");
+        };
+        check("pip install x", "pip install x", 1.0, 1.0);
+        check("cd /p && pip install x", "sudo pip install y", 0.6, 0.9);
+        check("FOO=1 cargo test --lib", "cargo build", 0.5, 0.8);
+        check("git push", "ls -la", 0.0, 0.0);
+        check("", "ls", 0.0, 0.0);
     }
 }

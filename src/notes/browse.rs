@@ -12,8 +12,7 @@ use crate::model::{
     Condition, Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts,
     Reflexion, SkillPath, Trust, utc,
 };
-use crate::store::workspace::document::document;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::{document, locate};
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
 

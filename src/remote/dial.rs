@@ -20,7 +20,7 @@ use tokio_postgres::config::{
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Connection as Driver, SimpleQueryMessage};
 
-use memctl_files::sockets;
+use memctl_files::process;
 
 use super::address::{Address, host_name, socket_directory};
 use super::error::Error;
@@ -153,7 +153,7 @@ async fn attempt(
     let unreachable = |e: std::io::Error| Failed::Unreachable(e.to_string());
     let (socket, security) = match target {
         Target::Unix(path) => {
-            let socket = sockets::connect(path).await;
+            let socket = process::connect(path).await;
             (Socket::Unix(socket.map_err(unreachable)?), "plain")
         }
         Target::Tcp(at) => {
@@ -235,7 +235,7 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
         }
         socket.set_tcp_keepalive(&keepalive)?;
     }
-    sockets::limit_unreceived(&socket, config.get_tcp_user_timeout().copied())
+    process::limit_unreceived(&socket, config.get_tcp_user_timeout().copied())
 }
 
 /// Negotiates TLS and verifies the certificate according to the policy.

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 
-use memctl_files::sockets::LocalStream;
+use memctl_files::process::LocalStream;
 
 use super::login_guard::LoginGuard;
 use super::tls;

@@ -9,18 +9,16 @@
 use serde::Serialize;
 use serde_json::json;
 
+use crate::lessons::telling::table::prepare;
 use crate::model::{
     CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _,
     Reflexion, Trust,
 };
-use crate::store::{Entry, Writer};
-
-use crate::lessons::telling::table::prepare;
 use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
 use crate::rules::{acting, checked};
-use crate::store::workspace::document::level;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::{level, locate};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{Entry, Writer};
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -64,10 +62,14 @@ pub fn approve(
     for id in ids {
         let found = locate(&workspace.store, id)?;
         if matches!(found.0, Kind::Execution | Kind::Session) {
-            return Err(Error::NotApprovable {
-                id: found.1,
-                kind: found.0,
-            });
+            let (kind, id) = found;
+            let hint = match kind {
+                Kind::Execution => format!("memctl accept {id}"),
+                _ => "memctl list lessons".to_owned(),
+            };
+            let why = "only procedures and imported notes are observed";
+            let message = format!("{kind} `{id}` cannot be approved: {why}");
+            return Err(Error::input(message, hint));
         }
         if !named.contains(&found) {
             named.push(found);
@@ -149,7 +151,11 @@ fn let_act(
     let rule: Reflexion = writer.store().get(&record.id)?;
     if rule.seen_by.is_empty() {
         return match action {
-            Some(_) => Err(Error::NoPatterns { id: record.id }),
+            Some(_) => {
+                let id = record.id;
+                let message = format!("`{id}` has no patterns: no call can be seen to break it");
+                Err(Error::input(message, format!("memctl approve {id}")))
+            }
             None => Ok(record),
         };
     }
@@ -323,7 +329,7 @@ fn looked_at(entry: &Entry, before: &'static str) -> Approved {
 
 /// Record from a person, which counts already.
 fn said(entry: &Entry) -> Approved {
-    let document = crate::store::workspace::document::document(entry);
+    let document = crate::store::workspace::records::document(entry);
     let content = document
         .map(|document| document.content)
         .unwrap_or_default();

@@ -14,7 +14,7 @@ use crate::lessons::telling::table::prepare;
 use crate::model::text::plain_words;
 use crate::model::{Kind, Procedure, Record, Reflexion, Trust, USER_STORE, with_origin};
 use crate::store::Selection;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Field of the original with the id of its copy.
@@ -47,10 +47,10 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
             let rule: Reflexion = workspace.store.get(&id)?;
             let level = workspace.store.trust_snapshot().level(&rule);
             if !rule.is_in_use() {
-                return Err(refused(kind, id, "it is not in use"));
+                return Err(refused(kind, &id, "it is not in use"));
             }
             if level == Trust::Observed {
-                return Err(refused(kind, id, "nobody has approved it here"));
+                return Err(refused(kind, &id, "nobody has approved it here"));
             }
             let skill = rule.skill.clone();
             let text = plain_words(&rule.rule);
@@ -62,7 +62,7 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
             let procedure: Procedure = workspace.store.get(&id)?;
             let level = workspace.store.trust_snapshot().level(&procedure);
             if !procedure.is_active() || procedure.is_episode() {
-                return Err(refused(kind, id, "nobody has worded or approved it"));
+                return Err(refused(kind, &id, "nobody has worded or approved it"));
             }
             let content = procedure.content();
             let copy = |procedure: &Procedure| lesson_copy(procedure, level);
@@ -72,7 +72,7 @@ pub fn promote(workspace: &Workspace, user: &Workspace, id: &str) -> Result<Prom
         }
         _ => Err(refused(
             kind,
-            id,
+            &id,
             "only rules and lessons are of use in every project",
         )),
     }
@@ -163,6 +163,7 @@ fn lesson_copy(procedure: &Procedure, level: Trust) -> Procedure {
     }
 }
 
-fn refused(kind: Kind, id: String, reason: &'static str) -> Error {
-    Error::NotPromotable { id, kind, reason }
+fn refused(kind: Kind, id: &str, reason: &'static str) -> Error {
+    let message = format!("{kind} `{id}` cannot be promoted: {reason}");
+    Error::input(message, format!("memctl show {id}"))
 }

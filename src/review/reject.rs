@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use crate::lessons::telling::table::prepare;
 use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
-use crate::store::workspace::document::level;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::{level, locate};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -36,7 +35,7 @@ pub struct Rejected {
 ///
 /// # Errors
 ///
-/// [`Error::NotRejectable`] for a record of another kind, and for one that counts: `memctl forget`
+/// [`Error::Refused`] for a record of another kind, and for one that counts: `memctl forget`
 /// deletes it.
 pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
@@ -66,12 +65,12 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         Kind::Reflexion => {
             let rule: Reflexion = writer.store().get(&id)?;
             if !rule.is_candidate() {
-                return Err(Error::NotRejectable { id, kind });
+                return Err(not_rejectable(kind, &id));
             }
             end_suspension(&mut writer, &rule)?;
             rule.summary()
         }
-        _ => return Err(Error::NotRejectable { id, kind }),
+        _ => return Err(not_rejectable(kind, &id)),
     };
     writer.update(kind, &id, &changes)?;
     if kind == Kind::Procedure {
@@ -86,4 +85,10 @@ pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected,
         reason,
         warnings,
     })
+}
+
+fn not_rejectable(kind: Kind, id: &str) -> Error {
+    let why = "only candidate rules and observed procedures are proposals";
+    let message = format!("{kind} `{id}` cannot be rejected: {why}");
+    Error::input(message, format!("memctl forget {id}"))
 }

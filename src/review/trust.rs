@@ -3,10 +3,9 @@
 use serde::Serialize;
 
 use crate::model::{Kind, Trust, with_origin};
-use crate::store::{Entry, Scoped, Selection};
-
-use crate::store::workspace::document::document;
+use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace};
+use crate::store::{Entry, Scoped, Selection};
 
 /// Kinds whose text reaches an agent as more than data, in the order in which they are shown.
 const ACTING: [Kind; 3] = [Kind::Reflexion, Kind::Procedure, Kind::Memory];

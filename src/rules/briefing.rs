@@ -8,14 +8,13 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
+use memctl_files::json;
 
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::rules::in_use as active_rules;
+use crate::store::project::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
-use memctl_files::json;
-
-use crate::store::here::Here;
 
 /// Maximum number of newest records to examine.
 pub(crate) const LOOKED_AT: usize = 500;

@@ -131,7 +131,7 @@ pub struct BlamedRule {
 ///
 /// # Errors
 ///
-/// [`Error::NotInjected`] if a named rule was not in the prompt or does not apply.
+/// [`Error::Refused`] if a named rule was not in the prompt or does not apply.
 pub fn blame(
     workspace: &Workspace,
     execution: &str,
@@ -155,11 +155,17 @@ pub fn blame(
             continue;
         }
         if !rules.iter().any(|rule| rule.reflexion_id == *name) {
-            return Err(Error::NotInjected {
-                rule: name.clone(),
-                execution: id,
-                injected: rules.into_iter().map(|rule| rule.reflexion_id).collect(),
-            });
+            let applied: Vec<&str> = rules.iter().map(|r| r.reflexion_id.as_str()).collect();
+            let hint = match applied.first() {
+                Some(first) => format!(
+                    "memctl reject {id} --rule {first}; rules that applied: {}",
+                    applied.join(", ")
+                ),
+                None => format!("memctl reject {id}; no rule applied"),
+            };
+            let message =
+                format!("`{name}` was not in the prompt of `{id}`, or does not apply to it");
+            return Err(Error::input(message, hint));
         }
         found.blamed.push(blamed(name, Fault::Named));
     }

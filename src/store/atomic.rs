@@ -9,7 +9,7 @@ use std::path::Path;
 
 use memctl_files::{Directory, FileState};
 
-use super::error::Error;
+use crate::store::Error;
 
 /// Creates a directory and its missing parents.
 pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {

@@ -1,14 +1,16 @@
 //! Errors of the store, and problems found in its files.
+//!
+//! Explanations of errors of the store.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
+use memctl_files::{Owned, owned};
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::model::error::{Explain, Explanation};
+use crate::model::error::{Explain, Explanation, Kind as Of};
 
 /// Error of a database, in its own words.
 #[derive(Debug)]
@@ -226,5 +228,90 @@ impl fmt::Display for Problem {
             self.offset,
             self.message
         )
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        match self {
+            Self::NotFound { kind, similar, .. } => {
+                let list = kind.map_or("memctl memory status".to_owned(), |kind| {
+                    format!("memctl list {}", kind.nouns())
+                });
+                let hint = match similar.first() {
+                    Some(id) => format!("did you mean `{id}`? see: {list}"),
+                    None => list,
+                };
+                (Of::NotFound, Some(hint))
+            }
+            Self::Ambiguous { examples, .. } => (
+                Of::Input,
+                Some(format!("give a longer prefix: {}", examples.join(", "))),
+            ),
+            Self::NoOrigin { known, .. } => (
+                Of::NotFound,
+                Some(if known.is_empty() {
+                    "memctl sync".to_owned()
+                } else {
+                    format!("give a longer prefix: {}", known.join(", "))
+                }),
+            ),
+            Self::Exists { .. } => (Of::Input, None),
+            Self::OutOfScope { .. } => (
+                Of::Permission,
+                Some("give a `--scope` that covers it".to_owned()),
+            ),
+            Self::Damaged(_) => (Of::Store, Some("memctl doctor --repair".to_owned())),
+            Self::Group(error) => error.explain(),
+            Self::NewerFormat { .. } => (
+                Of::Store,
+                Some("install a newer memctl; this one can only read the file".to_owned()),
+            ),
+            Self::Locked { .. } => (
+                Of::Store,
+                Some("wait for the other process, or end it".to_owned()),
+            ),
+            Self::Changing { .. } => (
+                Of::Store,
+                Some("run the command again once the other program has saved the file".to_owned()),
+            ),
+            Self::Io { path, source, .. } => (Of::Store, Some(advice(path, source))),
+            Self::Disabled { .. } => (Of::Usage, Some("memctl memory enable".to_owned())),
+            Self::DisabledForUser { user } => (
+                Of::Permission,
+                Some(format!("memctl memory enable --user {user}")),
+            ),
+            Self::NoPrimary { .. } => (
+                Of::Remote,
+                Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),
+            ),
+            Self::Primary(fault) => fault.explain(),
+            Self::Serialize(_) | Self::Abandoned => (Of::Internal, None),
+            Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Of::Store, None),
+        }
+    }
+}
+
+/// Returns what helps against an error of the system at a path.
+fn advice(path: &Path, error: &io::Error) -> String {
+    let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
+    let owned = is_denied.then(|| owned(path)).flatten();
+    match owned {
+        Some(Owned {
+            path,
+            owner,
+            is_foreign: true,
+        }) => format!(
+            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
+            path.display()
+        ),
+        Some(Owned { path, owner, .. }) => format!(
+            "`{}` belongs to {owner}; run the command as {owner}",
+            path.display()
+        ),
+        None => format!(
+            "check the permissions and the free space of `{}`",
+            path.display()
+        ),
     }
 }

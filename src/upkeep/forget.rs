@@ -6,9 +6,9 @@ use crate::model::{Kind, MemoryType, Reflexion, Session, utc};
 use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
-use crate::store::Expired;
-use crate::store::workspace::document::{document, remembered};
+use crate::store::workspace::records::{document, remembered};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{Expired, RemovalMode};
 
 /// Result of a deletion.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -46,11 +46,12 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
         end_suspension(&mut writer, rule)?;
     }
     let content = document.as_ref().map(remembered).unwrap_or_default();
-    if for_good {
-        writer.remove_for_good(kind, &id, content, workspace.now)?;
+    let mode = if for_good {
+        RemovalMode::Permanent
     } else {
-        writer.remove(kind, &id, content, workspace.now)?;
-    }
+        RemovalMode::Undoable
+    };
+    writer.remove_several(kind, &[(&id, content)], workspace.now, mode)?;
     let summary = document.map(|d| d.summary).unwrap_or_default();
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));

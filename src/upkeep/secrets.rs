@@ -79,7 +79,11 @@ pub fn secrets(
         .iter()
         .find(|path| named::link_metadata(path).is_err())
     {
-        return Err(Error::NoPath { path: path.clone() });
+        let message = format!("`{}` does not exist", path.display());
+        return Err(Error::input(
+            message,
+            "name a file or a directory that exists",
+        ));
     }
     for path in if paths.is_empty() { &own[..] } else { paths } {
         if !paths.is_empty() || named::exists(path) {

@@ -7,11 +7,11 @@ use std::ops::Deref;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::kind::FoundKind;
+use super::decoded;
+use super::file::{self, Access, FoundKind};
 use super::refused::{Reason, Refused};
+use super::system::files as sys;
 use super::system::files::Handle;
-use super::system::{Access, files as sys};
-use super::{decoded, file};
 
 /// Maximum depth of a tree to remove or scan.
 const DEEPEST: usize = 64;
@@ -370,29 +370,18 @@ impl Directory {
 }
 
 fn open_base(path: &Path) -> io::Result<Handle> {
-    sys::open_base(path).map_err(|error| {
-        if !sys::is_of_kind(&error) {
-            return error;
-        }
-        explain(sys::kind_of_path(path).ok().flatten(), path, error)
-    })
+    let kind = || sys::kind_of_path(path).ok().flatten();
+    sys::open_base(path).map_err(|error| refused(kind, path, error))
 }
 
 fn open_step(at: &Handle, name: &OsStr, shown: &Path) -> io::Result<Handle> {
-    sys::open_directory(at, name).map_err(|error| {
-        if !sys::is_of_kind(&error) {
-            return error;
-        }
-        explain(sys::kind(at, name).ok().flatten(), shown, error)
-    })
+    let kind = || sys::kind(at, name).ok().flatten();
+    sys::open_directory(at, name).map_err(|error| refused(kind, shown, error))
 }
 
-fn explain(kind: Option<FoundKind>, shown: &Path, error: io::Error) -> io::Error {
-    match kind {
-        Some(FoundKind::Link) => Refused::error(shown, Reason::Link),
-        Some(FoundKind::File | FoundKind::Other) => Refused::error(shown, Reason::NotADirectory),
-        _ => error,
-    }
+fn refused(kind: impl Fn() -> Option<FoundKind>, shown: &Path, error: io::Error) -> io::Error {
+    let kind = sys::is_of_kind(&error).then(kind).flatten();
+    file::explain(kind, FoundKind::Directory, shown, error)
 }
 
 fn remove_tree(at: &Handle, name: &OsStr, shown: &Path, depth: usize) -> io::Result<()> {

@@ -1,20 +1,90 @@
-//! Opened files: regular files only, checked after opening and before the first read.
+//! Files: kinds and states of directory entries, and opened regular files.
+//!
+//! A file is checked after opening and before the first read.
 
 use std::ffi::OsStr;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use super::kind::FoundKind;
 use super::refused::{Reason, Refused};
+use super::system::files as sys;
 use super::system::files::Handle;
-use super::system::{Access, files as sys};
+
+/// Kinds of directory entries; links are not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FoundKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or a socket.
+    Other,
+}
+
+/// Identity, size and times of a file.
+///
+/// Promise: a file that was replaced, or written to, has another state, unless it was written in
+/// place, to the same size, within one tick of the file system's clock. On Windows a writer that
+/// sets the time of modification back is not detected, since `changed` is that time too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct FileState {
+    /// Number of the file system.
+    pub device: u64,
+    /// Number of the file in it: constant under renames, and reused only after its removal.
+    pub inode: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// Time of the last write, in seconds and nanoseconds since 1970.
+    pub modified: [i64; 2],
+    /// Time of the last change of content, name or permissions, in seconds and nanoseconds since
+    /// 1970.
+    pub changed: [i64; 2],
+}
+
+impl FileState {
+    /// Returns the state of an open file.
+    pub fn of(file: &File) -> io::Result<Self> {
+        sys::state(file)
+    }
+
+    /// Returns `true` if both are states of the same file.
+    pub fn is_same_file(&self, other: &Self) -> bool {
+        (self.device, self.inode) == (other.device, other.inode)
+    }
+
+    /// Returns `true` if the file has not been written to; a rename does not count.
+    pub(super) fn is_unwritten(&self, before: &Self) -> bool {
+        self.is_same_file(before) && (self.size, self.modified) == (before.size, before.modified)
+    }
+}
+
+/// Reads and writes at an offset.
+///
+/// Promise: they do not wait for each other, and threads may share the file. The position of the
+/// file's cursor is unspecified afterwards: seek before using it.
+pub trait PositionedFile {
+    /// Reads some bytes at an offset; 0 at the end of the file.
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize>;
+
+    /// Fills the buffer with the bytes at an offset.
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()>;
+
+    /// Writes all bytes at an offset.
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()>;
+}
 
 /// Opens a regular file. `shown` is its path in errors.
 pub(super) fn open(at: &Handle, name: &OsStr, shown: &Path, access: Access) -> io::Result<File> {
-    let file = sys::open_file(at, name, access).map_err(|error| explain(at, name, shown, error))?;
+    let file = sys::open_file(at, name, access).map_err(|error| {
+        let is_of_kind = sys::is_of_kind(&error);
+        let kind = is_of_kind.then(|| sys::kind(at, name).ok().flatten());
+        explain(kind.flatten(), FoundKind::File, shown, error)
+    })?;
     let metadata = file.metadata()?;
-    if !is_plain(&metadata) {
+    if !metadata.is_file() {
         return Err(Refused::error(shown, Reason::NotAFile));
     }
     if access != Access::Read {
@@ -27,22 +97,21 @@ pub(super) fn open(at: &Handle, name: &OsStr, shown: &Path, access: Access) -> i
     Ok(file)
 }
 
-pub(super) fn is_plain(metadata: &Metadata) -> bool {
-    metadata.is_file()
-}
-
-/// Converts a system error to a [`Refused`] if the kind of the entry explains it.
-fn explain(at: &Handle, name: &OsStr, shown: &Path, error: io::Error) -> io::Error {
-    if !sys::is_of_kind(&error) {
-        return error;
-    }
-    match sys::kind(at, name) {
-        Ok(Some(FoundKind::Link)) => Refused::error(shown, Reason::Link),
-        Ok(Some(FoundKind::Directory | FoundKind::Other)) => {
-            Refused::error(shown, Reason::NotAFile)
-        }
-        _ => error,
-    }
+/// Converts a system error to a [`Refused`], if the kind of the entry explains it: another one than
+/// was wanted.
+pub(super) fn explain(
+    kind: Option<FoundKind>,
+    wanted: FoundKind,
+    shown: &Path,
+    error: io::Error,
+) -> io::Error {
+    let reason = match (kind, wanted) {
+        (Some(FoundKind::Link), _) => Reason::Link,
+        (Some(kind), FoundKind::File) if kind != wanted => Reason::NotAFile,
+        (Some(kind), _) if kind != wanted => Reason::NotADirectory,
+        _ => return error,
+    };
+    Refused::error(shown, reason)
 }
 
 /// Reads at most `limit` bytes; a longer file is an error.
@@ -53,4 +122,19 @@ pub(super) fn read(file: File, shown: &Path, limit: u64) -> io::Result<Vec<u8>> 
         return Err(Refused::error(shown, Reason::TooLarge { limit }));
     }
     Ok(bytes)
+}
+
+/// Modes of opening a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// For reading.
+    Read,
+    /// For reading and writing in place.
+    Update,
+    /// For reading and writing in place; created if missing.
+    UpdateOrCreate,
+    /// For appending; created if missing.
+    Append,
+    /// For writing a new file; fails if it exists.
+    Create,
 }

@@ -14,16 +14,11 @@
 //!
 //! | module | what it promises |
 //! |---|---|
-//! | `directory`, `file` | no link is followed; a file has one name and is private before it is written |
-//! | `write` | a file is replaced as a whole or not at all, and durable on return |
-//! | `exchange` | only the version that was read is replaced |
-//! | `state` | identity and times of files; reads and writes at an offset |
+//! | `directory`, `file` | no link is followed; a file has one name and is private before it is written; reads and writes at an offset |
+//! | `write` | a file is replaced as a whole or not at all, and durable on return; if wanted, only the version that was read |
 //! | `named` | files that a user names, opened by their path |
 //! | `shared_file` | files of a project that other programs use too: no link is followed |
-//! | `process` | a started program ends with all that it has started |
-//! | `signals` | interrupts, and requests to end |
-//! | `sockets` | sockets with a path, and limits that not every system has |
-//! | `user` | directories of the user |
+//! | `process` | a started program ends with all that it has started; interrupts, local sockets, directories of the user |
 //!
 //! Locks are those of the standard library (`File::try_lock`): one holder of a file at a time, free
 //! when its process ends in any way.
@@ -47,38 +42,34 @@
 
 pub mod decoded;
 mod directory;
-mod exchange;
 mod file;
-mod hex;
 pub mod json;
-mod kind;
 pub mod named;
 mod ownership;
 pub mod parallel;
 pub mod process;
 mod refused;
 mod shared_file;
-pub mod signals;
-pub mod sockets;
-mod state;
-mod system;
-mod temporary;
 #[cfg(unix)]
 mod unix;
-mod user;
 #[cfg(windows)]
 mod windows;
 mod write;
 
+// Both systems have the same functions, and the modules above write down what each promises. No other
+// file asks which system it is compiled for.
+#[cfg(unix)]
+use unix as system;
+#[cfg(windows)]
+use windows as system;
+
 pub use directory::{Directory, Found};
-pub use hex::hex;
-pub use kind::FoundKind;
+pub use file::{FileState, FoundKind, PositionedFile};
 pub use ownership::{Foreign, Owned, owned};
+pub use process::user_directories;
 pub use refused::{Reason, Refused};
 pub use shared_file::{ProjectPath, SharedFile};
-pub use state::{FileState, PositionedFile};
-pub use temporary::is_temporary;
-pub use user::{UserDirectories, user_directories};
+pub use write::is_temporary;
 
 #[cfg(test)]
 mod tests;
@@ -94,4 +85,11 @@ pub fn make_link(
 /// Returns `true` if only the owner may use a file, where files have such permissions. For tests.
 pub fn is_private(path: &std::path::Path) -> bool {
     system::files::is_private(path)
+}
+
+/// Formats bytes as lower-case hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    let digit = |n: u8| char::from_digit(n.into(), 16).unwrap_or('0');
+    let pairs = bytes.iter().map(|byte| [byte >> 4, byte & 15]);
+    pairs.flatten().map(digit).collect()
 }

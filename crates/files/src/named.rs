@@ -14,10 +14,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
+use super::file::FileState;
 use super::refused::{Reason, Refused};
-use super::state::FileState;
 use super::system::files as sys;
-use super::{decoded, file, temporary};
+use super::write::temporary_name;
+use super::{decoded, file};
 
 /// Opens a file of any kind for reading.
 pub fn open(path: &Path) -> io::Result<File> {
@@ -223,7 +224,7 @@ pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
 
 /// Makes a file executable, where that is a permission.
 pub fn make_executable(path: &Path) -> io::Result<()> {
-    sys::make_executable(path)
+    sys::make_open_executable(&File::open(path)?)
 }
 
 fn create(path: &Path) -> io::Result<File> {
@@ -231,7 +232,7 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 fn beside(path: &Path) -> PathBuf {
-    let name: OsString = temporary::name(path.file_name().unwrap_or_default());
+    let name: OsString = temporary_name(path.file_name().unwrap_or_default());
     path.with_file_name(name)
 }
 

@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
-use super::kind::FoundKind;
+use super::file::FoundKind;
 use super::system::files as sys;
 
 /// Maximum depth of the walk.

@@ -1,25 +1,41 @@
-//! Programs that this one starts, and the user who started it.
+//! Programs that this one starts, signals, local sockets, and the user who started it.
+//!
+//! Promises: handlers of an interrupt (Ctrl-C) and of a request to end run on a thread of their own,
+//! where they may do anything. On Windows a request to end is that of the console: its window is closed,
+//! or the user logs off.
+//!
+//! A socket with a path is connected on Unix; on Windows every such connection fails. A limit of
+//! unreceived data holds on Linux alone; elsewhere keepalive messages detect a vanished server.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tokio::process::{Child, Command};
 
-use super::system;
+use super::system::process::{Leader, begin_group, set_by_variables};
+pub use super::system::process::{
+    LocalStream, Stop, USUAL_EDITOR, at_interrupt, at_termination, connect,
+    keep_file_size_limit_an_error, limit_unreceived, user,
+};
 
 /// A running program and all programs that it has started. Dropping it kills them.
 ///
 /// Promise: on Unix, all processes of the program's group are killed. On Windows, only the program
 /// itself is, by `kill_on_drop`: programs that it has started may go on.
 #[derive(Debug)]
-pub struct Group(Option<system::process::Leader>);
+pub struct Group(Option<Leader>);
 
 impl Group {
     /// Lets the program of a command begin a group. Call it before the program is started.
     pub fn begin(command: &mut Command) {
-        system::process::begin_group(command.kill_on_drop(true));
+        begin_group(command.kill_on_drop(true));
     }
 
     /// Returns the group of a program just started.
     pub fn of(child: &Child) -> Self {
-        Self(system::process::Leader::of(child))
+        Self(Leader::of(child))
     }
 
     /// Kills the group, if it is not known to have exited.
@@ -41,10 +57,49 @@ impl Drop for Group {
     }
 }
 
-/// Editor that every system of this kind has.
-pub use system::process::USUAL_EDITOR;
+/// Ends the process at an interrupt, while `is_on`.
+pub fn exit_at_interrupt(code: u8, is_on: Arc<AtomicBool>) -> io::Result<()> {
+    let number = signal_hook::consts::SIGINT;
+    signal_hook::flag::register_conditional_shutdown(number, i32::from(code), is_on).map(drop)
+}
 
-/// Returns a name for the user of this process where no login names one: `uid 1000`.
-pub fn user() -> String {
-    system::process::user()
+/// Exit code of a process that was asked to end, as shells expect it.
+pub const TERMINATED: i32 = 128 + 15;
+
+/// Directories that belong to a user; `None` where the system names none.
+///
+/// | | home | settings | data | settings of all programs |
+/// |---|---|---|---|---|
+/// | Linux | `$HOME` | `$XDG_CONFIG_HOME/memctl` | `$XDG_DATA_HOME/memctl` | `$XDG_CONFIG_HOME` |
+/// | macOS | `$HOME` | `~/Library/Application Support/memctl` | the same | its parent |
+/// | Windows | `%USERPROFILE%` | `%APPDATA%\memctl\config` | `%LOCALAPPDATA%\memctl\data` | `%APPDATA%` |
+///
+/// Without a variable, the system is asked.
+#[derive(Debug, Default)]
+pub struct UserDirectories {
+    /// The home directory.
+    pub home: Option<PathBuf>,
+    /// Settings of this program.
+    pub settings: Option<PathBuf>,
+    /// Data of this program.
+    pub data: Option<PathBuf>,
+    /// Settings of all programs.
+    pub all_settings: Option<PathBuf>,
+}
+
+/// Returns the directories of the user; `var` gives the value of a variable that is not empty.
+pub fn user_directories(var: &dyn Fn(&str) -> Option<PathBuf>) -> UserDirectories {
+    let base = directories::BaseDirs::new();
+    let project = directories::ProjectDirs::from("", "", "memctl");
+    let found = UserDirectories {
+        home: base.as_ref().map(|base| base.home_dir().to_owned()),
+        settings: project
+            .as_ref()
+            .map(|project| project.config_dir().to_owned()),
+        data: project
+            .as_ref()
+            .map(|project| project.data_local_dir().to_owned()),
+        all_settings: base.map(|base| base.config_dir().to_owned()),
+    };
+    set_by_variables(found, var)
 }

@@ -2,7 +2,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::{Directory, FoundKind, Reason, Refused, make_link, named};
+use super::{Directory, FoundKind, Reason, Refused, hex, make_link, named};
 
 fn reason<T>(result: io::Result<T>) -> Option<Reason> {
     let error = result.err()?;
@@ -203,4 +203,9 @@ fn read_only_directory_refuses_every_change() {
     );
     let names = fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(names, 1);
+}
+
+#[test]
+fn each_byte_has_two_digits() {
+    assert_eq!(hex(&[0, 10, 255]), "000aff");
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use clap::Args;
-use memctl_files::signals::Stop;
+use memctl_files::process::Stop;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 

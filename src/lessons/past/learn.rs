@@ -6,21 +6,20 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
-
-use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
-use crate::model::{ActionType, ExecutionLog, Origin};
-use crate::store::here::project_of;
-use crate::store::{Source, Writer, same_project};
 use memctl_redact::Clean;
 use memctl_sessions::Format;
+use serde_json::json;
 
 use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
 use super::session_files::{self, OnStep, SessionFile, SessionTrace, is_below};
+use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::lessons::{self, HostSession};
+use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::notes::sessions;
-use crate::store::workspace::execution_log_lines::{Scribe, data};
+use crate::store::project::project_of;
+use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Records, repair_warnings};
+use crate::store::{Source, Writer, same_project};
 
 /// Options of [`learn()`].
 #[derive(Debug, Clone, Default)]

@@ -13,11 +13,10 @@ use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::pitfall::Pitfall;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
-use crate::store::{Error as StoreError, Selection};
-
 use crate::notes::sessions::change;
-use crate::store::workspace::execution_log_lines::{Scribe, data, raw};
+use crate::store::workspace::records::{Scribe, data, raw};
 use crate::store::workspace::{Error, Records, stamp};
+use crate::store::{Error as StoreError, Selection};
 
 /// Summary of a host session that ended.
 #[derive(Debug)]

@@ -11,8 +11,8 @@ use serde_json::json;
 
 use crate::model::{ActionType, ExecutionLog};
 use crate::store::Source;
-use crate::store::workspace::execution_log_lines::{Scribe, data};
 use crate::store::workspace::providers::Chosen;
+use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Workspace, dollars};
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
@@ -176,7 +176,7 @@ impl PastPlan {
 ///
 /// # Errors
 ///
-/// [`Error::UnknownPrice`] if a cost limit is set and the model has no known price.
+/// [`Error::Refused`] if a cost limit is set and the model has no known price.
 pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option<PastPlan>, Error> {
     let Chosen::Model(llm) = workspace.providers.choose(None).await? else {
         return Ok(None);
@@ -220,7 +220,13 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             .llm
             .estimate((bytes + length) / BYTES_PER_TOKEN, USUAL_ANSWER * calls);
         let is_dear = match (options.max_cost, cost) {
-            (Some(_), None) => return Err(Error::UnknownPrice { model: plan.model }),
+            (Some(_), None) => {
+                let model = &plan.model;
+                let message =
+                    format!("the price of `{model}` is unknown, so a cost limit cannot hold");
+                let hint = "limit the calls instead: memctl consolidate --max-calls N";
+                return Err(Error::input(message, hint));
+            }
             (Some(limit), Some(cost)) => cost > limit,
             (None, _) => false,
         };

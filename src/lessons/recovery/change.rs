@@ -5,12 +5,11 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::recovery::shell::basename;
-use crate::model::Pattern;
-use crate::model::likeness::telling_words;
-
 use super::call::{Call, Command, Line};
 use super::pattern::plain;
+use crate::lessons::recovery::shell::basename;
+use crate::model::Pattern;
+use crate::model::text::telling_words;
 
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;

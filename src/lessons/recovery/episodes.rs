@@ -19,9 +19,9 @@ use crate::lessons::recovery::episodes;
 use crate::lessons::telling::table::prepare;
 use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
 use crate::store::Error::Locked;
-use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::records::raw;
 use crate::store::workspace::{Error, stamp};
-use crate::store::{ForgottenRecords, Scoped, Selection, Writer};
+use crate::store::{ForgottenRecords, RemovalMode, Scoped, Selection, Writer};
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";
@@ -213,7 +213,7 @@ pub(crate) fn prune(writer: &mut Writer, known: &Known, now: DateTime<Utc>) -> R
     let ids = episodes.iter().map(|one| one.procedure_id.as_str());
     let removals: Vec<(&str, &str)> = ids.zip(contents.iter().map(String::as_str)).collect();
     if !removals.is_empty() {
-        writer.remove_several_for_good(Kind::Procedure, &removals, now)?;
+        writer.remove_several(Kind::Procedure, &removals, now, RemovalMode::Permanent)?;
     }
     Ok(())
 }

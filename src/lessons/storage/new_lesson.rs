@@ -6,6 +6,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use memctl_files::{hex, named};
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
@@ -18,10 +19,9 @@ use crate::model::{
     Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust, local_number,
     numbered,
 };
-use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::records::raw;
 use crate::store::workspace::{Error, Records, repair_warnings};
 use crate::store::{Here, Scoped, Selection, Writer, shown_project};
-use memctl_files::{hex, named};
 
 /// Maximum number of lessons of one session: more are noise.
 const MOST_OF_SESSION: usize = 12;

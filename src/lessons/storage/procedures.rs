@@ -91,9 +91,10 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
 /// Returns the `data` of a document, or the reason why it is not a procedure.
 fn data(document: &RawValue) -> Result<Box<RawValue>, Error> {
     let refuse = |reason: &str| {
-        Err(Error::BadProcedure {
-            reason: reason.to_owned(),
-        })
+        Err(Error::input(
+            format!("invalid procedure: {reason}"),
+            "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the whole document",
+        ))
     };
     if document.get().len() > LONGEST {
         return refuse("it is longer than 64 KiB");

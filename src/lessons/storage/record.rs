@@ -7,14 +7,13 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::lessons::recovery::episodes;
-use crate::lessons::telling::session_state::{Pending, PendingOutcomes, SessionNotes};
-use crate::model::likeness::of_commands;
-use crate::model::{Kind, Pattern, Procedure, Record as _};
-use crate::store::{Selection, Writer};
-
 use crate::lessons::telling::service::HintService;
+use crate::lessons::telling::session_state::{Pending, PendingOutcomes, SessionNotes};
 use crate::lessons::{HintOptions, HintReport};
+use crate::model::text::of_commands;
+use crate::model::{Kind, Pattern, Procedure, Record as _};
 use crate::store::workspace::Error;
+use crate::store::{Selection, Writer};
 
 /// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;

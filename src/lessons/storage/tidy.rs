@@ -6,14 +6,13 @@
 
 use serde::Serialize;
 
-use crate::model::{Evidence, Kind, Procedure, Trust};
-use crate::store::Selection;
-use crate::store::workspace::execution_log_lines::raw;
-use crate::store::workspace::{Error, Records};
-
 use super::neighbours::is_same;
 use super::new_lesson::is_in_use;
 use crate::lessons::telling::table::prepare;
+use crate::model::{Evidence, Kind, Procedure, Trust};
+use crate::store::Selection;
+use crate::store::workspace::records::raw;
+use crate::store::workspace::{Error, Records};
 
 /// Least number of outcomes against a lesson before it retires.
 const OUTCOMES: u64 = 3;

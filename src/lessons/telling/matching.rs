@@ -10,22 +10,21 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use super::{evidence, table};
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
-use crate::lessons::recovery::shell::commands;
-use crate::lessons::recovery::shell_command::AROUND;
-use crate::lessons::telling::hint::Hint;
-use crate::model::likeness::{key_words, same_program, similarity, telling_words, weight};
-use crate::model::text::quoted_names;
-use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
-use crate::store::workspace::Error;
-use crate::store::{Pulled, Scoped, Terms};
-
-use super::{evidence, table};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
 use crate::lessons::recovery::pattern::plain;
-use crate::store::Here;
+use crate::lessons::recovery::shell::commands;
+use crate::lessons::recovery::shell_command::AROUND;
+use crate::lessons::telling::hint::Hint;
+use crate::model::text::{
+    key_words, quoted_names, same_program, similarity, telling_words, weight,
+};
+use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
+use crate::store::workspace::Error;
+use crate::store::{Here, Pulled, Scoped, Terms};
 
 /// Maximum number of lessons at a failing call.
 const LESSONS: usize = 2;

@@ -16,15 +16,15 @@ pub(crate) mod trial;
 
 use std::path::Path;
 
+use memctl_files::{hex, named};
+use memctl_redact::{fence, length};
 use sha2::{Digest as _, Sha256};
 
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
-use crate::store::here::Here;
+use crate::store::project::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
-use memctl_files::{hex, named};
-use memctl_redact::{fence, length};
 
 /// Maximum number of newest procedures that a session start looks at.
 const LOOKED_AT: usize = 500;

@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::service::{HintReport, HintService};
 use crate::lessons::telling::evidence::is_demoted;
 use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
 use crate::lessons::telling::table::prepare;
 use crate::model::{ActionType, ExecutionLog, Kind, Procedure, Trust};
 use crate::store::workspace::Error;
-use crate::store::workspace::execution_log_lines::{Scribe, data};
+use crate::store::workspace::records::{Scribe, data};
 use crate::store::{self, Scoped};
-
-use super::service::{HintReport, HintService};
 
 /// Maximum wait for the lock while an agent waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(120);

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use crate::lessons::failure::ErrorLine;
 use crate::lessons::recovery::pattern;
 use crate::lessons::recovery::shell::basename;
-use crate::model::likeness::{is_generic, key_words, telling_words};
+use crate::model::text::{is_generic, key_words, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};

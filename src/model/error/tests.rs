@@ -53,9 +53,7 @@ fn kinds_have_the_documented_names_and_codes() {
 
 #[test]
 fn engine_errors_have_their_kinds() {
-    let usage: model::SkillPath = "hr/x".parse().unwrap();
-    check(Error::NoInput(usage), Kind::Usage, 2);
-    check(Error::NeedsDirectory, Kind::Usage, 2);
+    check(Error::usage("x", "y"), Kind::Usage, 2);
     check(Error::NoId("x".to_owned()), Kind::Input, 2);
     check(Error::EmptyCorrection, Kind::Input, 2);
     let error = Error::NotJson {
@@ -63,7 +61,7 @@ fn engine_errors_have_their_kinds() {
         source: json_error(),
     };
     check(error, Kind::Input, 2);
-    check(Error::NothingToUndo, Kind::NotFound, 2);
+    check(Error::missing("x", "y"), Kind::NotFound, 2);
     let forgotten = Error::Forgotten {
         id: "REFL-1".to_owned(),
         kind: model::Kind::Reflexion,

@@ -2,14 +2,14 @@
 
 use std::time::Instant;
 
-use crate::model::{Kind, Procedure, Trust};
-use crate::store::{Entry, text_field};
 use memctl_search::{snippet, words};
 
 use super::{FindReport, Found, Ranks, SNIPPET, rounded};
+use crate::model::{Kind, Procedure, Trust};
 use crate::notes::find::report;
-use crate::store::workspace::document::document;
+use crate::store::workspace::records::document;
 use crate::store::workspace::{Workspace, milliseconds};
+use crate::store::{Entry, text_field};
 
 /// Search result from another store.
 #[derive(Debug)]

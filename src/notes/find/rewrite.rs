@@ -6,6 +6,9 @@
 //!
 //! The search itself adds words from the documents. The caller decides whether to rewrite.
 
+use memctl_llm::{OnProgress, Request, Schema};
+use memctl_redact::Clean;
+use memctl_search::words;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -13,9 +16,6 @@ use crate::model::text::one_line;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace};
-use memctl_llm::{OnProgress, Request, Schema};
-use memctl_redact::Clean;
-use memctl_search::words;
 
 /// Default prompt; users can replace it.
 pub const PROMPT: &str = include_str!("prompts/rewrite_query.md");

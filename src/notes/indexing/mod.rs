@@ -33,22 +33,21 @@ mod places;
 mod save;
 pub(crate) mod vectors;
 
-use memctl_search::embedder::Embedding;
 use std::cell::OnceCell;
-
-use crate::model::{Document, Kind};
-use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
-use memctl_files::parallel::each;
-use memctl_search::{Damaged, Part};
-
-use crate::store::workspace::Error;
-use crate::store::workspace::document::document;
 
 use held::IndexedSegment;
 use manifest::List;
+use memctl_files::parallel::each;
+use memctl_search::embedder::Embedding;
+use memctl_search::{Damaged, Part};
+pub(crate) use multi_index::MultiIndex;
+
+use crate::model::{Document, Kind};
+use crate::store::workspace::Error;
+use crate::store::workspace::records::document;
+use crate::store::{Derived, Entry, Positions, Scoped, TrustSnapshot};
 
 pub use filter::Filter;
-pub(crate) use multi_index::MultiIndex;
 
 /// Minimum number of segments for a second thread.
 const MANY: usize = 8;

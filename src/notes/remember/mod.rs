@@ -10,18 +10,15 @@
 mod known;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use known::{same, unless_known, was_removed};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Kind, Memory, MemoryType, Record as _, Trust, ending, later};
+use crate::model::{Kind, Memory, MemoryType, OBSERVED, Record as _, Trust, ending, later};
 use crate::store::Writer;
-
-use crate::model::OBSERVED;
-use crate::store::workspace::execution_log_lines::raw;
+use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
-
-use known::{same, unless_known, was_removed};
 
 /// Memory to add.
 #[derive(Debug)]

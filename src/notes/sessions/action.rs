@@ -4,14 +4,12 @@
 //! written without waiting for the disk. If that write fails, the operation goes on: the records
 //! hold the same facts.
 
-use crate::store::workspace::execution_log_lines::Scribe;
-use crate::store::workspace::locate::locate_as;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session};
-
 use super::said;
+use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session};
+use crate::store::workspace::records::{Scribe, locate_as};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, SessionError, Workspace, repair_warnings};
 

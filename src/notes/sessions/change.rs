@@ -6,16 +6,15 @@
 
 use std::collections::HashMap;
 
+use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{ChangedSession, said};
 use crate::model::{Kind, Session, SessionState, TOTAL_STEPS};
-use crate::store::workspace::execution_log_lines::raw;
-use crate::store::workspace::locate::locate_as;
+use crate::store::workspace::records::{locate_as, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, SessionError, Workspace, repair_warnings};
-use memctl_files::json::with_fields;
 
 /// Change of a session; a field that is `None` stays as it is.
 #[derive(Debug, Default)]

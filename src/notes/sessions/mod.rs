@@ -16,11 +16,10 @@ use serde::Serialize;
 
 use crate::model::{Kind, Session};
 use crate::store::Scoped;
-
 use crate::store::workspace::Error;
-use crate::store::workspace::locate::locate_as;
+use crate::store::workspace::records::locate_as;
 
-pub use crate::store::workspace::session_error::SessionError;
+pub use crate::store::workspace::error::SessionError;
 pub use action::{ActionReport, NewAction, log_action};
 pub use change::{NewSession, SessionChange, change, start};
 pub use view::{SessionReport, SessionsReport, list, show};

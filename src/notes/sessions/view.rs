@@ -5,10 +5,9 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::model::{ExecutionLog, Kind, Session, SessionState};
-use crate::store::{Error as StoreError, LogSelection, Selection};
-
-use crate::store::workspace::locate::locate_as;
+use crate::store::workspace::records::locate_as;
 use crate::store::workspace::{Error, Workspace, stamp};
+use crate::store::{Error as StoreError, LogSelection, Selection};
 
 /// Time before the start of a session in which its log lines are still searched, because clocks and
 /// time zones of other programs differ.

@@ -14,26 +14,22 @@ mod memory;
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
+use field::{Field, Form, editable};
+use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
-use crate::store::{Entry, Selection};
-use memctl_files::json::with_fields;
-
 use crate::lessons::telling::table::prepare;
+use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
 use crate::notes::indexing::Index;
 use crate::notes::remember::timestamp;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::similar::resolve_conflicts;
-use crate::store::workspace::document::level;
-use crate::store::workspace::execution_log_lines::raw;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::{level, locate, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-
-use field::{Field, Form, editable};
+use crate::store::{Entry, Selection};
 
 /// Result of an edit.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -75,7 +71,7 @@ pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
     let fields = editable(kind);
     if fields.is_empty() {
-        return Err(not_editable(kind, id, None));
+        return Err(not_editable(kind, &id, None));
     }
     let entry = workspace.store.find(kind, &id)?;
     let entry = entry.ok_or_else(|| not_found(kind, &id))?;
@@ -109,10 +105,12 @@ pub fn edit(
             continue;
         }
         let known = editable(kind).iter().find(|field| field.name == name);
-        let field = *known.ok_or_else(|| not_editable(kind, id.clone(), Some(name)))?;
-        let unfit = |reason| Error::BadField {
-            field: field.name,
-            reason,
+        let field = *known.ok_or_else(|| not_editable(kind, &id, Some(name)))?;
+        let unfit = |reason| {
+            let field = field.name;
+            let hint =
+                format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");
+            Error::input(format!("invalid value for `{field}`: {reason}"), hint)
         };
         let end = ending(workspace.now, field, text).map_err(unfit)?;
         let value = field.form.json(end.as_deref().unwrap_or(text));
@@ -276,9 +274,12 @@ const LESSON: &str = "lesson";
 
 /// Returns the fields of an entry; for a procedure, its lesson and the fields of its `data`.
 fn fields_of(entry: &Entry) -> Result<Fields, Error> {
-    let unreadable = |source| Error::NotEditableText {
-        id: entry.id.clone(),
-        source,
+    let unreadable = |error| {
+        let message = format!(
+            "`{}` cannot be edited here: its entry is not JSON: {error}",
+            entry.id
+        );
+        Error::input(message, "edit the file; memctl doctor shows its path")
     };
     let mut fields: Fields = serde_json::from_slice(&entry.text).map_err(unreadable)?;
     if entry.kind == Kind::Procedure {
@@ -387,11 +388,18 @@ fn not_found(kind: Kind, id: &str) -> Error {
     .into()
 }
 
-fn not_editable(kind: Kind, id: String, field: Option<&str>) -> Error {
-    Error::NotEditable {
-        id,
-        kind,
-        field: field.map(str::to_owned),
-        allowed: editable(kind).iter().map(|field| field.name).collect(),
-    }
+fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {
+    let what = field.map_or_else(
+        || "the fields".to_owned(),
+        |field| format!("`{}`", field.escape_debug()),
+    );
+    let allowed: Vec<_> = editable(kind).iter().map(|field| field.name).collect();
+    let hint = match allowed.first() {
+        Some(first) => format!(
+            "memctl edit {id} --set {first}=…; these can be edited: {}",
+            allowed.join(", ")
+        ),
+        None => format!("memctl show {id}"),
+    };
+    Error::input(format!("{what} of {kind} `{id}` cannot be edited"), hint)
 }

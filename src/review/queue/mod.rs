@@ -25,7 +25,7 @@ use serde::Serialize;
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
 use crate::rules::acting::rule_against;
-use crate::store::workspace::document::document;
+use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 use crate::upkeep::merge::CONFLICT;

@@ -9,19 +9,18 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde_json::json;
-
-use crate::model::{
-    ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
-};
-use crate::store::workspace::Error;
-use crate::store::workspace::execution_log_lines::{Scribe, data};
-use crate::store::{self, Scoped};
 use memctl_sessions::Step;
+use serde_json::json;
 
 use super::call::Call;
 use super::receipts::{Credit, Made, RuleNotes};
 use super::{Tables, prepare};
+use crate::model::{
+    ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
+};
+use crate::store::workspace::Error;
+use crate::store::workspace::records::{Scribe, data};
+use crate::store::{self, Scoped};
 
 /// Maximum length of a rule in an answer, in characters.
 const RULE: usize = 600;

@@ -14,18 +14,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::likeness::{is_generic, key_words};
+use super::HeardArgs;
+use super::heard::{Earlier, Heard, refused};
+use super::messages::{Message, note_recorded, witness};
+use crate::model::text::{is_generic, key_words};
 use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::similar::{SimilarRule, cosines, nearest, replaced_by};
-use crate::store::here::project_of;
+use crate::store::project::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer, same_project};
-
-use super::HeardArgs;
-use super::heard::{Earlier, Heard, refused};
-use super::messages::{Message, note_recorded, witness};
 
 /// Number of neighbours in the answer.
 const SHOWN: usize = 3;

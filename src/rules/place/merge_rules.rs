@@ -15,7 +15,7 @@ use crate::rules::evidence::{counts, without_shared_runs};
 use crate::rules::place::said_again;
 use crate::rules::place::similar::replaced_by;
 use crate::store::Writer;
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Outcome of [`merge()`].
@@ -41,10 +41,9 @@ pub struct MergeReport {
 pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeReport, Error> {
     let (kept_kind, keep) = locate(&workspace.store, keep)?;
     let (other_kind, other) = locate(&workspace.store, other)?;
-    let refused = |reason: String| Error::NotMergeable {
-        keep: keep.clone(),
-        other: other.clone(),
-        reason,
+    let refused = |reason: String| {
+        let message = format!("`{other}` cannot be merged into `{keep}`: {reason}");
+        Error::input(message, "memctl memory conflicts")
     };
     for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
         if kind != Kind::Reflexion {
@@ -165,5 +164,6 @@ pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> 
     if kind == Kind::Reflexion {
         return Ok(id);
     }
-    Err(Error::NotARule { id, kind })
+    let message = format!("`{id}` is a {kind}, not a rule");
+    Err(Error::input(message, "memctl memory conflicts"))
 }

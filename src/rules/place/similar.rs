@@ -5,15 +5,15 @@
 //! always with the built-in embedder: a correction waits neither for the search index nor for a
 //! server.
 
+use memctl_search::embedder::built_in;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::model::likeness::{key_words, similarity};
+use crate::model::text::{key_words, similarity};
 use crate::model::{Kind, Reflexion, RuleRelation, SkillPath};
 use crate::rules::reflect::Judged;
 use crate::store::Selection;
 use crate::store::workspace::{Error, Workspace};
-use memctl_search::embedder::built_in;
 
 /// Maximum number of similar rules to show.
 const SHOWN: usize = 3;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use memctl_search::words;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -9,7 +10,6 @@ use super::{CorrectionContext, Draft, Judged, Reflection};
 use crate::model::RuleRelation;
 use crate::model::text::{one_line, quoted_names};
 use crate::rules::regression::assertion;
-use memctl_search::words;
 
 /// Reason if a model gives none.
 const REMARK: &str =

@@ -16,7 +16,7 @@ use socket2::SockRef;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-use memctl_files::sockets;
+use memctl_files::process;
 
 use super::state::Server;
 use super::table;
@@ -117,7 +117,7 @@ impl Bound {
             drop(stream.set_nodelay(true));
             // A peer that reads nothing keeps no connection.
             let stall = Some(server.limits().stall);
-            drop(sockets::limit_unreceived(&SockRef::from(&stream), stall));
+            drop(process::limit_unreceived(&SockRef::from(&stream), stall));
             let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
             let connection = graceful.watch(connection);
             tokio::spawn(async move {

@@ -6,6 +6,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::search::is_zero;
+use super::token_budget::{self, apart, is_data};
+use super::{NOTICE, Report, user_error};
 use crate::lessons::telling::hint::{Hint, render_block};
 use crate::lessons::{HintOptions, HintService};
 use crate::model::error::UserError;
@@ -13,12 +16,8 @@ use crate::model::{Kind, Trust};
 use crate::rules::forbids_advice;
 use crate::serve::arguments::{HINTS, LONGEST_TEXT, text};
 use crate::store::Here;
-use crate::store::here::project_named;
+use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
-
-use super::search::is_zero;
-use super::token_budget::{apart, is_data};
-use super::{NOTICE, Report, token_budget, user_error};
 
 /// Minimum length of shortened code, in characters.
 const LEAST: usize = 40;

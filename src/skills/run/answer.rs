@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 
 use super::super::nearest::{Case, Nearest, nearest};
 use super::RunReport;
+use crate::model::error::Kind as ErrorKind;
 use crate::model::{NearestCase, Outcome, SkillPath, Usage};
 use crate::skills::agent_programs::installed_agents;
 use crate::skills::prompt::{Assembly, Injected, LayerSize, Omitted};
@@ -109,16 +110,20 @@ pub(super) fn answer_offline(
         Nearest::NoCases => ("it has no cases yet".to_owned(), false),
     };
     let skill = skill.path.clone();
-    Err(if asked {
-        Error::NoNearCase { skill, nearest }
-    } else {
-        Error::NoModel {
-            skill,
-            nearest,
-            agents: installed_agents(&providers.search_path),
-            replayable,
-        }
-    })
+    if asked {
+        let message =
+            format!("no known case of `{skill}` is near enough to this input ({nearest})");
+        let hint = format!(
+            "add a case to `skills/{skill}/examples/`, lower `offline.min_similarity`, or name a \
+             model: memctl run {skill} --model PROVIDER/MODEL"
+        );
+        return Err(Error::Refused(ErrorKind::Model, message, hint));
+    }
+    let message =
+        format!("no model is configured, and no known case answers for `{skill}` ({nearest})");
+    let agents = installed_agents(&providers.search_path);
+    let hint = ways_to_a_model(&skill, &agents, replayable);
+    Err(Error::Refused(ErrorKind::Model, message, hint))
 }
 
 fn percent(share: f64) -> String {
@@ -221,6 +226,32 @@ impl RunState {
             warnings: self.warnings,
         }
     }
+}
+
+/// Lists the ways to a model, one a line: a program, a key, a server; and the nearest case, where
+/// there is one.
+fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> String {
+    let agents: Vec<_> = match agents {
+        [] => vec![format!(
+            "an agent's program: memctl run {skill} --model 'exec:claude -p'"
+        )],
+        agents => agents
+            .iter()
+            .map(|agent| format!("an installed agent: memctl run {skill} --model '{agent}'"))
+            .collect(),
+    };
+    let mut ways = agents;
+    ways.push("a key: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY".to_owned());
+    ways.push(
+        "a local server: start Ollama (port 11434), or set MEMCTL_LOCAL_BASE_URL to another"
+            .to_owned(),
+    );
+    if replayable {
+        ways.push(format!(
+            "or replay the nearest case: memctl run {skill} --model offline"
+        ));
+    }
+    format!("choose who answers\n  {}", ways.join("\n  "))
 }
 
 #[cfg(test)]

@@ -144,7 +144,12 @@ fn input_or_sample(
         return Ok((input, None));
     }
     let Some(path) = skills.sample_input(&skill.path)? else {
-        return Err(Error::NoInput(skill.path.clone()));
+        let skill = &skill.path;
+        let message = format!("`{skill}` has no `fixtures/sample_input.json` to run with");
+        return Err(Error::usage(
+            message,
+            format!("memctl run {skill} --input FILE"),
+        ));
     };
     let text = skills.read(&path)?.unwrap_or_default();
     let shown = skills.shown(&path);

@@ -6,13 +6,12 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::answer::{Answer, RunState};
 use crate::model::{ActionType, Execution, ExecutionLog, Kind, LogStatus, Outcome, Session, Usage};
+use crate::rules::evidence;
 use crate::skills::prompt::ids_of;
 use crate::store;
-
-use super::answer::{Answer, RunState};
-use crate::rules::evidence;
-use crate::store::workspace::execution_log_lines::{Scribe, data};
+use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Workspace, dollars};
 
 /// Records an execution. Returns its id, the kinds of the secrets redacted, and a non-fatal

@@ -4,11 +4,10 @@
 //! and rule, each as data in tags that it cannot close. It is not told whether the rule was in the
 //! prompt.
 
-use serde::Deserialize;
-use serde_json::json;
-
 use memctl_llm::{Request, Schema};
 use memctl_redact::Clean;
+use serde::Deserialize;
+use serde_json::json;
 
 /// Default prompt; users can replace it.
 pub(crate) const PROMPT: &str = include_str!("prompts/judge.md");

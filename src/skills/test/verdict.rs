@@ -47,9 +47,9 @@ pub async fn decide_output(
     let found = cases(&skills, skill)?
         .into_iter()
         .find(|file| file.id == case);
-    let missing = || Error::NoCase {
-        skill: skill.clone(),
-        case: case.to_owned(),
+    let missing = || {
+        let message = format!("`{skill}` has no test case `{case}`");
+        Error::missing(message, "memctl test --json lists the cases")
     };
     let (status, reason) = match found.ok_or_else(missing)?.case {
         Ok(case) => decide(workspace, &case, text, has_judge, progress).await?,

@@ -20,14 +20,10 @@ use chrono::{DateTime, Utc};
 use memctl_files::json;
 
 use crate::model::{Expiry, IdShape, Kind, Scope, Viewer};
-use crate::store::access::query::Selection;
-use crate::store::access::scoped::Scoped;
-use crate::store::error::{Error, Problem};
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data::offsets::Row;
-use crate::store::files::data_files::DataFile;
 use crate::store::files::tombstones;
-use crate::store::files::tombstones::{ForgottenRecords, Tombstone};
+use crate::store::{
+    DataFile, Error, ForgottenRecords, Problem, Row, Scoped, Selection, Snapshot, Tombstone,
+};
 
 /// Access filter for one caller.
 #[derive(Debug, Clone)]

@@ -23,13 +23,8 @@ use std::path::PathBuf;
 use memctl_files::Directory;
 
 use crate::model::{UserId, Viewer};
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::error::Error;
-use crate::store::files::directory::{
-    DISABLED as MARKER, DISABLED_USERS as FILE, Lock, SMALL_FILE,
-};
+use crate::store::files::directory::{DISABLED as MARKER, DISABLED_USERS as FILE};
+use crate::store::{AuditAction, Error, Lock, SMALL_FILE, Scoped, atomic};
 
 /// Returns the users for whom a memory is disabled, sorted.
 pub fn disabled_users(directory: &Directory) -> Result<Vec<String>, Error> {

@@ -2,12 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered};
-use crate::store::error::Error;
 use memctl_files::json;
 
-use super::query::Selection;
-use super::scoped::Scoped;
+use crate::model::{Kind, LOCAL_ID, SkillPath, local_number, numbered};
+use crate::store::{Error, Scoped, Selection};
 
 /// Number of ids searched for suggestions.
 const SUGGEST_AMONG: usize = 2_000;

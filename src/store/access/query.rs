@@ -4,17 +4,12 @@
 
 use std::collections::HashSet;
 
-use crate::model::{Kind, Record, Scope, SkillPath};
-use crate::store::entry::Entry;
-use crate::store::error::{Error, Problem, ProblemKind};
-use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::data_file::LineNumbers;
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data::offsets::Row;
-use crate::store::files::data_files::DataFile;
 use memctl_files::json;
 
-use super::scoped::Scoped;
+use crate::model::{Kind, Record, Scope, SkillPath};
+use crate::store::files::counters::{self, Counters};
+use crate::store::files::data::versions::LineNumbers;
+use crate::store::{DataFile, Entry, Error, Problem, ProblemKind, Row, Scoped, Snapshot};
 
 /// Filter for records of a kind.
 #[derive(Debug, Clone, Default)]
@@ -167,27 +162,21 @@ impl Scoped {
         }
         // A hidden record must not use up the limit.
         let asks = self.access().asks_the_text(kind);
-        let mut trouble = None;
-        snapshot.each(true, &mut |row| {
-            let of_skill = skill
-                .as_deref()
-                .is_none_or(|skill| row.may_be_of_skill(skill));
+        snapshot.try_each(true, &mut |row| {
+            let of_skill = skill.as_deref();
+            let of_skill = of_skill.is_none_or(|skill| row.may_be_of_skill(skill));
             let in_scope = match self.scope() {
                 Scope::All => true,
                 Scope::Domains(_) if self.access().is_in_every_domain(kind) => true,
                 Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
             };
-            if of_skill && in_scope {
-                match asks.then(|| snapshot.read(row)).transpose() {
-                    Ok(Some(text)) if !self.access().sees(kind, &text) => {}
-                    Ok(_) => rows.push(row.clone()),
-                    Err(error) => trouble = Some(error),
-                }
+            if of_skill && in_scope && (!asks || self.access().sees(kind, &snapshot.read(row)?)) {
+                rows.push(row.clone());
             }
-            rows.len() < limit && trouble.is_none()
+            Ok(rows.len() < limit)
         })?;
         rows.reverse();
-        trouble.map_or(Ok(rows), Err)
+        Ok(rows)
     }
 
     /// Returns the entry with exactly this id, or the one that had it before its approval.

@@ -7,22 +7,16 @@
 //! The two files of the log: opening, locking, reading and writing.
 
 use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
 use std::time::Duration;
 
 use memctl_files::{Directory, PositionedFile as _};
 use serde::{Deserialize, Serialize};
 
-use crate::store::atomic;
-use crate::store::audit::chain::Anchor;
-use crate::store::audit::chain::Chain;
-use crate::store::audit::verify::{Audited, ChainError, verify};
-use crate::store::error::Error;
-use crate::store::files::directory;
-use crate::store::files::directory::Identity;
-use crate::store::files::directory::{AUDIT_ANCHOR, AUDIT_LOG};
-use crate::store::trust::Approvals;
+use crate::store::audit::chain::{Anchor, Chain, verify};
+use crate::store::files::directory::{self, AUDIT_ANCHOR};
+use crate::store::{Approvals, Audited, ChainError, Error, Identity, atomic};
 
 /// The log of a directory, with the caller's context.
 #[derive(Debug, Clone, Copy)]
@@ -215,18 +209,4 @@ pub(super) fn write_anchor(file: &File, path: &Path, anchor: &Anchor) -> Result<
     file.write_all_at(text.as_bytes(), 0)
         .and_then(|()| file.set_len(text.len() as u64))
         .map_err(Error::io("write", path))
-}
-
-pub(super) fn open_log(directory: &Directory) -> Result<File, Error> {
-    atomic::open_or_create(directory, AUDIT_LOG)
-}
-
-pub(super) fn write_line(mut file: &File, path: &Path, at: u64, line: &str) -> Result<(), Error> {
-    file.seek(SeekFrom::Start(at))
-        .and_then(|_| file.write_all(line.as_bytes()))
-        .map_err(Error::io("append to", path))
-}
-
-pub(super) fn log_path(directory: &Path) -> PathBuf {
-    directory.join(AUDIT_LOG)
 }

@@ -5,20 +5,24 @@
 //! A line is `{…,"hash":"<64 hexadecimal digits>"}`. The hash is an HMAC-SHA-256 under the
 //! workspace's key, over the previous hash and the text before `,"hash"`. Verification therefore
 //! needs no JSON parser.
+//!
+//! Verification of the whole log.
+//!
+//! Reads the file once, in pieces, without parsing JSON: the only cost is one hash per line.
 
 use std::fs::File;
+use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use memctl_files::{Directory, PositionedFile as _};
+use memctl_files::{Directory, PositionedFile as _, hex};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::store::audit::audit_log;
-use crate::store::audit::audit_log::{AuditAction, AuditContext, Line};
-use crate::store::error::Error;
-use crate::store::files::directory::AUDIT_ANCHOR;
+use crate::store::audit::audit_log::{self, Line};
+use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG};
+use crate::store::{AuditAction, AuditContext, Error, atomic};
 
 /// The locked log, ready for its next line.
 pub(super) struct Chain {
@@ -37,8 +41,8 @@ impl Chain {
     pub(super) fn open(directory: &Directory, limit: Duration, key: &str) -> Result<Self, Error> {
         let anchor_file = audit_log::lock(directory, limit)?;
         let anchor_path = directory.join(AUDIT_ANCHOR);
-        let log_path = audit_log::log_path(directory);
-        let log = audit_log::open_log(directory)?;
+        let log_path = directory.join(AUDIT_LOG);
+        let log = atomic::open_or_create(directory, AUDIT_LOG)?;
         let length = log.metadata().map_err(Error::io("read", &log_path))?.len();
         let key = Key::new(key).ok_or_else(|| {
             Error::io("lock", &anchor_path)(std::io::Error::other("the workspace has no key"))
@@ -121,9 +125,10 @@ impl Chain {
         let hash = self
             .key
             .hash(self.end.hash.as_bytes(), text_of_line.as_bytes());
-        let hash = text(&hash);
         let text_of_line = sealed(text_of_line, &hash);
-        audit_log::write_line(&self.log, &self.log_path, self.end.bytes, &text_of_line)?;
+        self.log
+            .write_all_at(text_of_line.as_bytes(), self.end.bytes)
+            .map_err(Error::io("append to", &self.log_path))?;
         let bytes = self.end.bytes + text_of_line.len() as u64;
         self.end = Anchor::new(&self.key, line.seq, bytes, hash);
         audit_log::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
@@ -158,7 +163,7 @@ impl Chain {
                 break;
             };
             let link = split(whole)
-                .filter(|(body, found)| self.key.hash(hash.as_bytes(), body) == **found);
+                .filter(|(body, found)| self.key.hash(hash.as_bytes(), body).as_bytes() == *found);
             let Some((_, found)) = link else {
                 self.is_sound = false;
                 self.end = self.at_the_end(length)?;
@@ -166,7 +171,7 @@ impl Chain {
             };
             lines += 1;
             bytes += line.len() as u64;
-            hash = text(found);
+            hash = String::from_utf8_lossy(found).into_owned();
         }
         self.log
             .set_len(bytes)
@@ -188,7 +193,9 @@ impl Chain {
             .split(|b| *b == b'\n')
             .rev()
             .find(|line| !line.is_empty());
-        let hash = last.and_then(split).map(|(_, hash)| text(hash));
+        let hash = last
+            .and_then(split)
+            .map(|(_, hash)| String::from_utf8_lossy(hash).into_owned());
         Ok(Anchor::new(
             &self.key,
             lines,
@@ -254,32 +261,19 @@ impl Key {
     }
 
     /// Returns the hash of a line with this body and this previous hash.
-    pub(super) fn hash(&self, before: &[u8], body: &[u8]) -> [u8; DIGITS] {
+    pub(super) fn hash(&self, before: &[u8], body: &[u8]) -> String {
         let mut mac = self.0.clone();
         mac.update(b"line\0");
         mac.update(before);
         mac.update(body);
-        hexadecimal(&mac.finalize().into_bytes())
+        hex(&mac.finalize().into_bytes())
     }
 
     fn seal(&self, lines: u64, bytes: u64, hash: &str) -> String {
         let mut mac = self.0.clone();
         mac.update(format!("anchor\0{lines}\0{bytes}\0{hash}").as_bytes());
-        text(&hexadecimal(&mac.finalize().into_bytes()))
+        hex(&mac.finalize().into_bytes())
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> [u8; DIGITS] {
-    let mut digits = [b'0'; DIGITS];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = b"0123456789abcdef"[usize::from(byte >> 4)];
-        pair[1] = b"0123456789abcdef"[usize::from(byte & 15)];
-    }
-    digits
-}
-
-pub(super) fn text(digits: &[u8]) -> String {
-    String::from_utf8_lossy(digits).into_owned()
 }
 
 /// Returns a whole line from the text before its hash, and the hash.
@@ -293,4 +287,180 @@ pub(super) fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = rest.len().checked_sub(DIGITS)?;
     let (front, hash) = rest.split_at(at);
     Some((front.strip_suffix(BEFORE_HASH.as_bytes())?, hash))
+}
+
+/// Maximum number of reported errors; a foreign log has one per line.
+const TOLD: usize = 20;
+
+/// Result of a verification.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Audited {
+    /// Number of lines.
+    pub lines: u64,
+    /// `true` if there is an anchor or a line.
+    #[serde(skip)]
+    pub is_begun: bool,
+    /// Hash of the last line. Note it elsewhere to check a later state of the log against it.
+    pub head: Option<String>,
+    /// Errors in file order; at most twenty.
+    pub flaws: Vec<ChainError>,
+}
+
+/// An error in the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct ChainError {
+    /// Line number from 1; `None` if the error concerns no single line.
+    pub line: Option<u64>,
+    /// Description of the error.
+    pub message: String,
+}
+
+pub(super) fn verify(
+    directory: &Directory,
+    limit: Duration,
+    noted: Option<&str>,
+) -> Result<Audited, Error> {
+    let mut audited = Audited {
+        lines: 0,
+        is_begun: false,
+        head: None,
+        flaws: Vec::new(),
+    };
+    let key = directory::identity(directory).and_then(|i| Key::new(&i.tombstone_key));
+    let log = directory::open_data(directory, AUDIT_LOG)?;
+    let anchor_file = directory::open_data(directory, AUDIT_ANCHOR)?;
+    let Some(key) = key else {
+        if log.is_some() {
+            audited.flaw(
+                None,
+                "the key of the chain is missing: `workspace.json` cannot be read",
+            );
+        }
+        return Ok(audited);
+    };
+    // The shared lock keeps writers out during the comparison.
+    if let Some(file) = &anchor_file {
+        let path = directory.join(AUDIT_ANCHOR);
+        let limit = limit.min(audit_log::LOCK_LIMIT);
+        directory::wait_for(&path, limit, || file.try_lock_shared())?;
+    }
+    let anchor = match &anchor_file {
+        Some(file) => audit_log::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
+        None => None,
+    };
+    let mut walk = Walk {
+        key: &key,
+        before: Vec::with_capacity(DIGITS),
+        anchor: anchor.as_ref().filter(|anchor| anchor.is_ours(&key)),
+        met_anchor: false,
+        met_noted: noted.is_none(),
+        noted,
+        is_torn: false,
+    };
+    if let Some(log) = log {
+        let mut reader = std::io::BufReader::with_capacity(1 << 20, log);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            let read = reader
+                .read_until(b'\n', &mut line)
+                .map_err(Error::io("read", &directory.join(AUDIT_LOG)))?;
+            if read == 0 {
+                break;
+            }
+            walk.line(&line, &mut audited);
+        }
+    }
+    if anchor.is_some() && walk.anchor.is_none() {
+        audited.flaw(None, "the anchor (`audit.anchor`) has been changed");
+    }
+    if anchor.is_none() && audited.lines > 0 {
+        audited.flaw(None, "the anchor (`audit.anchor`) is gone");
+    }
+    audited.is_begun = anchor.is_some() || audited.lines > 0;
+    walk.end(&mut audited);
+    Ok(audited)
+}
+
+impl Audited {
+    fn flaw(&mut self, line: Option<u64>, message: impl Into<String>) {
+        if self.flaws.len() < TOLD {
+            let message = message.into();
+            self.flaws.push(ChainError { line, message });
+        }
+    }
+}
+
+struct Walk<'a> {
+    key: &'a Key,
+    /// Hash of the previous line.
+    before: Vec<u8>,
+    anchor: Option<&'a Anchor>,
+    met_anchor: bool,
+    noted: Option<&'a str>,
+    met_noted: bool,
+    is_torn: bool,
+}
+
+impl Walk<'_> {
+    fn line(&mut self, line: &[u8], audited: &mut Audited) {
+        let Some(whole) = line.strip_suffix(b"\n") else {
+            // A crash leaves a partial line behind the anchor; `end` decides whether it was one.
+            self.is_torn = true;
+            return;
+        };
+        audited.lines += 1;
+        let number = Some(audited.lines);
+        let Some((body, hash)) = split(whole) else {
+            audited.flaw(number, "not an audit event");
+            return;
+        };
+        if self.key.hash(&self.before, body).as_bytes() != hash {
+            audited.flaw(
+                number,
+                "it was changed, or a line before it was changed, removed or inserted",
+            );
+        } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {
+            audited.flaw(
+                number,
+                "when it was written, the log did not end where its anchor says",
+            );
+        }
+        self.before.clear();
+        self.before.extend_from_slice(hash);
+        let is = |other: &str| other.as_bytes() == hash;
+        if self
+            .anchor
+            .is_some_and(|anchor| anchor.lines == audited.lines && is(&anchor.hash))
+        {
+            self.met_anchor = true;
+        }
+        self.met_noted |= self.noted.is_some_and(is);
+        audited.head = Some(String::from_utf8_lossy(hash).into_owned());
+    }
+
+    fn end(&self, audited: &mut Audited) {
+        if let Some(anchor) = self.anchor.filter(|anchor| anchor.lines > 0)
+            && !self.met_anchor
+        {
+            let message = if anchor.lines > audited.lines {
+                let missing = anchor.lines - audited.lines;
+                format!(
+                    "the log is truncated: {missing} of {} lines are missing",
+                    anchor.lines
+                )
+            } else {
+                format!("line {} differs from the anchor", anchor.lines)
+            };
+            audited.flaw(None, message);
+        }
+        if !self.met_noted {
+            audited.flaw(None, "the given hash is not in the log");
+        }
+        // A partial line behind a valid anchor is the result of a crash, and was never
+        // acknowledged.
+        if self.is_torn && !self.met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
+            audited.flaw(Some(audited.lines + 1), "it is truncated");
+        }
+    }
 }

@@ -25,5 +25,4 @@
 //! - `audit_log`: appending of events. `verify`: verification.
 
 pub(crate) mod audit_log;
-mod chain;
-pub(crate) mod verify;
+pub(crate) mod chain;

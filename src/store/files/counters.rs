@@ -16,17 +16,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use memctl_files::{Directory, json};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::Kind;
-use crate::store::atomic;
-use crate::store::entry::Entry;
-use crate::store::error::Error;
-use memctl_files::Directory;
-use memctl_files::json;
-
-use super::directory::Lock;
+use crate::store::{Entry, Error, Lock, atomic};
 
 /// Name of the file.
 pub(crate) const FILE: &str = "evidence.local.json";

@@ -32,10 +32,8 @@ use memctl_files::{Directory, named};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::atomic;
-use crate::store::error::Error;
-use crate::store::files::data_files::{DataFile, LOCAL_PATTERN};
 use crate::store::files::tombstones;
+use crate::store::{DataFile, Error, LOCAL_PATTERN, atomic};
 
 /// Name of the memory directory in a workspace.
 pub const DIRECTORY: &str = ".agentura";

@@ -1,22 +1,143 @@
+//! The data files of a memory directory: one or two for each kind of record.
+//!
+//! The file of a kind is shared with others, usually through git. What nobody has approved is kept
+//! in a second file, `*.local.json`, which git ignores: procedures that were observed in this person's
+//! sessions, candidate rules, and the corrections that agents passed on. Approval moves a record to the
+//! shared file.
+//!
+//! Invariants:
+//! - A record is in one file. The ids of the local file are of a form that no clone gives, see
+//!   [`crate::model::local`].
+//! - The file says nothing about trust: a record in the shared file may be anybody's word.
+//! - A record moves only when its approval changes.
+//!
 //! The files of a memory directory and their roles, as one list for export, import and purge.
 //!
 //! Any other file is reported as unknown and never modified: a user or another program put it
 //! there.
 
 use std::ffi::OsStr;
+use std::fmt;
 
-use crate::model::Kind;
-use crate::store::error::Error;
-use memctl_files::{Directory, FoundKind, is_temporary};
+use memctl_files::{Directory, FoundKind, is_temporary, json};
 
-use super::counters;
-use super::data_files::DataFile;
-use super::directory::{
-    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, JOURNAL, MOVING,
-    PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
+use crate::model::{AGENT, CANDIDATE, Kind};
+use crate::store::files::directory::{
+    AUDIT_ANCHOR, AUDIT_LOG, DISABLED, DISABLED_USERS, EXECUTION_LOGS, HINTS, IDENTITY, JOURNAL,
+    LOCK, MOVING, PRIMARY, PROBE, RECOVERED, REMOTE, REPLICA, TRUST_MARKER,
 };
-use super::directory::{DERIVED, IDENTITY, LOCK};
-use super::tombstones;
+use crate::store::files::{counters, tombstones};
+use crate::store::{DERIVED, Error};
+
+/// Pattern for git to ignore the local files.
+pub const LOCAL_PATTERN: &str = "*.local.json";
+
+/// A data file of a memory directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataFile {
+    /// Kind of its records.
+    pub kind: Kind,
+    /// `true` for records that stay on this machine.
+    pub is_local: bool,
+}
+
+impl DataFile {
+    /// All data files, by kind in the order of [`Kind::ALL`], the shared file first.
+    pub const ALL: [Self; 9] = [
+        Self::shared(Kind::Execution),
+        Self::shared(Kind::Correction),
+        Self::local(Kind::Correction),
+        Self::shared(Kind::Reflexion),
+        Self::local(Kind::Reflexion),
+        Self::shared(Kind::Procedure),
+        Self::local(Kind::Procedure),
+        Self::shared(Kind::Memory),
+        Self::shared(Kind::Session),
+    ];
+
+    /// Returns the file of a kind that is shared.
+    pub const fn shared(kind: Kind) -> Self {
+        Self {
+            kind,
+            is_local: false,
+        }
+    }
+
+    const fn local(kind: Kind) -> Self {
+        Self {
+            kind,
+            is_local: true,
+        }
+    }
+
+    /// Returns the files of a kind, the shared one first.
+    pub fn of(kind: Kind) -> impl DoubleEndedIterator<Item = Self> + Clone {
+        Self::ALL.into_iter().filter(move |file| file.kind == kind)
+    }
+
+    /// Returns the file of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|file| file.name() == name)
+    }
+
+    /// Returns the file in which a record with this JSON text is placed when it is added, or when
+    /// its approval changes.
+    pub fn for_record(kind: Kind, text: &[u8]) -> Self {
+        let field = |name| json::string_field(text, name);
+        let is_local = match kind {
+            Kind::Reflexion => field("status").is_some_and(|status| status == CANDIDATE),
+            Kind::Correction => {
+                let is = |name, value| field(name).is_some_and(|field| field == value);
+                is("source", AGENT) && !is("trust", "approved")
+            }
+            Kind::Procedure => {
+                // A procedure without origins was not observed here: a program or a person wrote it.
+                let trust = field("trust");
+                let trust = trust.as_deref().unwrap_or_default();
+                !matches!(trust, "approved" | "user")
+                    && (!trust.is_empty() || json::field(text, "origins").is_some())
+            }
+            _ => false,
+        };
+        Self { kind, is_local }
+    }
+
+    /// Returns the file of a record of this file that now has this JSON text. A record that was
+    /// approved is shared, and stays so.
+    #[must_use]
+    pub fn after_change(self, text: &[u8]) -> Self {
+        let is_rejected = || {
+            let status = json::string_field(text, "status");
+            self.kind == Kind::Reflexion && status.is_some_and(|status| status == "retired")
+        };
+        if self.is_local && !is_rejected() {
+            return Self::for_record(self.kind, text);
+        }
+        self
+    }
+
+    /// Returns the name of the file in the memory directory.
+    pub const fn name(self) -> &'static str {
+        match (self.kind, self.is_local) {
+            (Kind::Correction, true) => "corrections.local.json",
+            (Kind::Reflexion, true) => "reflexion_entries.local.json",
+            (Kind::Procedure, true) => "procedural_memory.local.json",
+            (kind, _) => kind.file(),
+        }
+    }
+
+    /// Returns the name of its derived files, without their extension.
+    pub fn derived_name(self) -> String {
+        let suffix = if self.is_local { ".local" } else { "" };
+        format!("{}{suffix}", self.kind.plural())
+    }
+}
+
+impl fmt::Display for DataFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// Role of a file in a memory directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +295,83 @@ fn size(directory: &Directory, name: &OsStr, kind: FoundKind) -> (u64, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::inventory::*;
+    use super::*;
+
+    #[test]
+    fn each_kind_has_one_shared_file_and_no_two_files_have_a_name() {
+        for (at, file) in DataFile::ALL.into_iter().enumerate() {
+            assert_eq!(DataFile::named(file.name()), Some(file));
+            assert!(DataFile::ALL[at + 1..].iter().all(|other| *other > file));
+            let is_ignored = file.name().ends_with(LOCAL_PATTERN.trim_start_matches('*'));
+            assert_eq!(is_ignored, file.is_local, "{file}");
+        }
+        for kind in Kind::ALL {
+            let files: Vec<_> = DataFile::of(kind).collect();
+            assert_eq!(files[0], DataFile::shared(kind));
+            assert_eq!(files[0].name(), kind.file());
+        }
+    }
+
+    #[test]
+    fn a_record_leaves_the_local_file_when_it_is_approved() {
+        let check = |file: DataFile, text: &str, is_local: bool| {
+            assert_eq!(
+                file.after_change(text.as_bytes()).is_local,
+                is_local,
+                "{text}"
+            );
+        };
+        let [learned, rule] = [Kind::Procedure, Kind::Reflexion].map(DataFile::local);
+        check(learned, r#"{"trust": "observed"}"#, true);
+        check(learned, r#"{"trust": "approved"}"#, false);
+        check(rule, r#"{"status": "candidate"}"#, true);
+        check(rule, r#"{"status": "retired"}"#, true);
+        check(rule, r#"{"status": "active"}"#, false);
+        check(DataFile::shared(Kind::Procedure), "{}", false);
+        check(
+            DataFile::shared(Kind::Reflexion),
+            r#"{"status": "candidate"}"#,
+            false,
+        );
+    }
+
+    #[test]
+    fn what_nobody_has_approved_stays_here() {
+        let check = |kind: Kind, text: &str, is_local: bool| {
+            let file = DataFile::for_record(kind, text.as_bytes());
+            assert_eq!((file.kind, file.is_local), (kind, is_local), "{text}");
+        };
+        check(Kind::Procedure, r#"{"trust": "appr"}"#, true);
+        check(Kind::Procedure, r#"{"origins": [{"path": "a"}]}"#, true);
+        check(Kind::Procedure, r#"{"trust": "observed"}"#, true);
+        check(
+            Kind::Procedure,
+            r#"{"trust": "approved", "origins": []}"#,
+            false,
+        );
+        check(Kind::Procedure, r#"{"status": "procedure_learned"}"#, false);
+        check(Kind::Reflexion, r#"{"status": "candidate"}"#, true);
+        check(
+            Kind::Reflexion,
+            r#"{"status": "active", "source": "agent"}"#,
+            false,
+        );
+        check(Kind::Reflexion, "{}", false);
+        check(Kind::Correction, r#"{"source": "agent"}"#, true);
+        check(
+            Kind::Correction,
+            r#"{"source": "agent", "trust": "approved"}"#,
+            false,
+        );
+        check(Kind::Correction, r#"{"correction_id": "CORR-001"}"#, false);
+        check(Kind::Memory, r#"{"trust": "observed"}"#, false);
+        check(Kind::Session, r#"{"trust": "observed"}"#, false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_inventory {
+    use super::*;
 
     #[test]
     fn a_file_is_what_its_name_says() {

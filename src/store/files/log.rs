@@ -10,14 +10,12 @@ use std::fs::File;
 use std::io;
 use std::ops::ControlFlow;
 
+use memctl_files::{Directory, PositionedFile as _};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::store::atomic;
-use crate::store::error::Error;
-use memctl_files::{Directory, PositionedFile as _};
-
-use super::directory::{self, Lock};
+use crate::store::files::directory;
+use crate::store::{Error, Lock, atomic};
 
 /// Block size of backward reads, in bytes.
 const BLOCK: u64 = 64 << 10;
@@ -161,7 +159,7 @@ pub(crate) fn read<T: DeserializeOwned>(
 mod tests {
     use std::time::Duration;
 
-    use super::super::log::*;
+    use super::*;
     use memctl_files::named;
 
     #[test]

@@ -7,16 +7,15 @@
 use std::collections::HashSet;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use memctl_files::{Directory, hex};
+use memctl_redact::composed;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
 use crate::model::{IdShape, Kind};
-use crate::store::error::Error;
-use memctl_files::{Directory, hex};
-use memctl_redact::composed;
-
-use super::directory::{self, Lock};
-use super::log::{self, Sync};
+use crate::store::files::directory;
+use crate::store::files::log::{self, Sync};
+use crate::store::{Error, Lock};
 
 pub(crate) const FILE: &str = "tombstones.jsonl";
 
@@ -45,28 +44,23 @@ pub(crate) struct Removal<'a> {
     pub(crate) id: &'a str,
     /// Id of the record's user; `None` if it has none.
     pub(crate) user_id: Option<&'a str>,
-    pub(crate) content: &'a str,
+    /// Text that is recognised when it comes again; `None` to keep the id alone.
+    pub(crate) content: Option<&'a str>,
 }
 
-/// Returns the tombstone lines of removed records.
-pub(crate) fn lines(
-    key: &str,
-    kind: Kind,
-    at: &str,
-    removals: &[Removal<'_>],
-) -> Result<Vec<String>, Error> {
-    let tombstone = |removal: &Removal<'_>| Tombstone {
-        id: removal.id.to_owned(),
+/// Returns the tombstone line of a removed record.
+pub(crate) fn line(key: &str, kind: Kind, at: &str, of: &Removal<'_>) -> Result<String, Error> {
+    let tombstone = Tombstone {
+        id: of.id.to_owned(),
         kind,
         at: at.to_owned(),
-        user_id: removal.user_id.map(str::to_owned),
-        digest: digest(key, kind, removal.content),
+        user_id: of.user_id.map(str::to_owned),
+        digest: of
+            .content
+            .map_or_else(String::new, |content| digest(key, kind, content)),
         lifted: false,
     };
-    let lines = removals
-        .iter()
-        .map(|removal| serde_json::to_string(&tombstone(removal)));
-    Ok(lines.collect::<Result<_, _>>()?)
+    Ok(serde_json::to_string(&tombstone)?)
 }
 
 /// Appends tombstone lines.
@@ -108,18 +102,6 @@ pub(crate) fn in_force(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
     }
     in_force.reverse();
     Ok(in_force)
-}
-
-/// Returns a tombstone line that holds only the id of a record.
-pub(crate) fn line_of_id(kind: Kind, id: &str, at: &str) -> Result<String, Error> {
-    Ok(serde_json::to_string(&Tombstone {
-        id: id.to_owned(),
-        kind,
-        at: at.to_owned(),
-        digest: String::new(),
-        user_id: None,
-        lifted: false,
-    })?)
 }
 
 /// Returns the last matching tombstone of this kind with this content, among those that count.

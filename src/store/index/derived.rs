@@ -6,15 +6,26 @@
 //!
 //! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
 //! does not save.
+//!
+//! Memory-mapped derived files: only the accessed parts of a 400 MB file are read.
+//!
+//! The only module with unsafe code. A mapping reflects later changes to the file, so its bytes are
+//! always treated as possibly damaged. It is exposed only as a slice of bytes, which has no invalid
+//! values; readers copy numbers out.
+
+#![expect(
+    unsafe_code,
+    reason = "mapping a file is unsafe by nature; nothing else in the program is"
+)]
 
 use std::collections::HashSet;
 use std::fs::File;
+use std::ops::Deref;
 
-use crate::store::access::scoped::Scoped;
-use crate::store::files::directory::DERIVED;
-use memctl_files::{Directory, PositionedFile as _};
+use memctl_files::{Directory, FileState, PositionedFile as _};
+use memmap2::Mmap;
 
-use super::mmap::Map;
+use crate::store::{DERIVED, Scoped};
 
 const LOCK: &str = "lock";
 const LIST: &str = "list.json";
@@ -126,9 +137,57 @@ impl DerivedWriter {
     }
 }
 
+/// Bytes of a derived file.
+#[derive(Debug)]
+pub struct Map {
+    bytes: Option<Mmap>,
+    directory: Directory,
+    name: String,
+    /// State of the file when it was mapped.
+    mapped: FileState,
+}
+
+impl Map {
+    /// Maps a file; `None` if it does not exist or cannot be read.
+    pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
+        let file = directory.open(name).ok()??;
+        let mapped = FileState::of(&file).ok()?;
+        let of_map = |bytes| Self {
+            bytes,
+            directory: directory.clone(),
+            name: name.to_owned(),
+            mapped,
+        };
+        if mapped.size == 0 {
+            return Some(of_map(None));
+        }
+        // SAFETY: only this program writes derived files. It creates each under a unique name and
+        // never shortens it: a file is filled in place, or unlinked, and an unlinked file persists
+        // while mapped. Bytes that change during a read are still valid bytes, and every reader
+        // expects damage.
+        let map = unsafe { Mmap::map(&file) }.ok()?;
+        Some(of_map(Some(map)))
+    }
+
+    /// Opens the mapped file again; `None` if it was unlinked. A mapping keeps no file open.
+    pub(crate) fn reopen(&self) -> Option<File> {
+        let file = self.directory.open(&self.name).ok()??;
+        let state = FileState::of(&file).ok()?;
+        state.is_same_file(&self.mapped).then_some(file)
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::derived::*;
+    use super::*;
     use crate::model::Scope;
 
     fn derived(directory: &std::path::Path) -> Derived {

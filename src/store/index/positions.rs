@@ -4,11 +4,7 @@
 //! use. Only [`Positions::entry`], which returns a record, applies the filter.
 
 use crate::model::Kind;
-use crate::store::access::access_filter::AccessFilter;
-use crate::store::access::scoped::Scoped;
-use crate::store::entry::Entry;
-use crate::store::error::{Error, Problem};
-use crate::store::files::data::json_file::Snapshot;
+use crate::store::{AccessFilter, Entry, Error, Problem, Scoped, Snapshot};
 
 /// Flag in the place of an entry of the local file. The largest place is kept free for the caller.
 const LOCAL: u32 = 1 << 31;

@@ -13,21 +13,16 @@ use std::cell::OnceCell;
 use std::fs::File;
 use std::ops::Deref;
 
-use crate::model::Kind;
-use crate::store::access::scoped::Scoped;
-use crate::store::entry::Entry;
-use crate::store::error::Error;
-use crate::store::files::counters::Counters;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::{self, DERIVED};
-use crate::store::trust::TrustSnapshot;
-use memctl_files::json;
-use memctl_files::{FileState, PositionedFile as _};
+use memctl_files::{FileState, PositionedFile as _, json};
 
-use super::mmap::Map;
+use crate::model::Kind;
+use crate::store::files::counters::Counters;
+use crate::store::files::data::offsets::{sealed, u32_at, u64_at, unsealed};
+use crate::store::files::directory;
+use crate::store::{DERIVED, DataFile, Entry, Error, Map, Scoped, TrustSnapshot};
 
 /// Changes with the layout; older tables are rebuilt.
-const MAGIC: &[u8; 8] = b"mctltrm1";
+const MAGIC: [u8; 8] = *b"mctltrm2";
 const HEADER: usize = 96;
 const ROW: usize = 12;
 /// Maximum length of an entry in bytes; a row with more is damaged.
@@ -143,7 +138,8 @@ impl Scoped {
             && let derived = self.directory().below(DERIVED)
             && derived.create().is_ok()
         {
-            let header = header(&read, scheme, counts);
+            let numbers = [scheme, counts[0], counts[1]];
+            let header: [u8; HEADER] = sealed(MAGIC, &read, &numbers);
             drop(derived.replace_derived(terms_name(file), &[&header, &body]));
         }
         let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
@@ -258,55 +254,23 @@ impl Table {
     fn row(&self, number: u64) -> Option<(u64, u32)> {
         let at = HEADER + usize::try_from(number).ok()?.checked_mul(ROW)?;
         let row = self.bytes.get(at..)?.first_chunk::<ROW>()?;
-        let mut small = [0; 4];
-        small.copy_from_slice(&row[8..]);
-        Some((u64_at(row, 0), u32::from_le_bytes(small)))
+        Some((u64_at(row, 0), u32_at(row, 8)))
     }
-}
-
-#[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
-fn header(of: &FileState, scheme: u64, [entries, postings]: [u64; 2]) -> [u8; HEADER] {
-    let mut bytes = [0; HEADER];
-    bytes[..8].copy_from_slice(MAGIC);
-    let numbers = [
-        of.device, of.inode, of.size, of.modified[0] as u64, of.modified[1] as u64,
-        of.changed[0] as u64, of.changed[1] as u64, scheme, entries, postings,
-    ];
-    for (i, number) in numbers.iter().enumerate() {
-        bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
-    }
-    let sum = fnv(&bytes[..HEADER - 8]);
-    bytes[HEADER - 8..].copy_from_slice(&sum.to_le_bytes());
-    bytes
 }
 
 /// Returns the numbers of entries and postings of a saved table that matches this state of the
 /// file.
 fn believed(saved: &[u8], of: &FileState, scheme: u64) -> Option<(u64, u64)> {
-    let bytes = saved.first_chunk::<HEADER>()?;
-    let counts = [u64_at(bytes, HEADER - 24), u64_at(bytes, HEADER - 16)];
-    let whole = counts[0].checked_add(counts[1])?.checked_mul(ROW as u64)?;
-    let length = saved.len() as u64;
-    (header(of, scheme, counts) == *bytes && length == whole.checked_add(HEADER as u64)?)
-        .then_some((counts[0], counts[1]))
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    let mut number = [0; 8];
-    number.copy_from_slice(&bytes[at..at + 8]);
-    u64::from_le_bytes(number)
-}
-
-/// FNV-1a: detects accidental damage only.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, b| {
-        (sum ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let (state, number) = unsealed(MAGIC, saved.first_chunk::<HEADER>()?)?;
+    let (entries, postings) = (number(1), number(2));
+    let body = entries.checked_add(postings)?.checked_mul(ROW as u64)?;
+    let is_whole = saved.len() as u64 == body.checked_add(HEADER as u64)?;
+    (state == *of && number(0) == scheme && is_whole).then_some((entries, postings))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::terms::*;
+    use super::*;
     use crate::model::Scope;
     use memctl_files::named;
 
@@ -317,7 +281,7 @@ mod tests {
     }
 
     fn term(word: &str) -> u64 {
-        fnv(word.as_bytes())
+        xxhash_rust::xxh3::xxh3_64(word.as_bytes())
     }
 
     fn store(keys: &[&str]) -> (tempfile::TempDir, Scoped) {

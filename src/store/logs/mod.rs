@@ -1,15 +1,8 @@
-//! Logs of agents, in lines: executions and hints.
+//! Logs of agents, in lines: executions, hints and uses.
 //!
-//! - `execution_logs`: actions of agents. `session_lines`: removal and restoration of a session's
-//!   lines.
-//! - `hint_log`: outcomes of hints.
-//! - `shared_lines`: lines of the hint log and of the audit log in a database, with those of all copies.
-//! - `late_calls`: calls whose rules were not checked in time.
-//! - `retrievals`: how often a record was put into a prompt or an answer.
+//! - `execution_logs`: actions of agents. `shared_lines`: outcomes of hints and audit events, here and in a
+//!   database. `counts`: how often a record was used, and calls whose rules were not checked in time.
 
+pub(crate) mod counts;
 pub(crate) mod execution_logs;
-pub(crate) mod hint_log;
-pub(crate) mod late_calls;
-pub(crate) mod retrievals;
-pub(crate) mod session_lines;
 pub(crate) mod shared_lines;

@@ -6,25 +6,23 @@
 //!
 //! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
 //! audit log; the database only adds lines.
+//!
+//! The hint log, `hints.jsonl`: one line for each error with known hints, written when its outcome
+//! is known.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use memctl_files::{PositionedFile as _, hex, json};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Trial;
-use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_log::Line;
-use crate::store::database::{SharedLine, SharedLog};
-use crate::store::error::Error;
-use crate::store::files::directory::{self, DERIVED, SMALL_FILE};
-use crate::store::files::directory::{AUDIT_LOG, HINTS};
+use crate::store::files::directory::{self, AUDIT_LOG, HINTS, HINTS as FILE};
 use crate::store::files::log;
-use crate::store::redaction::redact;
-use memctl_files::PositionedFile as _;
-use memctl_files::hex;
-use memctl_files::json;
+use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, SharedLog, Writer, redact};
 
 /// Derived file with the progress of sending.
 const SENT: &str = "sent.json";
@@ -263,9 +261,21 @@ fn line_of(log: SharedLog, text: &[u8], numbers: &mut HashMap<String, u64>) -> O
     Some(SharedLine { id, text })
 }
 
+impl Writer {
+    /// Appends a line to the hint log.
+    pub fn append_trial(&mut self, trial: &Trial) -> Result<(), Error> {
+        if !self.store().scope().allows(None) {
+            let what = FILE.to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let text: Box<RawValue> = serde_json::from_str(&self.redacted(trial)?.0)?;
+        log::append(self.lock(), FILE, &text)
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::shared_lines::*;
+    use super::*;
     use crate::model::Scope;
     use crate::store::AuditAction;
     use memctl_files::named;
@@ -338,5 +348,29 @@ mod tests {
         let sent = send(&store, SharedLog::Hints, "one");
         assert_eq!(sent.len(), 2);
         assert!(!format!("{sent:?}").contains(secret), "{sent:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests_of_hint_log {
+    use super::*;
+    use crate::model::Scope;
+
+    #[test]
+    fn lines_come_back_and_a_narrow_scope_sees_and_writes_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let trial = Trial {
+            session: "s".to_owned(),
+            repeats: 2,
+            ..Trial::default()
+        };
+        let random = &mut || "key".to_owned();
+        store.write(random).unwrap().append_trial(&trial).unwrap();
+        assert_eq!(store.trials_of_all().unwrap(), std::slice::from_ref(&trial));
+        let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
+        assert_eq!(narrow.trials_of_all().unwrap(), []);
+        let refused = narrow.write(random).unwrap().append_trial(&trial);
+        assert!(matches!(refused, Err(Error::OutOfScope { .. })));
     }
 }

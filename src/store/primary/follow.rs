@@ -2,21 +2,18 @@
 //!
 //! A derived file stores the progress; if it is lost, changes are fetched again without harm.
 
+use memctl_files::{Directory, json};
+
 use crate::model::Kind;
 use crate::store::access::disabled_users::keep_disabled_users;
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::database::{Primary, PrimaryChange, Reached};
-use crate::store::error::Error;
 use crate::store::files::data::apply;
-use crate::store::files::data::apply::PulledChange;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::{DERIVED, Lock, SMALL_FILE};
 use crate::store::files::directory::{EXECUTION_LOGS, JOURNAL, RECOVERED};
 use crate::store::files::log;
-use crate::store::files::tombstones::{self, Tombstone};
-use memctl_files::Directory;
-use memctl_files::json;
+use crate::store::files::tombstones::{self, Removal};
+use crate::store::{
+    DERIVED, DataFile, Error, Lock, Primary, PrimaryChange, PulledChange, Reached, SMALL_FILE,
+    Scoped, Tombstone, atomic,
+};
 
 /// Name of the progress file, among the derived files.
 const REACHED: &str = "primary.json";
@@ -223,7 +220,12 @@ fn tombstone(kind: Kind, change: &PrimaryChange) -> Result<String, Error> {
         return Ok(json::compact(line));
     }
     let at = change.gone_at.as_deref().unwrap_or_default();
-    tombstones::line_of_id(kind, &change.id, at)
+    let removal = Removal {
+        id: &change.id,
+        user_id: None,
+        content: None,
+    };
+    tombstones::line("", kind, at, &removal)
 }
 
 /// Forgets the progress of the files.

@@ -9,6 +9,304 @@
 //!
 //! Logs (`audit`, `changes`, `hints`, the execution log) belong to the copy that wrote them.
 //!
+//! Deliberately absent: the database itself, which implements [`Primary`].
+//!
+//! A writer's turn at the primary database: a write reaches the database before a file.
+//!
+//! Location of a memory's primary store, and return to the files.
+//!
+//! A file in the directory names the location, not an environment variable. A caller without the
+//! variable would write only to this copy, and the other copies would never see the change.
 
-pub(crate) mod at_primary;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use follow::{fetch, keep, reached};
+use memctl_files::{Directory, json};
+use serde::{Deserialize, Serialize};
+
+use crate::model::Kind;
+use crate::store::files::directory::{self, PRIMARY, REPLICA};
+use crate::store::{Error, Fault, Identity, Lock, SMALL_FILE, Scoped, atomic};
+
 pub(crate) mod follow;
+
+/// A database that is the primary store of a memory.
+pub trait Primary: fmt::Debug + Send + Sync {
+    /// Returns a number that grows with every write.
+    fn clock(&self) -> Result<i64, Fault>;
+
+    /// Passes the changes after the given number to `take`, oldest first, in batches.
+    fn changes(
+        &self,
+        after: i64,
+        take: &mut dyn FnMut(Vec<PrimaryChange>) -> Result<(), Error>,
+    ) -> Result<Fetched, Error>;
+
+    /// Disables the memory for a user, or enables it again.
+    fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault>;
+
+    /// Adds lines of the log of agents. Lines that are there already stay as they are.
+    fn put_logs(&self, lines: &[String]) -> Result<(), Fault>;
+
+    /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
+    fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
+
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory, with its
+    /// outcomes of hints.
+    fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
+
+    /// Adds lines of a log. Lines that are there already stay as they are.
+    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault>;
+
+    /// Passes the lines of a log from all copies of the memory to `take`, oldest first.
+    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
+
+    /// Prepares a turn, for example with a login, so that this does not happen under the lock of
+    /// the files.
+    fn prepare(&self) -> Result<(), Fault>;
+
+    /// Waits for exclusive write access, up to the limit.
+    fn turn(&self, limit: Duration) -> Result<Box<dyn Turn>, Fault>;
+}
+
+/// Exclusive write access to a database. Every call is a transaction of its own, and fails if there
+/// are changes after the number `after`. Each returns the new progress.
+pub trait Turn: fmt::Debug + Send {
+    /// Adds or changes records.
+    fn put(&mut self, after: i64, kind: Kind, rows: &[PrimaryRow]) -> Result<Reached, Fault>;
+
+    /// Removes records, each given with its tombstone line.
+    fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
+    -> Result<Reached, Fault>;
+}
+
+/// A log of which the database has the lines of all copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SharedLog {
+    /// Audit events.
+    Audit,
+    /// Outcomes of hints.
+    Hints,
+}
+
+impl SharedLog {
+    /// Both logs.
+    pub const ALL: [Self; 2] = [Self::Audit, Self::Hints];
+}
+
+/// A line of such a log. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedLine {
+    /// Id, unique within a memory.
+    pub id: String,
+    /// JSON text.
+    pub text: String,
+}
+
+/// State of a database after all changes were passed on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fetched {
+    /// Number of the last change.
+    pub seq: i64,
+    /// Users for whom the memory is disabled.
+    pub disabled_users: Vec<String>,
+}
+
+/// Progress of a database, or of a copy.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reached {
+    /// Number that grows with every write.
+    pub clock: i64,
+    /// Number of the last change.
+    pub seq: i64,
+}
+
+/// A record to send to the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryRow {
+    /// Id of the record.
+    pub id: String,
+    /// Skill; empty if the record has none.
+    pub skill: String,
+    /// JSON text.
+    pub text: String,
+}
+
+impl PrimaryRow {
+    /// Creates a row from a record's text.
+    pub(crate) fn new(id: &str, text: &str) -> Self {
+        let skill = json::string_field(text.as_bytes(), "skill");
+        Self {
+            id: id.to_owned(),
+            skill: skill.unwrap_or_default().into_owned(),
+            text: text.to_owned(),
+        }
+    }
+}
+
+/// State of a record in the database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PrimaryChange {
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Id of the record.
+    pub id: String,
+    /// JSON text; `None` if the record is removed.
+    pub text: Option<String>,
+    /// Tombstone line of a removed record.
+    pub tombstone: Option<String>,
+    /// Time of the removal: RFC 3339, UTC.
+    pub gone_at: Option<String>,
+}
+
+/// A writer's turn at the database.
+#[derive(Debug)]
+pub(crate) struct AtPrimary {
+    turn: Box<dyn Turn>,
+    /// Progress of the database.
+    there: Reached,
+    /// `true` if a file write has failed, so that the change must be fetched again.
+    is_behind: bool,
+    /// `true` while the database has a change that is not in a file yet.
+    is_ahead: bool,
+}
+
+impl AtPrimary {
+    /// Takes the turn, and fetches earlier changes of other writers. Returns `None` if the files
+    /// are the primary store.
+    pub(crate) fn begin(
+        store: &Scoped,
+        lock: &Lock,
+        limit: Duration,
+    ) -> Result<Option<Self>, Error> {
+        let Some(primary) = store.primary() else {
+            if store.primary_name()?.is_some() {
+                let path = store.directory().to_path_buf();
+                return Err(Error::NoPrimary { path });
+            }
+            return Ok(None);
+        };
+        let turn = primary.turn(limit).map_err(Error::Primary)?;
+        let there = fetch(store, lock, primary.as_ref())?;
+        Ok(Some(Self {
+            turn,
+            there,
+            is_behind: false,
+            is_ahead: false,
+        }))
+    }
+}
+
+impl AtPrimary {
+    /// Adds or changes records.
+    pub(crate) fn put(&mut self, kind: Kind, rows: &[(&str, &str)]) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows: Vec<PrimaryRow> = rows
+            .iter()
+            .map(|(id, text)| PrimaryRow::new(id, text))
+            .collect();
+        let done = self.turn.put(self.there.seq, kind, &rows);
+        self.there = done.map_err(Error::Primary)?;
+        self.is_ahead = true;
+        Ok(())
+    }
+
+    /// Removes records, each with its tombstone line.
+    pub(crate) fn bury(&mut self, kind: Kind, gone: &[(String, String)]) -> Result<(), Error> {
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let done = self.turn.bury(self.there.seq, kind, gone);
+        self.there = done.map_err(Error::Primary)?;
+        self.is_ahead = true;
+        Ok(())
+    }
+
+    /// Records that a file has what was sent last, or has failed to take it.
+    pub(crate) fn followed(&mut self, is_written: bool) {
+        self.is_behind |= !is_written;
+        self.is_ahead = false;
+    }
+
+    /// Saves the progress of the files.
+    pub(crate) fn keep_reached(&self, directory: &Directory) {
+        let known = reached(directory).unwrap_or_default();
+        if !self.is_behind && !self.is_ahead && self.there != known {
+            keep(directory, self.there);
+        }
+    }
+}
+
+/// Identity of a primary database.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrimaryName {
+    /// Unique identifier of the database and of the user in it.
+    pub database: String,
+    /// Host and name of the database, for display.
+    pub shown: String,
+    /// Name of the memory in the database.
+    pub origin: String,
+}
+
+impl Scoped {
+    /// Returns the primary database; `None` if the files are the primary store.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read: the location is then unknown, and writes are forbidden.
+    pub fn primary_name(&self) -> Result<Option<PrimaryName>, Error> {
+        let path = self.directory().join(PRIMARY);
+        match self.directory().read(PRIMARY, SMALL_FILE) {
+            Ok(Some(bytes)) => serde_json::from_slice(&bytes)
+                .map(Some)
+                .map_err(|error| Error::io("read", &path)(error.into())),
+            Ok(None) => Ok(None),
+            Err(error) => Err(Error::io("read", &path)(error)),
+        }
+    }
+
+    /// Sets the primary database.
+    #[must_use]
+    pub fn backed_by(mut self, primary: Arc<dyn Primary>) -> Self {
+        self.primary = Some(primary);
+        self
+    }
+
+    /// Returns the primary database, if the store has one.
+    pub fn primary(&self) -> Option<&Arc<dyn Primary>> {
+        self.primary.as_ref()
+    }
+
+    /// Returns `true` if the primary store is a database that this store has no connection to.
+    pub fn is_apart(&self) -> Result<bool, Error> {
+        Ok(self.primary.is_none() && self.primary_name()?.is_some())
+    }
+}
+
+impl Scoped {
+    /// Makes the files the primary store again, as a workspace with a new identity. Fetches nothing
+    /// first, and leaves the database unchanged.
+    pub fn leave_primary(&self, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
+        if !self.sees_all() {
+            let what = "the whole memory".to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        let lock = Lock::take(self.directory(), self.lock_limit())?;
+        if let Some(old) = directory::identity(self.directory()) {
+            let origin = random();
+            let tombstone_key = old.tombstone_key;
+            let identity = Identity {
+                origin,
+                tombstone_key,
+            };
+            directory::name(&lock, &identity)?;
+        }
+        atomic::remove(self.directory(), REPLICA)?;
+        follow::forget(self.directory())?;
+        atomic::remove(self.directory(), PRIMARY)
+    }
+}

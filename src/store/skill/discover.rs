@@ -1,14 +1,23 @@
 //! Skills directory: loads a skill by name, and lists its files.
+//!
+//! List of skills, and suggestions for similar names.
+//!
+//! Prompt layers from files: 0 workspace, 1 domain, 3 skill.
+//!
+//! `WORKSPACE.md` is looked up in the skill, the domain, the skills directory and the project root;
+//! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
+//! lets a skill opt out of its domain's layer. An empty layer is left out.
 
 use std::path::{Path, PathBuf};
 
-use crate::model::SkillPath;
-use memctl_files::Directory;
+use memctl_files::{Directory, FoundKind};
 
-use super::front_matter::{self, Refused};
-use super::guardrails::{self, Guardrail, Rewritten};
-use super::root::{MAX_BYTES, Root, Within};
-use super::{Error, Examples, Skill, describe, examples, generated, layers};
+use crate::model::SkillPath;
+use crate::store::skill::error::with_cause;
+use crate::store::skill::front_matter::{self, Refused};
+use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
+use crate::store::skill::root::{MAX_BYTES, Root, Within};
+use crate::store::skill::{Error, Examples, Problem, Skill, cases};
 
 /// Skills directory.
 #[derive(Debug, Clone)]
@@ -58,7 +67,7 @@ impl Skills {
         let source = self.root.shown(&file);
         let mut problems = Vec::new();
         if text.lossy {
-            problems.push(layers::not_utf8(source.clone()));
+            problems.push(not_utf8(source.clone()));
         }
         let read = match front_matter::read(&text.text) {
             Ok(read) => read,
@@ -71,8 +80,8 @@ impl Skills {
                 });
             }
         };
-        let context = layers::above(&self.root, &dir, &mut problems)?;
-        let mut skill = describe::skill(path, dir, source, read, problems)?;
+        let context = above(&self.root, &dir, &mut problems)?;
+        let mut skill = front_matter::skill(path, dir, source, read, problems)?;
         skill.context = context;
         Ok(skill)
     }
@@ -83,7 +92,7 @@ impl Skills {
     ///
     /// [`Error`] if the directory of examples cannot be listed or leads outside.
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
-        examples::examples(&self.root, &self.dir_of(path))
+        cases::examples(&self.root, &self.dir_of(path))
     }
 
     /// Default input: `fixtures/sample_input.json`, if it exists.
@@ -92,7 +101,7 @@ impl Skills {
     ///
     /// [`Error::Outside`] if it leads outside.
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
-        examples::sample_input(&self.root, &self.dir_of(path))
+        cases::sample_input(&self.root, &self.dir_of(path))
     }
 
     /// Text of a file of a skill (an input), with `\n` line ends; `None` if the file does not
@@ -210,7 +219,7 @@ impl Skills {
     ///
     /// [`Error`] if their directory cannot be listed or leads outside.
     pub fn case_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
-        generated::case_files(&self.root, &self.dir_of(path))
+        cases::case_files(&self.root, &self.dir_of(path))
     }
 
     /// Unchanged text of a generated file; `None` if it does not exist. The size limit is higher
@@ -222,7 +231,7 @@ impl Skills {
     pub fn generated(&self, file: &Path) -> Result<Option<String>, Error> {
         let bytes = self
             .root
-            .bytes(generated::MAX_CASES_BYTES, file, Within::Skills)?;
+            .bytes(cases::MAX_CASES_BYTES, file, Within::Skills)?;
         bytes
             .map(String::from_utf8)
             .transpose()
@@ -231,7 +240,7 @@ impl Skills {
 
     /// Number of regression tests generated from corrections, of one skill.
     pub fn count_generated_of(&self, path: &SkillPath) -> usize {
-        generated::count(&self.root, &self.dir_of(path))
+        cases::count(&self.root, &self.dir_of(path))
     }
 
     /// Number of regression tests generated from corrections, over all skills.
@@ -239,7 +248,7 @@ impl Skills {
         let skills = self.list().unwrap_or_default().skills;
         skills
             .iter()
-            .map(|skill| generated::count(&self.root, &self.dir_of(skill)))
+            .map(|skill| cases::count(&self.root, &self.dir_of(skill)))
             .sum()
     }
 
@@ -251,6 +260,178 @@ impl Skills {
         // If the directory cannot be listed, the spelling cannot be checked.
         dir.list()
             .map_or(true, |found| found.iter().any(|f| f.name == name))
+    }
+}
+
+/// Contents of a skills directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// All skills, sorted. They are not loaded, so loading one may still fail.
+    pub skills: Vec<SkillPath>,
+    /// Directories that look like a skill and have an error.
+    pub problems: Vec<Problem>,
+}
+
+/// Minimum similarity (Jaro-Winkler) of a suggestion.
+const SIMILAR: f64 = 0.8;
+/// Maximum number of suggestions.
+const MAX_CANDIDATES: usize = 3;
+
+impl Skills {
+    /// Lists every `<domain>/<skill>/` with a SKILL.md.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the skills directory cannot be listed. An unreadable domain is reported as
+    /// a problem.
+    pub fn list(&self) -> Result<Listing, Error> {
+        let mut found = Listing::default();
+        for domain in self.directories(&self.root.skills, &mut found.problems)? {
+            if self.root.has_file(&domain.join("SKILL.md")) {
+                found.problems.push(Problem {
+                    path: self.root.shown(&domain.join("SKILL.md")),
+                    line: None,
+                    message: "is not in a domain: move it to `<domain>/<skill>/`".to_owned(),
+                });
+            }
+            let skills = match self.directories(&domain, &mut found.problems) {
+                Ok(skills) => skills,
+                Err(error) => {
+                    found.problems.push(self.problem(&domain, &error));
+                    continue;
+                }
+            };
+            for dir in skills
+                .iter()
+                .filter(|dir| self.root.has_file(&dir.join("SKILL.md")))
+            {
+                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+                let path = name(&domain)
+                    .zip(name(dir))
+                    .map(|(d, s)| format!("{d}/{s}"));
+                match path.map(|path| path.parse()) {
+                    Some(Ok(path)) => found.skills.push(path),
+                    Some(Err(error)) => found.problems.push(self.problem(dir, &error)),
+                    None => found.problems.push(Problem {
+                        path: self.root.shown(dir),
+                        line: None,
+                        message: "has a name that is not valid UTF-8".to_owned(),
+                    }),
+                }
+            }
+        }
+        found.skills.sort();
+        Ok(found)
+    }
+
+    /// Skills with names similar to `typed`, which may lack the domain; most similar first.
+    pub fn similar(&self, typed: &str) -> Vec<SkillPath> {
+        let typed = typed.trim().trim_matches('/').to_lowercase();
+        let last = typed.rsplit('/').next().unwrap_or_default();
+        let likeness = |skill: &SkillPath| {
+            let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
+            // Correct name with a wrong or missing domain.
+            let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
+            whole.max(name)
+        };
+        let skills = self.list().unwrap_or_default().skills;
+        let mut alike: Vec<(f64, SkillPath)> = skills
+            .into_iter()
+            .map(|skill| (likeness(&skill), skill))
+            .filter(|(likeness, _)| *likeness >= SIMILAR)
+            .collect();
+        alike.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
+        alike.truncate(MAX_CANDIDATES);
+        alike.into_iter().map(|(_, skill)| skill).collect()
+    }
+
+    /// Subdirectories that can be a domain or a skill.
+    fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
+        let listed = self.root.skills.below(dir).list();
+        let listed = listed.map_err(|source| self.root.io(dir, source))?;
+        let mut directories = Vec::new();
+        for found in listed {
+            let path = dir.join(&found.name);
+            if found.name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match found.kind {
+                FoundKind::Directory => directories.push(path),
+                FoundKind::Link => {
+                    let refused = self.root.kind(&path).err();
+                    problems.extend(refused.map(|error| self.problem(&path, &error)));
+                }
+                FoundKind::File | FoundKind::Other => {}
+            }
+        }
+        directories.sort();
+        Ok(directories)
+    }
+
+    fn problem(&self, path: &Path, error: &dyn std::error::Error) -> Problem {
+        Problem {
+            path: self.root.shown(path),
+            line: None,
+            message: with_cause(error),
+        }
+    }
+}
+
+/// One layer of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// 0 workspace, 1 domain, 3 skill. Layer 2 has the learned rules, which come from the store.
+    pub number: u8,
+    /// Path relative to the project root.
+    pub source: PathBuf,
+    /// Trimmed text; never empty.
+    pub text: String,
+}
+
+/// Layers 0 and 1 of the skill in this directory.
+pub(super) fn above(
+    root: &Root,
+    skill_dir: &Path,
+    problems: &mut Vec<Problem>,
+) -> Result<Vec<Layer>, Error> {
+    let mut layers = Vec::new();
+    for (number, name) in [(0, "WORKSPACE.md"), (1, "DOMAIN.md")] {
+        for dir in skill_dir.ancestors() {
+            if number == 1 && !dir.starts_with(&root.skills) {
+                break;
+            }
+            let within = if dir.starts_with(&root.skills) {
+                Within::Skills
+            } else {
+                Within::Project
+            };
+            let path = dir.join(name);
+            if let Some(file) = root.read(&path, within)? {
+                let source = root.shown(&path);
+                if file.lossy {
+                    problems.push(not_utf8(source.clone()));
+                }
+                let text = file.text.trim().to_owned();
+                layers.extend((!text.is_empty()).then_some(Layer {
+                    number,
+                    source,
+                    text,
+                }));
+                break;
+            }
+            if dir == root.project {
+                break;
+            }
+        }
+    }
+    Ok(layers)
+}
+
+pub(super) fn not_utf8(path: PathBuf) -> Problem {
+    Problem {
+        path,
+        line: None,
+        message: "has bytes that are not UTF-8; they were replaced".to_owned(),
     }
 }
 
@@ -393,5 +574,193 @@ mod tests {
             ),
         ]);
         assert_eq!(skills.count_generated_tests(), 3);
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
+mod tests_of_listing {
+    use std::fs;
+
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
+        let tmp = tempfile::tempdir().unwrap();
+        fs::create_dir_all(tmp.path().join("skills")).unwrap();
+        for (path, text) in files {
+            let path = tmp.path().join("skills").join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        (tmp, skills)
+    }
+
+    fn names(skills: &[SkillPath]) -> Vec<String> {
+        skills.iter().map(ToString::to_string).collect()
+    }
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    #[test]
+    fn every_directory_with_a_skill_file_is_listed() {
+        let (_tmp, skills) = tree(&[
+            ("hr/triage/SKILL.md", ""),
+            ("dev/triage/SKILL.md", ""),
+            ("dev/no-skill/README.md", ""),
+            (".git/x/SKILL.md", ""),
+            ("hr/.old/SKILL.md", ""),
+            ("hr/my skill/SKILL.md", ""),
+            ("flat/SKILL.md", ""),
+            ("WORKSPACE.md", ""),
+        ]);
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
+        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].starts_with("skills/flat/SKILL.md: is not in a domain"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("skills/hr/my skill: "),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn similar_skills_are_offered() {
+        let (_tmp, skills) = tree(&[
+            ("hr/resume-screen/SKILL.md", MINIMAL),
+            ("hr/interview-questions/SKILL.md", MINIMAL),
+            ("dev/code-review/SKILL.md", MINIMAL),
+            ("support/code-review/SKILL.md", MINIMAL),
+        ]);
+        let check = |typed: &str, expected: &[&str]| {
+            assert_eq!(names(&skills.similar(typed)), expected, "{typed}");
+        };
+        check("hr/resume-scren", &["hr/resume-screen"]);
+        check("resume-screen", &["hr/resume-screen"]);
+        check("HR/Resume-Screen/", &["hr/resume-screen"]);
+        check(
+            "ops/code-review",
+            &["dev/code-review", "support/code-review"],
+        );
+        check("finance/expenses", &[]);
+        check("", &[]);
+        let error = skills
+            .load(&"hr/resume-scren".parse().unwrap())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "skill `hr/resume-scren` not found; did you mean `hr/resume-screen`?"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
+    fn nothing_outside_is_read_through_links() {
+        use memctl_files::make_link as symlink;
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
+        let outside = tmp.path().join("outside/y");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("SKILL.md"), MINIMAL).unwrap();
+        let dir = tmp.path().join("skills");
+        symlink(&outside, dir.join("hr/y")).unwrap();
+        symlink(outside.join("SKILL.md"), dir.join("hr/z/SKILL.md")).unwrap();
+        symlink(tmp.path().join("outside"), dir.join("ops")).unwrap();
+        symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
+        for path in ["hr/y", "hr/z", "ops/y"] {
+            let error = skills.load(&path.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Link { .. }), "{path}: {error}");
+        }
+        // A link within the directory is refused too.
+        assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["hr/x"]);
+        assert_eq!(listing.problems.len(), 3, "{:?}", listing.problems);
+
+        symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
+        let x = "hr/x".parse().unwrap();
+        assert!(skills.guardrail_files(&x).is_err());
+        symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
+        assert!(skills.load(&x).is_err());
+    }
+}
+
+#[cfg(test)]
+mod tests_of_layers {
+    use std::fs;
+
+    use super::*;
+
+    /// Asserts the layers of `hr/x`, as `number source text`, for a tree of files.
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
+    fn check(files: &[(&str, &str)], expected: &[&str]) {
+        let tmp = tempfile::tempdir().unwrap();
+        let project = tmp.path().join("above/project");
+        let skill = project.join("skills/hr/x");
+        fs::create_dir_all(&skill).unwrap();
+        for (path, text) in files {
+            fs::write(project.join(path), text).unwrap();
+        }
+        let root = Root::open(&project.join("skills")).unwrap();
+        let layers = above(&root, &skill, &mut Vec::new()).unwrap();
+        let shown: Vec<String> = layers
+            .iter()
+            .map(|l| format!("{} {} {}", l.number, l.source.display(), l.text))
+            .collect();
+        assert_eq!(shown, expected, "{files:?}");
+    }
+
+    #[test]
+    fn the_nearest_file_wins() {
+        check(&[], &[]);
+        check(
+            &[
+                ("skills/WORKSPACE.md", " a\r\nb \n"),
+                ("skills/hr/DOMAIN.md", "d\n"),
+            ],
+            &["0 skills/WORKSPACE.md a\nb", "1 skills/hr/DOMAIN.md d"],
+        );
+        check(
+            &[
+                ("skills/WORKSPACE.md", "far"),
+                ("skills/hr/WORKSPACE.md", "near"),
+            ],
+            &["0 skills/hr/WORKSPACE.md near"],
+        );
+        check(&[("WORKSPACE.md", "w")], &["0 WORKSPACE.md w"]);
+        check(
+            &[
+                ("skills/hr/x/DOMAIN.md", "own"),
+                ("skills/DOMAIN.md", "far"),
+            ],
+            &["1 skills/hr/x/DOMAIN.md own"],
+        );
+        check(&[("skills/DOMAIN.md", "d")], &["1 skills/DOMAIN.md d"]);
+    }
+
+    #[test]
+    fn an_empty_file_is_found_and_left_out() {
+        check(
+            &[
+                ("skills/WORKSPACE.md", "far"),
+                ("skills/hr/WORKSPACE.md", " \n\u{feff}".trim()),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn nothing_is_looked_for_above_the_project_root() {
+        check(
+            &[
+                ("../WORKSPACE.md", "w"),
+                ("../DOMAIN.md", "d"),
+                ("DOMAIN.md", "d"),
+            ],
+            &[],
+        );
     }
 }

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
-
-use super::Role;
+use crate::store::skill::Role;
 
 /// Error of a skill.
 #[derive(Debug, thiserror::Error)]

@@ -9,10 +9,15 @@
 //! either. Unknown keys are kept.
 //!
 //! Deliberately absent: the meaning of the keys.
+//!
+//! Skill metadata, checked against the directory names.
+
+use std::path::PathBuf;
 
 use serde_json::{Map, Value};
 
-use super::{lines, yaml};
+use crate::model::SkillPath;
+use crate::store::skill::{Error, Problem, Role, Skill, yaml};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,7 +167,7 @@ impl Split<'_> {
             Ok(metadata) => (metadata, None),
             Err((line, reason)) => {
                 let line = self.first_line + line - 1;
-                let metadata = lines::read(self.yaml);
+                let metadata = yaml::read_lines(self.yaml);
                 if metadata.is_empty() {
                     return Err(Refused::Unreadable { line, reason });
                 }
@@ -187,6 +192,98 @@ fn below_skill(mut map: Map<String, Value>) -> Map<String, Value> {
         Some(Value::Object(inner)) if !inner.is_empty() => std::mem::take(inner),
         _ => map,
     }
+}
+
+/// Builds a skill from its metadata, without the layers above it.
+pub(super) fn skill(
+    path: &SkillPath,
+    dir: PathBuf,
+    source: PathBuf,
+    read: FrontMatter,
+    mut problems: Vec<Problem>,
+) -> Result<Skill, Error> {
+    let FrontMatter {
+        metadata,
+        body,
+        tolerated,
+    } = read;
+    let mut problem = |line, message: String| {
+        let path = source.clone();
+        problems.push(Problem {
+            path,
+            line,
+            message,
+        });
+    };
+    if let Some((line, reason)) = tolerated {
+        let message = format!("the metadata is not valid YAML and was read line by line: {reason}");
+        problem(Some(line), message);
+    }
+    let mut text = |key: &str| match setting(&metadata, key) {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.trim().to_owned()),
+        // YAML reads `name: 123` as a number; it is still a name.
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(Value::Bool(flag)) => Some(flag.to_string()),
+        Some(Value::Array(_) | Value::Object(_)) => {
+            problem(None, format!("`{key}` is not a string and is ignored"));
+            None
+        }
+    };
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let name = given(text("name"));
+    let domain = given(text("domain"));
+    let description = text("description").unwrap_or_default();
+    let model = given(text("model"));
+    let role = match given(text("role")) {
+        None => Role::default(),
+        Some(value) => Role::parse(&value).ok_or_else(|| Error::Role {
+            path: source.clone(),
+            value,
+        })?,
+    };
+    for (what, said, is) in [
+        ("name", &name, path.name()),
+        ("domain", &domain, path.domain()),
+    ] {
+        if let Some(said) = said.as_deref().filter(|said| *said != is) {
+            let message = format!(
+                "the {what} is `{said}`, but the directory is `{is}`; the directory counts"
+            );
+            problem(None, message);
+        }
+    }
+    if description.is_empty() {
+        problem(None, "the description is missing".to_owned());
+    }
+    if body.is_empty() {
+        problem(None, "the prompt is missing".to_owned());
+    }
+    Ok(Skill {
+        name: name.unwrap_or_else(|| path.name().to_owned()),
+        path: path.clone(),
+        dir,
+        description,
+        model,
+        role,
+        body,
+        keys: metadata.keys().cloned().collect(),
+        metadata,
+        context: Vec::new(),
+        problems,
+        source,
+    })
+}
+
+/// Setting at the top level, or below `metadata` as `memctl.<key>` or in a `memctl` map. The
+/// standard allows custom keys only below `metadata`.
+fn setting<'a>(metadata: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+    let below = || {
+        let map = metadata.get("metadata")?;
+        map.get(format!("memctl.{key}"))
+            .or_else(|| map.get("memctl")?.get(key))
+    };
+    metadata.get(key).or_else(below)
 }
 
 #[cfg(test)]
@@ -326,5 +423,102 @@ mod tests {
             drop(read(&text));
             drop(read(&format!("---\n{text}\n---\n")));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests_of_describe {
+    use std::fs;
+
+    use super::super::Skills;
+    use super::*;
+
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
+    fn load(text: &str) -> Result<Skill, Error> {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = tmp.path().join("skills/hr/x");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(dir.join("SKILL.md"), text).unwrap();
+        let skills = Skills::open(&tmp.path().join("skills")).unwrap();
+        skills.load(&"hr/x".parse().unwrap())
+    }
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    #[test]
+    fn our_settings_may_stand_where_the_standard_allows_them() {
+        let check = |yaml: &str, expected: Option<&str>| {
+            let skill = load(&format!("---\nname: x\ndescription: d\n{yaml}\n---\nx")).unwrap();
+            assert_eq!(skill.model.as_deref(), expected, "{yaml}");
+            assert_eq!(skill.problems, [], "{yaml}");
+        };
+        check("metadata:\n  memctl.model: a/b", Some("a/b"));
+        check("metadata:\n  memctl:\n    model: a/b", Some("a/b"));
+        check("model: top\nmetadata:\n  memctl.model: below", Some("top"));
+        check("metadata:\n  model: a/b", None);
+        check("metadata: text", None);
+        check("model:", None);
+    }
+
+    #[test]
+    fn the_directory_names_the_skill_and_a_difference_is_told() {
+        let check = |text: &str, name: &str, problems: &[&str]| {
+            let skill = load(text).unwrap();
+            assert_eq!(
+                (skill.path.to_string(), skill.name.as_str()),
+                ("hr/x".to_owned(), name)
+            );
+            let found: Vec<&str> = skill.problems.iter().map(|p| p.message.as_str()).collect();
+            assert_eq!(found, problems, "{text}");
+        };
+        check(MINIMAL, "x", &[]);
+        check(
+            "---\nname: Y\ndomain: ops\ndescription: d\n---\nx",
+            "Y",
+            &[
+                "the name is `Y`, but the directory is `x`; the directory counts",
+                "the domain is `ops`, but the directory is `hr`; the directory counts",
+            ],
+        );
+        check(
+            "---\nname: 123\n---\n",
+            "123",
+            &[
+                "the name is `123`, but the directory is `x`; the directory counts",
+                "the description is missing",
+                "the prompt is missing",
+            ],
+        );
+        check(
+            "---\nname: [a]\ndescription: d\n---\nx",
+            "x",
+            &["`name` is not a string and is ignored"],
+        );
+    }
+
+    #[test]
+    fn a_skill_that_cannot_be_used_says_why() {
+        let check = |text: &str, expected: &str| {
+            assert_eq!(load(text).unwrap_err().to_string(), expected);
+        };
+        check(
+            "Just a prompt.",
+            "`skills/hr/x/SKILL.md` has no metadata: it needs a `description` between `---` lines at \
+             the top, or in a ```yaml block under `## Skill Metadata`",
+        );
+        check(
+            "---\nname: x\nrole: boss\n---\nx",
+            "`skills/hr/x/SKILL.md` has the role `boss`; a role is one of manager, specialist, \
+             field, agent",
+        );
+        check(
+            "\n---\nname: x\n",
+            "skills/hr/x/SKILL.md:2: the metadata cannot be read: the `---` of this line is never \
+             closed by another one",
+        );
+        check(
+            &format!("{MINIMAL}{}", "x".repeat(1024 * 1024)),
+            "`skills/hr/x/SKILL.md` has 1048613 bytes; at most 1048576 are read",
+        );
     }
 }

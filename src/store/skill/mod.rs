@@ -24,16 +24,11 @@
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
 //! the learned rules, which are layer 2 and come from the store.
 
-mod describe;
+mod cases;
 mod discover;
 mod error;
-mod examples;
 mod front_matter;
-mod generated;
 pub mod guardrails;
-mod layers;
-mod lines;
-mod listing;
 mod root;
 mod yaml;
 
@@ -44,12 +39,10 @@ use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
 
-pub use discover::Skills;
+pub use cases::{Example, Examples};
+pub use discover::{Layer, Listing, Skills};
 pub use error::Error;
-pub use examples::{Example, Examples};
 pub use front_matter::{FrontMatter, Refused, read as read_front_matter};
-pub use layers::Layer;
-pub use listing::Listing;
 pub use root::MAX_BYTES;
 
 /// Loaded skill.

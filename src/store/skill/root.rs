@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{Directory, FoundKind, Reason, Refused, decoded, named};
 
-use super::Error;
+use crate::store::skill::Error;
 
 /// Size limit of a file of a skill: 1 MiB, some two hundred times a reasonable prompt.
 pub const MAX_BYTES: u64 = 1024 * 1024;

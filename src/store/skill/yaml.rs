@@ -2,11 +2,16 @@
 //!
 //! Invariant: parsing is fast for every text. Events, depth, aliases and the size after alias
 //! expansion are limited. The caller limits the size of the text itself.
+//!
+//! Line-based metadata parser, for metadata that is invalid YAML.
+//!
+//! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
+//! with `@` or `%`. This parser accepts `key: value` at the start of a line, quotes, `|` and `>`
+//! blocks, continuation lines, and one level of lists and maps. It never fails, takes linear time,
+//! and skips lines that it does not understand.
 
 use serde_json::{Map, Value};
 use serde_saphyr::DuplicateKeyPolicy;
-
-use super::lines;
 
 /// Maximum total size of all values in bytes, after alias expansion.
 const MAX_SCALARS: usize = 256 * 1024;
@@ -39,7 +44,7 @@ pub(super) fn read(yaml: &str) -> Result<Map<String, Value>, (usize, String)> {
         serde_saphyr::from_str_with_options(yaml, options).map_err(|error| explain(&error))?;
     // `007` and `1.10` are kept as text, although YAML reads them as numbers.
     if map.values().any(Value::is_number) {
-        let spelled = lines::read(yaml);
+        let spelled = read_lines(yaml);
         for (key, value) in map.iter_mut().filter(|(_, value)| value.is_number()) {
             if let Some(Value::String(text)) = spelled.get(key)
                 // Excludes anchors and tags.
@@ -63,6 +68,131 @@ fn explain(error: &serde_saphyr::Error) -> (usize, String) {
     let reason = message.lines().next().unwrap_or_default();
     let reason = reason.split(" at line ").next().unwrap_or(reason);
     (line, reason.chars().take(200).collect())
+}
+
+/// Recognised keys and values. A later key of the same name wins, as in most YAML parsers.
+pub(super) fn read_lines(text: &str) -> Map<String, Value> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut found = Map::new();
+    let mut at = 0;
+    while at < lines.len() {
+        let Some((key, rest)) = key_of(lines[at]) else {
+            at += 1;
+            continue;
+        };
+        let start = at + 1;
+        let mut end = start;
+        while end < lines.len() && belongs_to_the_key_above(lines[end]) {
+            end += 1;
+        }
+        found.insert(key.to_owned(), value(rest, &lines[start..end]));
+        at = end;
+    }
+    found
+}
+
+/// Splits `key: value`. The key starts the line and is one plain word.
+fn key_of(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_key = !key.is_empty() && key.len() <= 64 && key.chars().all(plain);
+    let is_separated = rest.is_empty() || rest.starts_with([' ', '\t']);
+    // A list item is not a key, although keys may contain dashes.
+    (is_key && is_separated && !key.starts_with('-')).then(|| (key, rest.trim()))
+}
+
+fn belongs_to_the_key_above(line: &str) -> bool {
+    key_of(line).is_none() && !line.starts_with('#') && !line.starts_with("---")
+}
+
+fn value(rest: &str, more: &[&str]) -> Value {
+    let is_block = |mark: char| {
+        rest.strip_prefix(mark)
+            .is_some_and(|flags| flags.chars().all(|c| matches!(c, '+' | '-' | '1'..='9')))
+    };
+    if is_block('|') {
+        return Value::String(literal(more));
+    }
+    if is_block('>') {
+        return Value::String(folded(more));
+    }
+    if rest.is_empty() {
+        return nested(more);
+    }
+    let mut text = rest.to_owned();
+    for line in more
+        .iter()
+        .map(|line| line.trim())
+        .filter(|l| !l.is_empty())
+    {
+        text.push(' ');
+        text.push_str(line);
+    }
+    Value::String(unquoted(&text))
+}
+
+/// Literal block, without the indentation of its first line.
+fn literal(lines: &[&str]) -> String {
+    let indent = lines
+        .iter()
+        .find(|line| !line.trim().is_empty())
+        .map_or(0, |line| line.len() - line.trim_start().len());
+    let kept: Vec<&str> = lines
+        .iter()
+        .map(|line| line.get(indent..).unwrap_or_else(|| line.trim_start()))
+        .collect();
+    kept.join("\n").trim_end().to_owned()
+}
+
+/// Folded block: lines are joined, blank lines separate paragraphs.
+fn folded(lines: &[&str]) -> String {
+    let mut text = String::new();
+    for line in lines.iter().map(|line| line.trim()) {
+        if line.is_empty() {
+            text.push('\n');
+        } else {
+            if !text.is_empty() && !text.ends_with('\n') {
+                text.push(' ');
+            }
+            text.push_str(line);
+        }
+    }
+    text.trim().to_owned()
+}
+
+/// Value of a key from the lines below it.
+fn nested(lines: &[&str]) -> Value {
+    let mut filled = lines.iter().map(|l| l.trim()).filter(|l| !l.is_empty());
+    let Some(first) = filled.clone().next() else {
+        return Value::Null;
+    };
+    if first.starts_with("- ") {
+        let items = filled.filter_map(|line| line.strip_prefix("- "));
+        return items.map(|item| Value::String(unquoted(item))).collect();
+    }
+    if key_of(first).is_some() {
+        let pairs = filled.filter_map(key_of);
+        return pairs
+            .map(|(key, rest)| (key.to_owned(), Value::String(unquoted(rest))))
+            .collect();
+    }
+    Value::String(filled.by_ref().collect::<Vec<_>>().join(" "))
+}
+
+/// Removes quotes around the whole text; an unmatched quote stays.
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    let inner = |quote: char| {
+        text.strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    };
+    if let Some(inner) = inner('"') {
+        return inner.replace("\\\"", "\"").replace("\\n", "\n");
+    }
+    if let Some(inner) = inner('\'') {
+        return inner.replace("''", "'");
+    }
+    text.to_owned()
 }
 
 #[cfg(test)]
@@ -109,5 +239,54 @@ mod tests {
             // Any result is fine, as long as it arrives.
             drop(read(&yaml));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests_of_lines {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_author_meant_is_read() {
+        let check = |text: &str, expected: Value| {
+            assert_eq!(Value::Object(read_lines(text)), expected, "{text}");
+        };
+        check(
+            "description: Use when: it breaks",
+            json!({"description": "Use when: it breaks"}),
+        );
+        check(
+            "name: @scope/x\nv: %d",
+            json!({"name": "@scope/x", "v": "%d"}),
+        );
+        check("name:\t\"x: y\"", json!({"name": "x: y"}));
+        check(
+            "a: 'it''s'\nb: \"say\" hi",
+            json!({"a": "it's", "b": "\"say\" hi"}),
+        );
+        check(
+            "a: one\n  two\nthree\nb: x",
+            json!({"a": "one two three", "b": "x"}),
+        );
+        check(
+            "a: |\n  x\n   y\n\n  z\nb: 1",
+            json!({"a": "x\n y\n\nz", "b": "1"}),
+        );
+        check("a: >-\n  x\n  y\n\n  z", json!({"a": "x y\nz"}));
+        check("tags:\n  - a: b\n  - 'c'", json!({"tags": ["a: b", "c"]}));
+        check(
+            "tags:\n- a\n- b\nname: x",
+            json!({"tags": ["a", "b"], "name": "x"}),
+        );
+        check("metadata:\n\tk: v: w", json!({"metadata": {"k": "v: w"}}));
+        check("a:\n  just text", json!({"a": "just text"}));
+        check("a:", json!({"a": null}));
+        check("# c\na: 1\n# d\na: 2", json!({"a": "2"}));
+        check("a: 1\n---\nb: 2", json!({"a": "1", "b": "2"}));
+        check("no keys here\n- a: b\nhttp://x", json!({}));
+        check("a: \"", json!({"a": "\""}));
+        check("", json!({}));
     }
 }

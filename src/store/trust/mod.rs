@@ -28,19 +28,17 @@
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`guard::fence`).
 
-mod approved;
-mod decisions;
 mod key;
 mod note;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Kind, Record, Reflexion, Trust};
-use crate::store::entry::Entry;
+pub(super) use key::{Mac, UserKey, parse};
 
-pub(super) use approved::parse;
-pub(super) use key::{Mac, UserKey};
+use crate::model::{Kind, Record, Reflexion, Trust};
+use crate::store::Entry;
+
 pub use note::{Basis, Note};
 
 /// Decisions of one user about trust in one workspace.
@@ -128,7 +126,7 @@ impl Approvals {
             return TrustSnapshot(State::Whole);
         }
         let key = self.state.as_deref().and_then(UserKey::read);
-        let listed = self.state.as_deref().map(approved::read);
+        let listed = self.state.as_deref().map(key::approved);
         TrustSnapshot(State::Listed(key, listed.unwrap_or_default()))
     }
 
@@ -163,7 +161,7 @@ impl TrustSnapshot {
     /// Returns the trust in a record: the level in its file, or `observed` if this user does not
     /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {
-        self.effective(record.trust(), |key| approved::digest(key, record))
+        self.effective(record.trust(), |key| key::digest(key, record))
     }
 
     /// Returns the part of a record that this user vouches for.
@@ -177,7 +175,7 @@ impl TrustSnapshot {
 
     /// Returns the trust in an entry whose file gives `own`.
     pub fn of_entry(&self, entry: &Entry, own: Trust) -> Trust {
-        self.effective(own, |key| approved::digest_of(key, entry))
+        self.effective(own, |key| key::digest_of(key, entry))
     }
 
     /// Returns `true` if a rule may act on calls: it is in use, and this user approved exactly these
@@ -190,7 +188,7 @@ impl TrustSnapshot {
         match &self.0 {
             State::Whole => true,
             State::Listed(Some(key), listed) => {
-                let digest = approved::digest_of_patterns(key, rule);
+                let digest = key::digest_of_patterns(key, rule);
                 digest.is_some_and(|digest| listed.contains(&digest))
             }
             State::Listed(None, _) => false,

@@ -16,18 +16,14 @@ pub(crate) mod step;
 
 use std::collections::HashSet;
 
+use memctl_files::Directory;
+use step::{Line, Step};
+
 use crate::model::{Kind, Viewer};
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::audit::audit_log::AuditContext;
-use crate::store::error::Error;
 use crate::store::files::directory::JOURNAL as FILE;
-use crate::store::files::directory::Lock;
 use crate::store::files::log::{self, Sync};
 use crate::store::trust::UserKey;
-use memctl_files::Directory;
-
-use step::{Line, Step};
+use crate::store::{AuditContext, Error, Lock, Scoped, atomic};
 
 /// Length in bytes above which the journal drops its oldest changes.
 const LONGEST: u64 = 8 << 20;

@@ -1,12 +1,11 @@
 //! Lines of the undo journal: a write, with the values needed to revert it.
 
+use memctl_files::hex;
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::error::Error;
-use crate::store::files::data_files::DataFile;
 use crate::store::trust::{Mac, UserKey, parse};
-use memctl_files::hex;
+use crate::store::{DataFile, Error};
 
 /// One write: a line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -1,8 +1,12 @@
-//! Error type of the engine.
+//! Errors of the verbs: of the workspace, of the rules in its files, and of sessions.
+//!
+//! A request that cannot be done is refused in words, with the way out, where it is read. An error has a
+//! variant of its own if some code asks for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
+use crate::model::error::Kind as ErrorKind;
+use crate::model::{InvalidSkillPath, Kind, MemoryType, SessionState, SkillPath};
 use crate::store::{self, skill};
 
 impl From<memctl_search::embedder::Error> for Error {
@@ -37,18 +41,6 @@ pub enum Error {
     /// LLM call failed: nothing was paid, or the paid answer has been stored.
     #[error(transparent)]
     Llm(#[from] memctl_llm::Error),
-    /// Directory of an output file does not exist.
-    #[error("cannot write `{}`: its directory does not exist", path.display())]
-    NoParent {
-        /// Path of the file.
-        path: PathBuf,
-    },
-    /// Path given by the user does not exist.
-    #[error("`{}` does not exist", path.display())]
-    NoPath {
-        /// Path as it was resolved.
-        path: PathBuf,
-    },
     /// Embedding model on this machine failed.
     #[error(transparent)]
     Embed(#[from] memctl_search::embedder::EmbedError),
@@ -90,26 +82,6 @@ pub enum Error {
         /// Reason for the rejection.
         reason: String,
     },
-    /// No known case is near enough to answer, as it was asked to.
-    #[error("no known case of `{skill}` is near enough to this input ({nearest})")]
-    NoNearCase {
-        /// Path of the skill.
-        skill: SkillPath,
-        /// Description of the nearest case.
-        nearest: String,
-    },
-    /// No model is configured, and no known case is nearly the same as the input.
-    #[error("no model is configured, and no known case answers for `{skill}` ({nearest})")]
-    NoModel {
-        /// Path of the skill.
-        skill: SkillPath,
-        /// Description of the nearest case.
-        nearest: String,
-        /// Installed programs that can answer, as `--model` takes them.
-        agents: Vec<String>,
-        /// `true` if there is a case that `--model offline` would answer with.
-        replayable: bool,
-    },
     /// File named by the user is not JSON.
     #[error("`{}` is not JSON", path.display())]
     NotJson {
@@ -126,9 +98,6 @@ pub enum Error {
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// No input was given, and the skill has no sample input.
-    #[error("`{0}` has no `fixtures/sample_input.json` to run with")]
-    NoInput(SkillPath),
     /// Model call failed; the attempt is recorded as an execution.
     #[error("{source}")]
     Asked {
@@ -139,15 +108,7 @@ pub enum Error {
     },
     /// Session operation failed.
     #[error(transparent)]
-    Session(#[from] super::SessionError),
-    /// Skill has no such test case.
-    #[error("`{skill}` has no test case `{case}`")]
-    NoCase {
-        /// Skill that the caller named.
-        skill: SkillPath,
-        /// Name of the case.
-        case: String,
-    },
+    Session(#[from] SessionError),
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,
@@ -172,28 +133,6 @@ pub enum Error {
     /// Id has no known prefix.
     #[error("`{}` is not an id: ids look like `EXEC-20260220124341` or `REFL-003`", .0.escape_debug())]
     NoId(String),
-    /// Record has no open merge conflict in the named field.
-    #[error("`{id}` has no such open merge conflict")]
-    NothingOpen {
-        /// Id of the record.
-        id: String,
-        /// Fields with an open conflict, as JSON pointers.
-        open: Vec<String>,
-    },
-    /// Undo journal holds no change of this user that can be reverted.
-    #[error("the undo journal has no change of this user to revert")]
-    NothingToUndo,
-    /// Name matches no change, or more than one.
-    #[error("`{}` matches no change, or more than one", .0.escape_debug())]
-    NoChange(String),
-    /// Change cannot be reverted.
-    #[error("`{change}` was not reverted: {}", reasons.join("; "))]
-    NotUndoable {
-        /// Name of the change.
-        change: String,
-        /// Reasons, one per obstacle.
-        reasons: Vec<String>,
-    },
     /// Record was deleted on purpose.
     #[error("{kind} `{id}` was forgotten on {day}")]
     Forgotten {
@@ -203,103 +142,6 @@ pub enum Error {
         kind: Kind,
         /// Day of the deletion: `2026-02-20`.
         day: String,
-    },
-    /// Records of this kind cannot be approved.
-    #[error("{kind} `{id}` cannot be approved: only procedures and imported notes are observed")]
-    NotApprovable {
-        /// Id of the record.
-        id: String,
-        /// Kind of the record.
-        kind: Kind,
-    },
-    /// Records of this kind, or with this trust, cannot be rejected.
-    #[error(
-        "{kind} `{id}` cannot be rejected: only candidate rules and observed procedures are proposals"
-    )]
-    NotRejectable {
-        /// Id of the record.
-        id: String,
-        /// Kind of the record.
-        kind: Kind,
-    },
-    /// Record does not belong into the user store.
-    #[error("{kind} `{id}` cannot be promoted: {reason}")]
-    NotPromotable {
-        /// Id of the record.
-        id: String,
-        /// Kind of the record.
-        kind: Kind,
-        /// Reason for the refusal.
-        reason: &'static str,
-    },
-    /// Id of a record of another kind, where a rule is needed.
-    #[error("`{id}` is a {kind}, not a rule")]
-    NotARule {
-        /// Id of the record.
-        id: String,
-        /// Kind of the record.
-        kind: Kind,
-    },
-    /// A rule that acts on no call has no action.
-    #[error("`{id}` has no patterns: no call can be seen to break it")]
-    NoPatterns {
-        /// Id of the rule.
-        id: String,
-    },
-    /// Rule that a rejection cannot count against.
-    #[error("`{rule}` was not in the prompt of `{execution}`, or does not apply to it")]
-    NotInjected {
-        /// Id of the rule.
-        rule: String,
-        /// Id of the execution.
-        execution: String,
-        /// Ids of the rules that applied.
-        injected: Vec<String>,
-    },
-    /// Two records cannot be merged.
-    #[error("`{other}` cannot be merged into `{keep}`: {reason}")]
-    NotMergeable {
-        /// Id of the record to keep.
-        keep: String,
-        /// Id of the record to merge into it.
-        other: String,
-        /// Reason for the refusal.
-        reason: String,
-    },
-    /// Field cannot be edited, or the record has no editable field.
-    #[error("{} of {kind} `{id}` cannot be edited", match field {
-        Some(field) => format!("`{}`", field.escape_debug()),
-        None => "the fields".to_owned(),
-    })]
-    NotEditable {
-        /// Id of the record.
-        id: String,
-        /// Kind of the record.
-        kind: Kind,
-        /// Field that the caller named; `None` if no field was named.
-        field: Option<String>,
-        /// Names of the editable fields.
-        allowed: Vec<&'static str>,
-    },
-    /// Value does not fit the field.
-    #[error("invalid value for `{field}`: {reason}")]
-    BadField {
-        /// Name of the field.
-        field: &'static str,
-        /// Form that the field requires.
-        reason: &'static str,
-    },
-    /// Cost limit for a model without a known price.
-    #[error("the price of `{model}` is unknown, so a cost limit cannot hold")]
-    UnknownPrice {
-        /// Model, as `provider/model`.
-        model: String,
-    },
-    /// Document is not a valid procedure.
-    #[error("invalid procedure: {reason}")]
-    BadProcedure {
-        /// First fault found in it.
-        reason: String,
     },
     /// Memory does not fit its type.
     #[error("{}", match problems.as_slice() {
@@ -318,34 +160,9 @@ pub enum Error {
         /// Result of the screening, as a clause that starts with `it`.
         reason: String,
     },
-    /// Entry is not valid JSON, so its fields cannot be edited.
-    #[error("`{id}` cannot be edited here: its entry is not JSON")]
-    NotEditableText {
-        /// Id of the record.
-        id: String,
-        /// Position and cause.
-        source: serde_json::Error,
-    },
-    /// Target of the export exists and was not written by this program.
-    #[error("`{}` exists, and is not an export of this program", path.display())]
-    Occupied {
-        /// File or folder that is in the way.
-        path: PathBuf,
-    },
-    /// Skills are exported as folders, so they need a target directory.
-    #[error("skills are exported as folders, which standard output cannot hold")]
-    NeedsDirectory,
     /// Rules cannot be written to a file of the workspace.
     #[error(transparent)]
-    Block(#[from] super::BlockError),
-    /// Format of an import is unknown, or the file does not match the stated format.
-    #[error("`{}` cannot be imported: {reason}", path.display())]
-    NoImport {
-        /// File or folder to import.
-        path: PathBuf,
-        /// Reason for the refusal.
-        reason: String,
-    },
+    Block(#[from] BlockError),
     /// Model answered, but the execution could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
     NotStored {
@@ -354,6 +171,39 @@ pub enum Error {
         /// Error of the store.
         source: store::Error,
     },
+    /// Request that cannot be done as it was given: its kind, the message, and the way out.
+    #[error("{1}")]
+    Refused(ErrorKind, String, String),
+}
+
+impl Error {
+    /// Refuses an invalid value.
+    pub(crate) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::Input, message.into(), hint.into())
+    }
+
+    /// Refuses a contradictory request, or one without its precondition.
+    pub(crate) fn usage(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::Usage, message.into(), hint.into())
+    }
+
+    /// Says that something does not exist.
+    pub(crate) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Refused(ErrorKind::NotFound, message.into(), hint.into())
+    }
+
+    /// Refuses an output file whose directory does not exist.
+    pub(crate) fn no_parent(path: &Path) -> Self {
+        let hint = path.parent().map_or_else(
+            || "name another file".to_owned(),
+            |parent| format!("mkdir -p {}", parent.display()),
+        );
+        let path = path.display();
+        Self::input(
+            format!("cannot write `{path}`: its directory does not exist"),
+            hint,
+        )
+    }
 }
 
 /// Damage that is still there after the index was rebuilt.
@@ -375,4 +225,96 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
+}
+
+/// Reason why a file is not brought in step with the rules.
+#[derive(Debug, thiserror::Error)]
+pub enum BlockError {
+    /// Workspace has no file for the rules, and the caller named none.
+    #[error("the workspace has neither `AGENTS.md` nor `CLAUDE.md`")]
+    NoFile,
+    /// Markers in a file do not form one block.
+    #[error("`{}` cannot hold the rules: line {line} has {reason}", path.display())]
+    Misplaced {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the marker, from 1.
+        line: usize,
+        /// The misplaced marker.
+        reason: &'static str,
+    },
+    /// Rules are not written to this file.
+    #[error("`{}` cannot hold the rules: {reason}", path.display())]
+    NotOfWorkspace {
+        /// Path of the file.
+        path: PathBuf,
+        /// Reason for the refusal.
+        reason: &'static str,
+    },
+    /// Block with the rules was edited by hand.
+    #[error("the rules in `{}` were edited by hand (block at line {line})", path.display())]
+    Edited {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line of the first marker, from 1.
+        line: usize,
+    },
+}
+
+/// Error of a session operation.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// State transition that is not allowed.
+    #[error("session `{id}` cannot go from `{from}` to `{to}`; it may become {}", list(allowed))]
+    Move {
+        /// Id of the session.
+        id: String,
+        /// Current state.
+        from: SessionState,
+        /// Requested state.
+        to: SessionState,
+        /// States that may follow.
+        allowed: Vec<SessionState>,
+    },
+    /// Change of a session that has ended.
+    #[error("session `{id}` has ended with `{status}` and cannot change")]
+    Ended {
+        /// Id of the session.
+        id: String,
+        /// Final state.
+        status: SessionState,
+    },
+    /// Value that its field does not accept.
+    #[error("`{field}` cannot be `{}`: it must be {allowed}", value.escape_debug())]
+    Value {
+        /// Name of the field.
+        field: &'static str,
+        /// Given value.
+        value: String,
+        /// Accepted values, in words.
+        allowed: String,
+    },
+    /// Missing field that the change requires.
+    #[error("`{field}` is missing: it must say {wanted}")]
+    Missing {
+        /// Name of the field.
+        field: &'static str,
+        /// Expected content, in words.
+        wanted: &'static str,
+    },
+}
+
+impl SessionError {
+    pub(crate) fn value(field: &'static str, value: &str, allowed: impl Into<String>) -> Self {
+        Self::Value {
+            field,
+            value: value.to_owned(),
+            allowed: allowed.into(),
+        }
+    }
+}
+
+fn list(states: &[SessionState]) -> String {
+    let names: Vec<String> = states.iter().map(|state| format!("`{state}`")).collect();
+    names.join(", ")
 }

@@ -1,28 +1,26 @@
-//! Explanations of errors of the engine.
+//! Explanations of the errors of verbs.
 
-use crate::model::SkillPath;
+use memctl_search::embedder;
+
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::workspace::{BlockError, Error, SessionError};
-use memctl_search::embedder;
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";
 
 impl Explain for Error {
     fn explain(&self) -> Explanation {
-        let usage = |hint: &str| (Kind::Usage, Some(hint.to_owned()));
         let input = |hint: &str| (Kind::Input, Some(hint.to_owned()));
-        let missing = |hint: &str| (Kind::NotFound, Some(hint.to_owned()));
         match self {
             Self::Store(error) => error.explain(),
             Self::Skill(error) => error.explain(),
             Self::Llm(error) => error.explain(),
+            Self::Session(error) => error.explain(),
+            Self::Block(error) => error.explain(),
+            Self::Refused(kind, _, hint) => (*kind, Some(hint.clone())),
             Self::Asked { execution, source } => recorded(execution, source),
-            Self::SkillPath(_) => input("memctl run hr/resume-screen"),
+            Self::SkillPath(error) => error.explain(),
             Self::ModelName { .. } => input("memctl config show"),
-            Self::NoNearCase { .. } | Self::NoModel { .. } => {
-                (Kind::Model, ways_to_an_answer(self))
-            }
             Self::NotJson { path, .. } => input(&format!(
                 "check it with: python3 -m json.tool {}",
                 path.display()
@@ -32,75 +30,25 @@ impl Explain for Error {
             Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
             Self::Index => (Kind::Store, Some("memctl index".to_owned())),
             Self::Unreadable { source, .. } => (of_io(source), None),
-            Self::NoInput(skill) => usage(&format!("memctl run {skill} --input FILE")),
-            Self::Session(error) => error.explain(),
             Self::EmptyCorrection => input("say what should change: --correction \"…\""),
+            Self::NotHeard { .. } => input("memctl correct --help lists the fields of `--heard`"),
             Self::OtherSkill {
                 actual, execution, ..
             } => input(&format!(
                 "memctl correct {actual} --execution-id {execution} --correction \"…\""
             )),
-            Self::NoCase { .. } => missing("memctl test --json lists the cases"),
             Self::NoId(_) => input("memctl list executions"),
-            Self::Forgotten { kind, .. } => missing(&format!("memctl list {}", kind.nouns())),
-            Self::NothingOpen { open, .. } => (
+            Self::Forgotten { kind, .. } => (
                 Kind::NotFound,
-                Some(match open.first() {
-                    Some(field) => format!("an open field: --field {field}"),
-                    None => "memctl doctor lists open merge conflicts".to_owned(),
-                }),
+                Some(format!("memctl list {}", kind.nouns())),
             ),
-            Self::NothingToUndo | Self::NoChange(_) => missing("memctl undo --list"),
-            Self::NoParent { path } => input(&match path.parent() {
-                Some(parent) => format!("mkdir -p {}", parent.display()),
-                None => "name another file".to_owned(),
-            }),
-            Self::NoPath { .. } => input("name a file or a directory that exists"),
-            Self::NotUndoable { .. } => input("memctl undo --list"),
-            Self::NotApprovable { .. }
-            | Self::NotRejectable { .. }
-            | Self::NotMergeable { .. }
-            | Self::NotARule { .. }
-            | Self::NoPatterns { .. }
-            | Self::NotHeard { .. }
-            | Self::NotEditable { .. } => input(&of_review(self)),
-            Self::NotInjected {
-                execution,
-                injected,
-                ..
-            } => input(&match injected.first() {
-                Some(id) => format!(
-                    "memctl reject {execution} --rule {id}; rules that applied: {}",
-                    injected.join(", ")
-                ),
-                None => format!("memctl reject {execution}; no rule applied"),
-            }),
-            Self::NotPromotable { id, .. } => input(&format!("memctl show {id}")),
-            Self::BadField { field, .. } => input(&format!(
-                "give it as `--set {field}=VALUE`, in quotation marks for the shell"
-            )),
             Self::BadVector { .. } => input("memctl config show lists the embedder"),
-            Self::UnknownPrice { .. } => {
-                input("limit the calls instead: memctl consolidate --max-calls N")
-            }
-            Self::BadProcedure { .. } => input(
-                "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the whole document",
-            ),
             Self::BadMemory { .. } => {
                 input("memctl memory add --help lists the fields of each type")
             }
             Self::Suspicious { .. } => {
                 input("only a user can add it: memctl memory add --type TYPE --content \"…\"")
             }
-            Self::NotEditableText { .. } => input("edit the file; memctl doctor shows its path"),
-            Self::Occupied { .. } => {
-                input("choose another path, or replace the file with `--force`")
-            }
-            Self::Block(error) => error.explain(),
-            Self::NeedsDirectory => usage("memctl memory export --format skills --output DIR"),
-            Self::NoImport { .. } => input(
-                "memctl memory import FILE --from SOURCE; docs/import.md describes the sources",
-            ),
             Self::NotStored { source, .. } => {
                 let (kind, hint) = source.explain();
                 let is_remote = kind == Kind::Remote;
@@ -108,48 +56,6 @@ impl Explain for Error {
             }
         }
     }
-}
-
-/// Hint for a run that no model answers.
-fn ways_to_an_answer(error: &Error) -> Option<String> {
-    match error {
-        Error::NoNearCase { skill, .. } => Some(format!(
-            "add a case to `skills/{skill}/examples/`, lower `offline.min_similarity`, or name a \
-             model: memctl run {skill} --model PROVIDER/MODEL"
-        )),
-        Error::NoModel {
-            skill,
-            agents,
-            replayable,
-            ..
-        } => Some(ways_to_a_model(skill, agents, *replayable)),
-        _ => None,
-    }
-}
-
-/// Lists the ways to a model, one a line: a program, a key, a server; and the nearest case, where
-/// there is one.
-fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> String {
-    let mut ways: Vec<String> = agents
-        .iter()
-        .map(|agent| format!("an installed agent: memctl run {skill} --model '{agent}'"))
-        .collect();
-    if agents.is_empty() {
-        ways.push(format!(
-            "an agent's program: memctl run {skill} --model 'exec:claude -p'"
-        ));
-    }
-    ways.push("a key: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY".to_owned());
-    ways.push(
-        "a local server: start Ollama (port 11434), or set MEMCTL_LOCAL_BASE_URL to another"
-            .to_owned(),
-    );
-    if replayable {
-        ways.push(format!(
-            "or replay the nearest case: memctl run {skill} --model offline"
-        ));
-    }
-    format!("choose who answers\n  {}", ways.join("\n  "))
 }
 
 /// Explains a failed call of a model whose attempt is recorded.
@@ -182,28 +88,6 @@ impl Explain for BlockError {
             ),
         };
         (kind, Some(hint.to_owned()))
-    }
-}
-
-/// Hint for a decision that a record does not allow.
-fn of_review(error: &Error) -> String {
-    match error {
-        Error::NotHeard { .. } => "memctl correct --help lists the fields of `--heard`".to_owned(),
-        Error::NotApprovable { id, kind } if *kind == crate::model::Kind::Execution => {
-            format!("memctl accept {id}")
-        }
-        Error::NotApprovable { .. } => "memctl list lessons".to_owned(),
-        Error::NotRejectable { id, .. } => format!("memctl forget {id}"),
-        Error::NotMergeable { .. } | Error::NotARule { .. } => "memctl memory conflicts".to_owned(),
-        Error::NoPatterns { id } => format!("memctl approve {id}"),
-        Error::NotEditable { id, allowed, .. } => match allowed.first() {
-            Some(first) => format!(
-                "memctl edit {id} --set {first}=…; these can be edited: {}",
-                allowed.join(", ")
-            ),
-            None => format!("memctl show {id}"),
-        },
-        _ => "memctl review".to_owned(),
     }
 }
 

@@ -3,33 +3,23 @@
 //! - [`Workspace`]: context of every verb; a verb is a function over it, such as `skills::run`.
 //! - [`Records`]: its records alone, for verbs that need nothing else.
 //! - [`Settings`], [`Providers`]: what the configuration says.
-//! - `redacting_writer`: every write of user text, without its secrets.
-//! - `read_audit`: audit events of reads. `execution_log_lines`: lines of the execution log.
-//! - `locate`: the record that an id, an id prefix or `latest` means.
-//! - `document`: records of any kind in one form. `rules`: rules in use, own and remote.
-//! - `approved_procedures`: approved procedures, own and remote.
-//! - `correction_draft`: words of a person that no correction holds yet.
-//! - `error`: errors of the verbs.
+//! - `redacting_writer`: every write of user text, without its secrets. `read_audit`: audit events of reads.
+//! - `records`: the record that an id means, records of any kind in one form, lines of the execution log.
+//! - `error`, `explain`: errors of the verbs.
 //!
-//! Deliberately absent: the verbs themselves (`engine` and the modules beside it).
+//! Deliberately absent: the verbs themselves.
 
-pub(crate) mod block_error;
-pub(crate) mod document;
 pub(crate) mod error;
-pub(crate) mod execution_log_lines;
 pub(crate) mod explain;
-pub(crate) mod locate;
 
 pub(crate) mod providers;
 pub(crate) mod read_audit;
+pub(crate) mod records;
 pub(crate) mod redacting_writer;
-pub(crate) mod session_error;
 
-pub use block_error::BlockError;
-pub use error::Error;
+pub use error::{BlockError, Error, SessionError};
 pub use providers::{Chosen, Providers};
-pub use read_audit::{AuditReads, InvalidReads};
-pub use session_error::SessionError;
+pub use read_audit::AuditReads;
 
 use std::str::FromStr;
 use std::sync::Arc;

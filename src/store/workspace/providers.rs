@@ -16,17 +16,19 @@ use memctl_llm::{
     Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
     Secret, list_models, words,
 };
-
-use super::Error;
-use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::Patience;
-use memctl_search::embedder::{EmbedderCache, EmbedderConfig};
+use memctl_search::embedder::{Embedder, EmbedderCache, EmbedderConfig};
+
+use crate::store::workspace::Error;
 
 /// Timeout for probing a local server.
 const PROBE: Duration = Duration::from_millis(300);
-const DEFAULT_ANTHROPIC: &str = "claude-haiku-4-5";
-const DEFAULT_OPENAI: &str = "gpt-5.4-mini";
-const DEFAULT_OPENROUTER: &str = "anthropic/claude-haiku-4.5";
+/// Providers with their default models, in the order in which they are tried.
+const DEFAULTS: [(&str, &str); 3] = [
+    ("anthropic", "claude-haiku-4-5"),
+    ("openai", "gpt-5.4-mini"),
+    ("openrouter", "anthropic/claude-haiku-4.5"),
+];
 
 /// Model providers: names, keys, URLs and limits.
 #[derive(Debug, Clone, Default)]
@@ -113,17 +115,15 @@ impl Providers {
         {
             return Ok(chosen);
         }
-        if let Some(key) = &self.anthropic_key {
-            return self.anthropic(DEFAULT_ANTHROPIC, key);
-        }
-        if let Some(key) = &self.openai_key {
-            return self.openai(DEFAULT_OPENAI, key);
-        }
-        if let Some(key) = &self.openrouter_key {
-            return self.openrouter(DEFAULT_OPENROUTER, key);
+        for (provider, model) in DEFAULTS {
+            if let Some(chosen) = self.of_provider(provider, model)? {
+                return Ok(chosen);
+            }
         }
         match self.local_model().await? {
-            Some(model) => self.local("local", &model),
+            Some(model) => Ok(self
+                .of_provider("local", &model)?
+                .unwrap_or(Chosen::Offline)),
             None => Ok(Chosen::Offline),
         }
     }
@@ -158,80 +158,70 @@ impl Providers {
             .ok_or_else(|| {
                 refuse("write `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`")
             })?;
-        let key = |key: &Option<Secret>, variable: &str| {
-            key.clone()
-                .ok_or_else(|| refuse(&format!("`{variable}` is not set")))
-        };
-        match provider {
-            "anthropic" => self.anthropic(model, &key(&self.anthropic_key, "ANTHROPIC_API_KEY")?),
-            "openai" => self.openai(model, &key(&self.openai_key, "OPENAI_API_KEY")?),
-            "openrouter" => {
-                self.openrouter(model, &key(&self.openrouter_key, "OPENROUTER_API_KEY")?)
-            }
-            "local" | "ollama" => self.local(provider, model),
-            _ => Err(refuse(
-                "the providers are anthropic, openai, openrouter, ollama and local",
-            )),
+        if let Some(chosen) = self.of_provider(provider, model)? {
+            return Ok(chosen);
         }
+        Err(match provider {
+            "anthropic" | "openai" | "openrouter" => {
+                let variable = provider.to_uppercase() + "_API_KEY";
+                refuse(&format!("`{variable}` is not set"))
+            }
+            _ => refuse("the providers are anthropic, openai, openrouter, ollama and local"),
+        })
     }
 
     /// Returns the model that a skill's author asks for, if its provider is reachable.
     fn reachable(&self, provider: &str, model: &str) -> Result<Option<Chosen>, Error> {
-        let direct = match (provider, &self.anthropic_key, &self.openai_key) {
+        let direct = match provider {
             // People and OpenRouter write dots in a version, Anthropic writes dashes.
-            ("anthropic", Some(key), _) => self.anthropic(&model.replace('.', "-"), key).map(Some),
-            ("openai", _, Some(key)) => self.openai(model, key).map(Some),
-            ("openrouter", _, _) => {
-                let key = self.openrouter_key.as_ref();
-                key.map(|key| self.openrouter(model, key)).transpose()
+            "anthropic" => self.of_provider(provider, &model.replace('.', "-"))?,
+            "openai" | "openrouter" => self.of_provider(provider, model)?,
+            _ => None,
+        };
+        match direct {
+            None if provider != "openrouter" => {
+                self.of_provider("openrouter", &format!("{provider}/{model}"))
             }
-            _ => Ok(None),
-        }?;
-        match (&direct, &self.openrouter_key) {
-            (None, Some(key)) if provider != "openrouter" => self
-                .openrouter(&format!("{provider}/{model}"), key)
-                .map(Some),
-            _ => Ok(direct),
+            direct => Ok(direct),
         }
     }
 
-    fn anthropic(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
-        let mut config = AnthropicConfig::new(model, key.clone());
-        if let Some(url) = &self.anthropic_url {
-            config.base_url.clone_from(url);
-        }
-        config.limits = self.limits();
-        Ok(Chosen::Model(Box::new(Llm::Anthropic(Anthropic::new(
-            config,
-        )?))))
+    /// Returns a model of a provider; `None` if it is unknown, or has no key.
+    fn of_provider(&self, provider: &str, model: &str) -> Result<Option<Chosen>, Error> {
+        let keys = (&self.anthropic_key, &self.openai_key, &self.openrouter_key);
+        let llm = match (provider, keys) {
+            ("anthropic", (Some(key), ..)) => {
+                let mut config = AnthropicConfig::new(model, key.clone());
+                if let Some(url) = &self.anthropic_url {
+                    config.base_url.clone_from(url);
+                }
+                config.limits = self.limits();
+                Llm::Anthropic(Anthropic::new(config)?)
+            }
+            ("openai", (_, Some(key), _)) => {
+                let config = OpenAiConfig::openai(model, key.clone());
+                self.speaks_openai(config, self.openai_url.as_deref())?
+            }
+            ("openrouter", (.., Some(key))) => {
+                let config = OpenAiConfig::openrouter(model, key.clone());
+                self.speaks_openai(config, self.openrouter_url.as_deref())?
+            }
+            ("local" | "ollama", _) => {
+                let mut config = OpenAiConfig::local(provider, &self.local_url, model);
+                config.key.clone_from(&self.local_key);
+                self.speaks_openai(config, None)?
+            }
+            _ => return Ok(None),
+        };
+        Ok(Some(Chosen::Model(Box::new(llm))))
     }
 
-    fn openai(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
-        self.speaks_openai(
-            OpenAiConfig::openai(model, key.clone()),
-            self.openai_url.as_deref(),
-        )
-    }
-
-    fn openrouter(&self, model: &str, key: &Secret) -> Result<Chosen, Error> {
-        self.speaks_openai(
-            OpenAiConfig::openrouter(model, key.clone()),
-            self.openrouter_url.as_deref(),
-        )
-    }
-
-    fn local(&self, provider: &str, model: &str) -> Result<Chosen, Error> {
-        let mut config = OpenAiConfig::local(provider, &self.local_url, model);
-        config.key.clone_from(&self.local_key);
-        self.speaks_openai(config, None)
-    }
-
-    fn speaks_openai(&self, mut config: OpenAiConfig, url: Option<&str>) -> Result<Chosen, Error> {
+    fn speaks_openai(&self, mut config: OpenAiConfig, url: Option<&str>) -> Result<Llm, Error> {
         if let Some(url) = url {
             url.clone_into(&mut config.base_url);
         }
         config.limits = self.limits();
-        Ok(Chosen::Model(Box::new(Llm::OpenAi(OpenAi::new(config)?))))
+        Ok(Llm::OpenAi(OpenAi::new(config)?))
     }
 
     fn limits(&self) -> Limits {
@@ -301,7 +291,7 @@ mod tests {
         providers.openrouter_key = key("r");
         assert_eq!(
             choose(&providers, None).unwrap(),
-            format!("openrouter/{DEFAULT_OPENROUTER}")
+            format!("openrouter/{}", DEFAULTS[2].1)
         );
         assert_eq!(
             choose(&providers, Some("google/gem")).unwrap(),
@@ -310,7 +300,7 @@ mod tests {
         providers.openai_key = key("o");
         assert_eq!(
             choose(&providers, None).unwrap(),
-            format!("openai/{DEFAULT_OPENAI}")
+            format!("openai/{}", DEFAULTS[1].1)
         );
         assert_eq!(
             choose(&providers, Some("openai/gpt-x")).unwrap(),

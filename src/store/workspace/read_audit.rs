@@ -3,14 +3,12 @@
 //! Writers audit themselves. Verbs that answer with records audit the read: always for kinds that belong to a
 //! user (memories, sessions), and for every kind if `audit.reads = all`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use crate::model::Kind;
+use crate::store::workspace::Workspace;
+use crate::store::workspace::error::chain;
 use crate::store::{AuditAction, Entry, Touched};
-
-use super::Workspace;
-use super::error::chain;
 
 /// Which reads are noted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -92,25 +90,13 @@ fn unnoted(error: &crate::store::Error) -> String {
 }
 
 impl FromStr for AuditReads {
-    type Err = InvalidReads;
+    type Err = &'static str;
 
-    fn from_str(text: &str) -> Result<Self, InvalidReads> {
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
             "personal" => Ok(Self::Personal),
             "all" => Ok(Self::All),
-            _ => Err(InvalidReads),
+            _ => Err("it is `personal` or `all`"),
         }
     }
 }
-
-/// No name of reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InvalidReads;
-
-impl fmt::Display for InvalidReads {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is `personal` or `all`")
-    }
-}
-
-impl std::error::Error for InvalidReads {}

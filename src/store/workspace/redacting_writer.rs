@@ -6,13 +6,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::model::Record;
-use crate::store::skill::Skills;
-use crate::store::{self, Added, SkipCondition, Writer, atomic};
 use memctl_files::{Directory, ProjectPath, named};
 
-use super::Error;
-use crate::store::workspace::Workspace;
+use crate::model::Record;
+use crate::store::skill::Skills;
+use crate::store::workspace::{Error, Workspace};
+use crate::store::{self, Added, SkipCondition, Writer, atomic};
 
 /// Replaces a text file below a workspace directory, and creates its parent directories. Returns
 /// the kinds of secrets redacted.

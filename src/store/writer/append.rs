@@ -3,35 +3,215 @@
 //! Additions of one kind are written together: one transaction of the database, one append to the
 //! file, one wait for the disk. Each has its own caller, so that the records of several requests can
 //! share a write.
+//!
+//! Digests of the entries of a file are for requests that look for an equal one. Only entries that came
+//! since the last look are read; a file that was replaced is read again. The caller gets no text, so that
+//! entries of other users stay hidden: a digest that is known only says that it pays to search.
+//!
+//! Deliberately absent: exactness of digests. Two texts may have one digest, and an entry may be expired
+//! or belong to somebody else.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
+use memctl_files::json;
 
-use crate::model::{IdShape, Kind, Record, Reflexion};
-use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::entry::Entry;
-use crate::store::error::Error;
-use crate::store::files::data::json_append::NewEntry;
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data_files::DataFile;
+use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
+use crate::store::files::data::offsets::Header;
+use crate::store::files::data::write::NewEntry;
 use crate::store::trust::acts;
-use crate::store::undo_journal::step::Step;
+use crate::store::{AuditAction, DataFile, Entry, Error, Scoped, Snapshot, Step, Writer, redact};
 
-use super::Writer;
-use super::addition::FreeIds;
-use super::addition::{Addition, Compared, New, State};
+/// Record to add, as text, with its caller and what became of it.
+pub(crate) struct Addition {
+    /// Store of the caller, with their access and audit context.
+    store: Scoped,
+    pub(crate) kind: Kind,
+    /// File that it is added to.
+    file: DataFile,
+    /// Id; empty until one is assigned.
+    id: String,
+    /// `true` if the caller has chosen the id.
+    is_numbered: bool,
+    skill: String,
+    user_id: Option<String>,
+    /// `true` if the record counts as this user's own word.
+    is_own_word: bool,
+    /// JSON text: as it was given, and once it has an id as it is stored.
+    text: String,
+    unless: Option<SkipCondition>,
+    now: DateTime<Utc>,
+    state: State,
+    /// Kinds of secrets redacted from it.
+    pub(crate) left_out: Vec<&'static str>,
+}
+
+/// Progress of an addition.
+#[derive(Debug, Default)]
+enum State {
+    #[default]
+    Waiting,
+    /// The text was written and then not found, because another program saved the file.
+    Unsure,
+    Refused(Error),
+    Repeated,
+}
+
+/// State of a file at which it was searched for an entry that says the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compared {
+    generation: u64,
+    end: u64,
+}
+
+impl Compared {
+    pub(super) fn of(header: &Header) -> Self {
+        Self {
+            generation: header.generation,
+            end: header.tail,
+        }
+    }
+
+    /// Returns the position behind which entries came until `now`; `None` if the file was replaced.
+    fn until(self, now: Self) -> Option<u64> {
+        let is_longer = self.generation == now.generation && self.end <= now.end;
+        is_longer.then_some(self.end)
+    }
+}
+
+/// Returns `true` for the JSON text of an entry that says the same.
+pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
+
+/// Condition on which a record is not added.
+pub struct SkipCondition {
+    /// State of the file in which no entry said the same.
+    pub compared: Compared,
+    /// Comparison with the record.
+    pub repeats: Box<Repeats>,
+}
+
+impl Addition {
+    /// Checks that the caller of `store` may add the record.
+    pub(crate) fn of<R: Record>(
+        store: Scoped,
+        mut record: R,
+        now: DateTime<Utc>,
+        unless: Option<SkipCondition>,
+    ) -> Result<Self, Error> {
+        if !store.access().covers_skill(R::KIND, record.skill()) {
+            let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        claim(&store, &mut record)?;
+        let text = serde_json::to_string(&record)?;
+        let redacted = redact(&text);
+        if !redacted.found.is_empty() {
+            record = serde_json::from_str(&redacted.text)?;
+            claim(&store, &mut record)?;
+        }
+        Ok(Self {
+            kind: R::KIND,
+            file: DataFile::for_record(R::KIND, text.as_bytes()),
+            is_numbered: !record.id().is_empty(),
+            id: record.id().to_owned(),
+            skill: record.skill().unwrap_or_default().to_owned(),
+            user_id: record.user_id().map(str::to_owned),
+            is_own_word: record.trust() != Trust::Observed,
+            text: json::pretty(&redacted.text, 2),
+            left_out: redacted.found,
+            store,
+            unless,
+            now,
+            state: State::default(),
+        })
+    }
+
+    /// Returns the record as stored; `None` if an entry said the same already.
+    pub(crate) fn stored<R: Record>(self) -> Result<Option<R>, Error> {
+        match self.state {
+            State::Refused(error) => Err(error),
+            State::Repeated => Ok(None),
+            State::Waiting | State::Unsure => Ok(Some(serde_json::from_str(&self.text)?)),
+        }
+    }
+
+    fn number(&mut self, id: String) {
+        let field = (self.kind.id_field(), format!("\"{id}\""));
+        self.text = json::with_fields(&self.text, &[field], 6);
+        self.id = id;
+    }
+
+    /// Returns the entry, if it counts as this user's own word.
+    fn own_word(&self) -> Option<Entry> {
+        self.is_own_word.then(|| Entry {
+            kind: self.kind,
+            id: self.id.clone(),
+            text: self.text.clone().into_bytes(),
+            offset: 0,
+        })
+    }
+
+    /// Returns `true` if the file already holds the record, in any layout.
+    fn is_there(&self, snapshot: &Snapshot) -> Result<bool, Error> {
+        let Some((_, entry)) = self.store.find_in(snapshot, self.kind, &self.id)? else {
+            return Ok(false);
+        };
+        let value = serde_json::from_slice::<serde_json::Value>;
+        let text = self.text.as_bytes();
+        Ok(match (value(&entry.text), value(text)) {
+            (Ok(there), Ok(own)) => there == own,
+            _ => entry.text == text,
+        })
+    }
+
+    /// Returns `true` if an entry that the caller has not seen, or an earlier addition, says the same.
+    fn is_repeated(&self, snapshot: &Snapshot, earlier: &[String]) -> Result<bool, Error> {
+        let Some(unless) = &self.unless else {
+            return Ok(false);
+        };
+        let mut found = earlier.iter().any(|text| (unless.repeats)(text.as_bytes()));
+        let now = Compared::of(&snapshot.table.header);
+        let from = unless.compared.until(now).unwrap_or(0);
+        if !found {
+            snapshot.each_behind(from, &mut |entry| {
+                found = (unless.repeats)(entry);
+                !found
+            })?;
+        }
+        Ok(found)
+    }
+}
+
+/// Assigns a record to the viewer. Fails if it belongs to another user.
+fn claim<R: Record>(store: &Scoped, record: &mut R) -> Result<(), Error> {
+    let viewer = store.viewer();
+    if R::KIND.has_user()
+        && let Some(own) = viewer.user_id().filter(|_| record.user_id().is_none())
+    {
+        record.set_user_id(own);
+    }
+    if R::KIND.has_user() && !viewer.sees(record.user_id()) {
+        let what = record.user_id().unwrap_or(R::KIND.name()).to_owned();
+        return Err(Error::OutOfScope { what });
+    }
+    Ok(())
+}
 
 impl Writer {
     /// Adds a record and returns it as stored, with its id. A record with an id keeps it; fails if
     /// it is taken. On return the record is on disk.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn append<R: Record>(&mut self, record: R, now: DateTime<Utc>) -> Result<R, Error> {
-        let mut new = New::of(self.store.clone(), record, now, None)?;
+        let mut new = Addition::of(self.store.clone(), record, now, None)?;
         self.append_each(R::KIND, &mut [&mut new])?;
-        if let State::Refused(error) = new.state {
-            return Err(error);
-        }
-        self.left_out.append(&mut new.left_out);
-        Ok(new.record)
+        let left_out = std::mem::take(&mut new.left_out);
+        let stored = new.stored()?.ok_or(Error::Abandoned)?;
+        self.left_out.extend(left_out);
+        Ok(stored)
     }
 
     /// Adds records of one kind in one write. What happened to each is in its state. An error means
@@ -39,117 +219,138 @@ impl Writer {
     pub(crate) fn append_each(
         &mut self,
         kind: Kind,
-        all: &mut [&mut dyn Addition],
+        all: &mut [&mut Addition],
     ) -> Result<(), Error> {
-        let mut vouched = Vec::new();
+        let mut own = Vec::new();
         for file in DataFile::of(kind) {
-            if all.iter().any(|new| new.file() == file) {
+            if all.iter().any(|new| new.file == file) {
                 self.begin_local(file)?;
                 self.redone(file, |writer, snapshot| {
-                    writer.append_to(snapshot, kind, all, &mut vouched)
+                    writer.append_to(snapshot, kind, all, &mut own)
                 })?;
             }
         }
         match &self.key {
-            Some(key) if acts(kind) => self.store.approvals().approve_with(key, &vouched),
+            Some(key) if acts(kind) => self.store.approvals().approve_with(key, &own),
             _ => Ok(()),
         }
     }
 
-    /// Appends to the file as it was read. Adds what counts as this user's own word to `vouched`.
+    /// Appends to the file as it was read. Adds what counts as this user's own word to `own`.
     fn append_to(
         &mut self,
         snapshot: &Snapshot,
         kind: Kind,
-        all: &mut [&mut dyn Addition],
-        vouched: &mut Vec<Entry>,
+        all: &mut [&mut Addition],
+        own: &mut Vec<Entry>,
     ) -> Result<(), Error> {
         let beside = self.highest_beside(snapshot.of)?;
         let word = self.word_for(snapshot.of).map(str::to_owned);
         let mut ids = FreeIds::of(snapshot, kind, beside, word.as_deref());
-        let mut steps = Vec::new();
-        let mut texts: Vec<(usize, String)> = Vec::new();
+        let mut there = Vec::new();
+        let mut texts: Vec<String> = Vec::new();
+        let mut written: Vec<usize> = Vec::new();
         for (at, new) in all.iter_mut().enumerate() {
-            if new.file() != snapshot.of {
+            if new.file != snapshot.of {
                 continue;
             }
-            let added = |new: &dyn Addition| Step::Added {
-                kind,
-                id: new.id().to_owned(),
-            };
-            let written = match std::mem::take(new.state()) {
-                State::Unsure(text) => Some(text),
-                State::Waiting => None,
-                state => {
-                    *new.state() = state;
+            match new.state {
+                // Another program has saved the record that it found here.
+                State::Unsure if new.is_there(snapshot)? => {
+                    there.push(at);
+                    new.state = State::Waiting;
+                    own.extend(new.own_word());
                     continue;
                 }
-            };
-            if let Some(text) = written
-                && is_there(new.store(), snapshot, kind, new.id(), &text)?
-            {
-                // Another program has saved the record that it found here.
-                steps.push((at, added(*new)));
-                vouched.extend(entry(*new, &text));
+                State::Unsure | State::Waiting => new.state = State::Waiting,
+                State::Refused(_) | State::Repeated => continue,
+            }
+            if new.is_repeated(snapshot, &texts)? {
+                new.state = State::Repeated;
                 continue;
             }
-            if is_repeated(snapshot, *new, &texts)? {
-                *new.state() = State::Repeated;
-                continue;
-            }
-            match self.entry_of(&mut ids, *new) {
-                Ok(text) => {
-                    steps.push((at, added(*new)));
-                    texts.push((at, text));
+            match self.give_id(&mut ids, new) {
+                Ok(()) => {
+                    texts.push(new.text.clone());
+                    written.push(at);
                 }
-                Err(error) => *new.state() = State::Refused(error),
+                Err(error) => new.state = State::Refused(error),
             }
         }
-        self.journal_each(steps.into_iter().map(|(at, step)| (all[at].store(), step)));
-        if texts.is_empty() {
+        let new = || written.iter().map(|at| &*all[*at]);
+        self.journal_each(there.iter().map(|at| &*all[*at]).chain(new()).map(|new| {
+            let id = new.id.clone();
+            (&new.store, Step::Added { kind, id })
+        }));
+        if written.is_empty() {
             return Ok(());
         }
-        self.audit_added(texts.iter().map(|(at, _)| &*all[*at] as &dyn Addition))?;
-        let entries: Vec<NewEntry<'_>> = texts
-            .iter()
-            .map(|(at, text)| NewEntry {
-                text,
-                id: all[*at].id(),
-                skill: all[*at].skill(),
-            })
-            .collect();
-        let own: Vec<Entry> = texts
-            .iter()
-            .filter_map(|(at, text)| entry(&*all[*at], text))
-            .collect();
+        // One event for each caller and record.
+        let events = new().map(|new| {
+            let touched = (new.id.as_str(), new.user_id.as_deref());
+            (new.store.audit_context(), touched)
+        });
+        let log = self.store.audit_log();
+        log.append_each(AuditAction::Added, &events.collect::<Vec<_>>())?;
+        let entries = new().map(|new| NewEntry {
+            text: &new.text,
+            id: &new.id,
+            skill: &new.skill,
+        });
+        let entries: Vec<_> = entries.collect();
         let rows: Vec<_> = entries.iter().map(|entry| (entry.id, entry.text)).collect();
         self.send(kind, &rows)?;
         let done = self.store.file(snapshot.of).append(snapshot, &entries);
+        let words: Vec<Entry> = new().filter_map(Addition::own_word).collect();
         if matches!(done, Err(Error::Changing { .. })) {
-            for (at, text) in texts {
-                *all[at].state() = State::Unsure(text);
+            for at in written {
+                all[at].state = State::Unsure;
             }
         }
         self.followed(done)?;
-        vouched.extend(own);
+        own.extend(words);
         Ok(())
     }
 
-    /// Assigns an id, unless there is one, and returns the text of the entry.
-    fn entry_of(&self, ids: &mut FreeIds<'_>, new: &mut dyn Addition) -> Result<String, Error> {
-        if !new.is_numbered() {
-            let id = ids.next(new.now())?;
-            new.number(id);
-            return new.text();
+    /// Assigns an id, unless there is one that is free.
+    fn give_id(&self, ids: &mut FreeIds<'_>, new: &mut Addition) -> Result<(), Error> {
+        if !new.is_numbered {
+            new.number(ids.next(new.now)?);
+            return Ok(());
         }
-        for snapshot in self.store.snapshots(new.kind())? {
-            if Scoped::holds(&snapshot, new.kind(), new.id())? {
-                return Err(Error::Exists {
-                    id: new.id().to_owned(),
-                });
+        for snapshot in self.store.snapshots(new.kind)? {
+            if Scoped::holds(&snapshot, new.kind, &new.id)? {
+                let id = new.id.clone();
+                return Err(Error::Exists { id });
             }
         }
-        new.text()
+        Ok(())
+    }
+
+    /// Adds entries unchanged, by `write`: journals and audits them, and sends them to the database
+    /// before. Entries without an id are neither journaled nor audited.
+    pub(super) fn add_entries(
+        &mut self,
+        kind: Kind,
+        entries: &[(&str, &str)],
+        write: impl FnOnce(&Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let named = || entries.iter().filter(|(id, _)| !id.is_empty());
+        let users: Vec<_> = named()
+            .map(|(_, text)| json::string_field(text.as_bytes(), "user_id"))
+            .collect();
+        for (id, _) in named() {
+            let id = (*id).to_owned();
+            self.journal(Step::Added { kind, id });
+        }
+        let touched = named().zip(&users);
+        let touched: Vec<_> = touched
+            .map(|((id, _), user)| (*id, user.as_deref().filter(|_| kind.has_user())))
+            .collect();
+        self.store.audit(AuditAction::Added, &touched)?;
+        self.send(kind, entries)?;
+        let done = write(self);
+        self.followed(done)
     }
 
     /// Returns the random word in the ids of a file; `None` where a counter is enough: in a shared file,
@@ -169,19 +370,13 @@ impl Writer {
         Ok(highest)
     }
 
-    /// Writes one event for each caller and record.
-    fn audit_added<'a>(&self, added: impl Iterator<Item = &'a dyn Addition>) -> Result<(), Error> {
-        let events: Vec<_> = added
-            .map(|new| (new.store().audit_context(), (new.id(), new.user_id())))
-            .collect();
-        self.store
-            .audit_log()
-            .append_each(AuditAction::Added, &events)
-    }
-
     /// Records that this user vouches for the current text of a record. It then counts as theirs in
     /// every copy of the workspace on this machine. Does nothing for kinds that do not act on an
     /// agent.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn vouch(&mut self, kind: Kind, id: &str) -> Result<(), Error> {
         if !acts(kind) {
             return Ok(());
@@ -193,6 +388,10 @@ impl Writer {
     }
 
     /// Lets a rule act on calls, with its current patterns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn let_act(&mut self, id: &str) -> Result<(), Error> {
         match (&self.key, self.store.find(Kind::Reflexion, id)?) {
             (Some(key), Some(entry)) => {
@@ -204,59 +403,170 @@ impl Writer {
     }
 }
 
-/// Returns the entry of a record that counts as this user's own word; `None` for one that is only
-/// observed.
-fn entry(new: &dyn Addition, text: &str) -> Option<Entry> {
-    new.is_own_word().then(|| Entry {
-        kind: new.kind(),
-        id: new.id().to_owned(),
-        text: text.as_bytes().to_vec(),
-        offset: 0,
-    })
-}
-
-/// Returns `true` if the file already holds the record, in any layout.
-fn is_there(
-    store: &Scoped,
-    snapshot: &Snapshot,
+/// Free ids of a kind.
+struct FreeIds<'a> {
+    snapshot: &'a Snapshot,
     kind: Kind,
-    id: &str,
-    text: &str,
-) -> Result<bool, Error> {
-    let Some((_, entry)) = store.find_in(snapshot, kind, id)? else {
-        return Ok(false);
-    };
-    let value = serde_json::from_slice::<serde_json::Value>;
-    Ok(match (value(&entry.text), value(text.as_bytes())) {
-        (Ok(there), Ok(own)) => there == own,
-        _ => entry.text == text.as_bytes(),
-    })
+    highest: IdShape,
+    /// Highest suffix of each time that an id was assigned for.
+    assigned: HashMap<u64, u32>,
+    /// Random word of the ids; `None` for ids that clones give, too.
+    word: Option<&'a str>,
 }
 
-/// Returns `true` if an entry that the caller has not seen, or an earlier addition, says the same.
-fn is_repeated(
-    snapshot: &Snapshot,
-    new: &dyn Addition,
-    earlier: &[(usize, String)],
-) -> Result<bool, Error> {
-    let Some(compared) = new.compared() else {
-        return Ok(false);
-    };
-    if earlier.iter().any(|(_, text)| new.repeats(text.as_bytes())) {
-        return Ok(true);
+impl<'a> FreeIds<'a> {
+    /// `beside` is the highest id in other files of the kind.
+    fn of(snapshot: &'a Snapshot, kind: Kind, beside: IdShape, word: Option<&'a str>) -> Self {
+        let highest = snapshot.table.header.highest.max(beside);
+        Self {
+            snapshot,
+            kind,
+            highest,
+            assigned: HashMap::new(),
+            word,
+        }
     }
-    let from = compared.until(Compared::of(&snapshot.table.header));
-    let from = from.unwrap_or(0);
-    let (mut found, mut failed) = (false, None);
-    snapshot.each(true, &mut |row| {
-        if row.at < from {
-            return false;
+
+    /// Returns the next id, from the table's header; scans only if the clock went back.
+    fn next(&mut self, now: DateTime<Utc>) -> Result<String, Error> {
+        let (kind, highest) = (self.kind, self.highest);
+        if !kind.is_timestamped() {
+            self.highest.number += 1;
+            let number = self.highest.number;
+            return Ok(match self.word {
+                Some(word) => model::local(kind, number, word),
+                None => model::numbered(kind, number),
+            });
         }
-        match snapshot.read(row) {
-            Ok(entry) => found = new.repeats(&entry),
-            Err(error) => failed = Some(error),
+        let plain = model::timestamped(kind, now, 1);
+        let shape = IdShape::of(kind, &plain).unwrap_or_default();
+        let taken = if shape > highest {
+            0
+        } else if shape.number == highest.number {
+            highest.suffix
+        } else if let Some(assigned) = self.assigned.get(&shape.number) {
+            *assigned
+        } else {
+            self.taken(shape.number)?
+        };
+        let suffix = taken + 1;
+        self.assigned.insert(shape.number, suffix);
+        self.highest = highest.max(IdShape { suffix, ..shape });
+        Ok(model::timestamped(kind, now, suffix))
+    }
+
+    /// Returns the highest suffix of a time; 0 if its id is free.
+    fn taken(&self, number: u64) -> Result<u32, Error> {
+        let mut taken = 0;
+        self.snapshot.each(false, &mut |row| {
+            let id = String::from_utf8_lossy(row.id());
+            if let Some(other) = IdShape::of(self.kind, &id)
+                && other.number == number
+            {
+                taken = taken.max(other.suffix);
+            }
+            true
+        })?;
+        Ok(taken)
+    }
+}
+
+/// Digests of the entries of the shared file of one kind.
+#[derive(Debug, Default)]
+pub struct SeenEntries(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    compared: Option<Compared>,
+    digests: HashSet<u64>,
+}
+
+impl SeenEntries {
+    /// Returns `true` if an entry may have this digest, and the state of the file that this holds
+    /// for. `digest_of` computes the digest of an entry's text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn may_hold(
+        &self,
+        store: &Scoped,
+        kind: Kind,
+        digest: u64,
+        digest_of: &dyn Fn(&[u8]) -> Option<u64>,
+    ) -> Result<(bool, Compared), Error> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
+        let now = Compared::of(&snapshot.table.header);
+        // Until all is read, nothing is known to be compared.
+        let from = seen.compared.take().and_then(|before| before.until(now));
+        if from.is_none() {
+            seen.digests.clear();
         }
-        !found && failed.is_none()
-    })?;
-    failed.map_or(Ok(found), Err)
+        snapshot.each_behind(from.unwrap_or(0), &mut |entry| {
+            seen.digests.extend(digest_of(entry));
+            true
+        })?;
+        seen.compared = Some(now);
+        Ok((seen.digests.contains(&digest), now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use crate::model::{Memory, Scope};
+
+    use super::*;
+
+    #[test]
+    fn only_what_came_since_is_read_unless_the_file_was_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let path = dir.path().join(Kind::Memory.file());
+        let entries = |numbers: std::ops::Range<u64>| {
+            let entry = |n| format!(r#"    {{"id": "MEM-{n:03}", "content": "{n:01000}"}}"#);
+            let entries: Vec<String> = numbers.map(entry).collect();
+            format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", entries.join(",\n"))
+        };
+        let seen = SeenEntries::default();
+        let read = Cell::new(0);
+        let holds = |digest| {
+            read.set(0);
+            let digest_of = |entry: &[u8]| {
+                read.set(read.get() + 1);
+                let content = json::string_field(entry, "content")?;
+                content.parse().ok()
+            };
+            let (is_likely, _) = seen
+                .may_hold(&store, Kind::Memory, digest, &digest_of)
+                .unwrap();
+            (is_likely, read.get())
+        };
+        assert_eq!(holds(7), (false, 0));
+        // Files of this size have a table of offsets, which knows that one only grew.
+        fs::write(&path, entries(0..100)).unwrap();
+        assert_eq!(holds(7), (true, 100));
+        assert_eq!(holds(100), (false, 0));
+        let add = |content: &str| {
+            let json = format!(
+                r#"{{"id": "", "memory_type": "task_memory", "content": "{content}",
+                    "metadata": {{}}, "created_at": "", "updated_at": ""}}"#
+            );
+            let memory: Memory = serde_json::from_str(&json).unwrap();
+            let random = &mut || "0123456789abcdef".to_owned();
+            let mut writer = store.write(random).unwrap();
+            writer.append(memory, Utc::now()).unwrap();
+        };
+        // The first writer makes the file private, which changes its state.
+        add("100");
+        assert!(holds(100).0);
+        add("101");
+        assert_eq!(holds(101), (true, 1));
+        fs::write(&path, entries(50..120)).unwrap();
+        assert_eq!(holds(7), (false, 70));
+        assert_eq!(holds(119), (true, 0));
+    }
 }

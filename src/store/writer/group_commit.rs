@@ -16,11 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use chrono::{DateTime, Utc};
 
 use crate::model::{Kind, Record};
-use crate::store::access::scoped::Scoped;
-use crate::store::error::{Error, Problem};
-
-use super::Writer;
-use super::addition::{Addition, New, SkipCondition, State};
+use crate::store::writer::append::Addition;
+use crate::store::{Error, Problem, Scoped, SkipCondition};
 
 /// Maximum number of additions in one write.
 const LARGEST: usize = 256;
@@ -36,7 +33,7 @@ pub struct GroupCommit {
 
 #[derive(Default)]
 struct Queue {
-    waiting: Vec<Box<dyn Request>>,
+    waiting: Vec<Waiting>,
     is_led: bool,
 }
 
@@ -57,35 +54,10 @@ pub struct Added<R> {
     pub repairs: Vec<Problem>,
 }
 
-/// Addition that waits, and its caller.
-trait Request: Send {
-    fn addition(&mut self) -> &mut dyn Addition;
-    fn answer(self: Box<Self>, done: Result<Vec<Problem>, &Arc<Error>>);
-}
-
-struct Waiting<R> {
-    new: New<R>,
-    reply: SyncSender<Result<Added<R>, Error>>,
-}
-
-impl<R: Record + Send> Request for Waiting<R> {
-    fn addition(&mut self) -> &mut dyn Addition {
-        &mut self.new
-    }
-
-    fn answer(self: Box<Self>, done: Result<Vec<Problem>, &Arc<Error>>) {
-        let added = match (done, self.new.state) {
-            (Err(error), _) => Err(Error::Group(Arc::clone(error))),
-            (Ok(_), State::Refused(error)) => Err(error),
-            (Ok(repairs), state) => Ok(Added {
-                record: (!matches!(state, State::Repeated)).then_some(self.new.record),
-                left_out: self.new.left_out,
-                repairs,
-            }),
-        };
-        // A caller that is gone needs no answer.
-        drop(self.reply.send(added));
-    }
+/// Addition that waits for its write, and then for its caller.
+struct Waiting {
+    addition: Addition,
+    reply: SyncSender<Result<(Addition, Vec<Problem>), Error>>,
 }
 
 impl GroupCommit {
@@ -99,13 +71,20 @@ impl GroupCommit {
         random: fn() -> String,
     ) -> Result<Added<R>, Error> {
         // Checked first, so that a refusal waits for nobody.
-        let new = New::of(store.held(), record, now, unless)?;
+        let addition = Addition::of(store.held(), record, now, unless)?;
         let (reply, answer) = mpsc::sync_channel(1);
         let mut queue = self.queue();
-        queue.waiting.push(Box::new(Waiting { new, reply }));
+        queue.waiting.push(Waiting { addition, reply });
         loop {
             match answer.try_recv() {
-                Ok(added) => return added,
+                Ok(answer) => {
+                    let (mut addition, repairs) = answer?;
+                    return Ok(Added {
+                        left_out: std::mem::take(&mut addition.left_out),
+                        record: addition.stored()?,
+                        repairs,
+                    });
+                }
                 Err(TryRecvError::Disconnected) => return Err(Error::Abandoned),
                 Err(TryRecvError::Empty) => {}
             }
@@ -147,47 +126,35 @@ impl Drop for Leader<'_> {
 }
 
 /// Writes the requests of each kind in one write, and answers them.
-fn commit(store: &Scoped, requests: Vec<Box<dyn Request>>, random: fn() -> String) {
-    let mut by_kind: Vec<(Kind, Vec<Box<dyn Request>>)> = Vec::new();
-    for mut request in requests {
-        let kind = request.addition().kind();
-        match by_kind.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, same)) => same.push(request),
-            None => by_kind.push((kind, vec![request])),
+fn commit(store: &Scoped, mut requests: Vec<Waiting>, random: fn() -> String) {
+    let mut writer = store.write(&mut || random()).map_err(Arc::new);
+    for kind in Kind::ALL {
+        let is_of_kind = |request: &Waiting| request.addition.kind == kind;
+        let (mut now, later): (Vec<_>, Vec<_>) = requests.into_iter().partition(is_of_kind);
+        requests = later;
+        if now.is_empty() {
+            continue;
         }
-    }
-    match store.write(&mut || random()) {
-        Ok(mut writer) => {
-            for (kind, mut requests) in by_kind {
-                let done = add(&mut writer, kind, &mut requests);
-                answer(requests, done.map(|()| writer.take_repairs()));
+        let done = match &mut writer {
+            Ok(writer) => {
+                let additions = now.iter_mut().map(|request| &mut request.addition);
+                let done = writer.append_each(kind, &mut additions.collect::<Vec<_>>());
+                done.map(|()| writer.take_repairs()).map_err(Arc::new)
             }
-        }
-        Err(error) => {
-            let requests = by_kind.into_iter().flat_map(|(_, requests)| requests);
-            answer(requests.collect(), Err(error));
-        }
-    }
-}
-
-fn add(writer: &mut Writer, kind: Kind, requests: &mut [Box<dyn Request>]) -> Result<(), Error> {
-    let additions = requests.iter_mut().map(|request| request.addition());
-    writer.append_each(kind, &mut additions.collect::<Vec<_>>())
-}
-
-fn answer(requests: Vec<Box<dyn Request>>, done: Result<Vec<Problem>, Error>) {
-    match done {
-        Ok(mut repairs) => {
-            // One of them reports what was repaired.
-            for request in requests {
-                request.answer(Ok(std::mem::take(&mut repairs)));
-            }
-        }
-        Err(error) => {
-            let error = Arc::new(error);
-            for request in requests {
-                request.answer(Err(&error));
-            }
+            Err(error) => Err(Arc::clone(error)),
+        };
+        let (mut repairs, error) = match done {
+            Ok(repairs) => (repairs, None),
+            Err(error) => (Vec::new(), Some(error)),
+        };
+        for Waiting { addition, reply } in now {
+            let answer = match &error {
+                // One of them reports what was repaired.
+                None => Ok((addition, std::mem::take(&mut repairs))),
+                Some(error) => Err(Error::Group(Arc::clone(error))),
+            };
+            // A caller that is gone needs no answer.
+            drop(reply.send(answer));
         }
     }
 }

@@ -4,32 +4,29 @@
 //!   approve records rarely write the same lines, so git can merge them. It gets an id there that the
 //!   source documents know, and keeps the one that it had in [`LOCAL_ID`].
 //! - An undo moves it back, under the id that it had.
-//! - What refers to it follows both ways (`renaming`); [`Scoped::current_id`] finds it by its old id.
+//! - What refers to it follows both ways (see `rename`); [`Scoped::current_id`] finds it by its old id.
 //!
 //! A record is written to its new file before it leaves the old one. A note says what moves until that
 //! is done, so that the next writer finishes after a crash.
 //!
 //! Deliberately absent: other ids for records that clash. No clone gives the id of a local record.
+//!
+//! References to a record that got another id when it moved between two files.
+//!
+//! Deliberately absent: ids inside sentences, and logs, whose lines are what happened. A reader of a
+//! log asks [`Scoped::current_id`](crate::store::Scoped::current_id).
 
 use std::collections::{HashMap, HashSet};
 
+use memctl_files::json;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::error::Error;
-use crate::store::files::data::data_file::Frame;
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::MOVING;
-use crate::store::files::directory::SMALL_FILE;
-use crate::store::files::{directory, tombstones};
-use crate::store::undo_journal::step::Step;
-use memctl_files::json;
-
-use super::Writer;
+use crate::store::files::directory::{self, MOVING};
+use crate::store::files::tombstones;
+use crate::store::{
+    AuditAction, DataFile, Error, Frame, SMALL_FILE, Scoped, Snapshot, Step, Writer, atomic,
+};
 
 /// A record that moves to the other file of its kind.
 pub(super) struct MovingRecord {
@@ -236,9 +233,8 @@ impl Writer {
             }
         }
         if rows.is_empty() {
-            let plain = Frame::plain(kind);
             let all = behind.remove(&None).unwrap_or_default();
-            return file.append_all(snapshot, &all, (&plain.head, &plain.tail));
+            return file.append_all(snapshot, &all, &Frame::plain(kind));
         }
         let mut changes = Vec::new();
         for (number, row) in rows.iter().enumerate() {
@@ -271,6 +267,59 @@ impl Writer {
             return Ok(());
         }
         self.store().file(snapshot.of).remove_all(snapshot, &going)
+    }
+}
+
+impl Writer {
+    /// Replaces ids in the records that can refer to a local one. Damage in the files of one kind keeps
+    /// no other back.
+    pub(super) fn rename(&mut self, ids: &HashMap<String, String>) -> Result<(), Error> {
+        let ids: HashMap<String, String> = ids
+            .iter()
+            .filter(|(old, new)| old != new)
+            .map(|(old, new)| (old.clone(), new.clone()))
+            .collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let kinds = DataFile::ALL.into_iter().filter(|file| file.is_local);
+        for kind in kinds.map(|file| file.kind) {
+            for file in DataFile::of(kind) {
+                match self.redone(file, |writer, snapshot| writer.rename_in(snapshot, &ids)) {
+                    Ok(()) | Err(Error::Damaged(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn rename_in(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
+        let mut changes = Vec::new();
+        for row in snapshot.rows()? {
+            let text = snapshot.read(&row)?;
+            let text = String::from_utf8_lossy(&text);
+            let Some(new) = json::with_other_strings(&text, ids) else {
+                continue;
+            };
+            let new = match json::field(text.as_bytes(), LOCAL_ID) {
+                Some(own) => {
+                    let own = String::from_utf8_lossy(own).into_owned();
+                    json::with_fields(&new, &[(LOCAL_ID, own)], 6)
+                }
+                None => new,
+            };
+            if new != text {
+                changes.push((row, new));
+            }
+        }
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let changes: Vec<_> = changes.iter().map(|(row, text)| (row, &**text)).collect();
+        self.store()
+            .file(snapshot.of)
+            .replace_all(snapshot, &changes)
     }
 }
 

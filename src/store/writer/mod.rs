@@ -3,26 +3,21 @@
 //! A [`Writer`] holds the lock and writes the undo journal, the audit log and the primary database
 //! before a file. The other files extend it by one verb each:
 //!
-//! - `append`, `update`, `remove`, `expire`: records. `revert`: undo of these. `group_commit`:
-//!   additions of several requests in one write. `seen_entries`: search for an equal entry.
-//! - `local_files`: records that move between the local and the shared file of their kind, and their
-//!   two ids. `renaming`: references to them.
-//! - `raw_transfer`: byte-for-byte export and import. `remove_all`: purge.
-//! - `puller`: remote records. `moving`: move of a memory to a database. `replica`: name of this
-//!   copy.
+//! - `append`, `update`, `remove`: records; `update` reverts writes too. `group_commit`: additions of
+//!   several requests in one write.
+//! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
+//!   and references to them.
+//! - `raw_transfer`: byte-for-byte export and import. `puller`: remote records, the name of this copy, and
+//!   the move of a memory to a database.
 //! - `repair`: checks and repairs for `doctor`.
 
-pub(crate) mod addition;
 pub(crate) mod append;
 pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod puller;
 pub(crate) mod raw_transfer;
 pub(crate) mod remove;
-mod renaming;
 pub(crate) mod repair;
-pub(crate) mod replica;
-pub(crate) mod revert;
 pub(crate) mod update;
 
 use std::time::Duration;
@@ -30,18 +25,14 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::error::{Error, Problem};
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data::json_write::redone;
-use crate::store::files::data_files::DataFile;
+use crate::store::files::data::write::redone;
 use crate::store::files::directory;
-use crate::store::files::directory::{Identity, Lock};
-use crate::store::primary::at_primary::AtPrimary;
-use crate::store::redaction::redact;
+use crate::store::primary::AtPrimary;
 use crate::store::trust::UserKey;
-use crate::store::undo_journal::{self, step::Step};
+use crate::store::{
+    AuditAction, DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, redact,
+    undo_journal,
+};
 
 /// Exclusive write access. Keep it briefly: other writers wait for it.
 #[derive(Debug)]

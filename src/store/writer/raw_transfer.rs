@@ -9,23 +9,14 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::model::Kind;
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::entry::Entry;
-use crate::store::error::{Error, Problem};
-use crate::store::files::data::data_file::Frame;
-use crate::store::files::data::json_file::{JsonFile, Snapshot};
-use crate::store::files::data_files::DataFile;
-use crate::store::files::log::Sync;
-use crate::store::files::{directory, log};
-use crate::store::redaction::redact;
-use crate::store::undo_journal::step::Step;
-use memctl_files::json;
-use memctl_files::named;
+use memctl_files::{json, named};
 
-use super::Writer;
+use crate::model::Kind;
+use crate::store::files::directory;
+use crate::store::files::log::{self, Sync};
+use crate::store::{
+    DataFile, Entry, Error, Frame, JsonFile, Problem, Scoped, Snapshot, Writer, atomic, redact,
+};
 
 /// An entry to store unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -191,34 +182,17 @@ impl Writer {
         if entries.is_empty() {
             return Ok(());
         }
-        let texts: Vec<Cow<'_, str>> = entries
-            .iter()
-            .map(|entry| self.storable(&entry.text))
-            .collect();
-        let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
-        let mut touched = Vec::new();
-        for (entry, text) in entries.iter().zip(&texts) {
-            if !entry.id.is_empty() {
-                let id = entry.id.clone();
-                self.journal(Step::Added { kind, id });
-                let user = json::string_field(text.as_bytes(), "user_id");
-                touched.push((entry.id.as_str(), user.filter(|_| kind.has_user())));
-            }
-        }
-        let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
-        self.store().audit(AuditAction::Added, &touched)?;
+        let texts = entries.iter().map(|entry| self.storable(&entry.text));
+        let texts: Vec<Cow<'_, str>> = texts.collect();
         let rows = entries.iter().zip(&texts);
-        let rows: Vec<_> = rows
-            .map(|(entry, text)| (entry.id.as_str(), *text))
-            .collect();
-        self.send(kind, &rows)?;
+        let rows: Vec<_> = rows.map(|(entry, text)| (&*entry.id, &**text)).collect();
+        let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
         let plain = Frame::plain(kind);
         let frame = frame.filter(|frame| frame.holds(kind)).unwrap_or(&plain);
-        let done =
-            self.store()
-                .file(snapshot.of)
-                .append_all(snapshot, &texts, (&frame.head, &frame.tail));
-        self.followed(done)
+        self.add_entries(kind, &rows, |writer| {
+            let file = writer.store().file(snapshot.of);
+            file.append_all(snapshot, &texts, frame)
+        })
     }
 
     /// Appends lines to a log, unchanged except for redacted secrets.
@@ -255,89 +229,4 @@ impl Writer {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Scope;
-
-    const ODD: &str = "{\"entries\": [\n{\"id\": \"MEM-001\",  \"x\": NaN},{\"id\":\"MEM-002\",\"n\": 1062.0}], \"format\": 1}";
-
-    fn store(text: &str) -> (tempfile::TempDir, Scoped) {
-        let dir = tempfile::tempdir().unwrap();
-        named::replace(&dir.path().join(Kind::Memory.file()), text.as_bytes()).unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        (dir, store)
-    }
-
-    fn entries(store: &Scoped) -> Vec<RawEntry> {
-        let mut found = Vec::new();
-        let all = crate::store::Selection::default();
-        let each = &mut |entry: Entry| {
-            found.push(RawEntry {
-                id: entry.id,
-                text: String::from_utf8(entry.text).unwrap(),
-            });
-        };
-        store.each_entry(Kind::Memory, &all, each).unwrap();
-        found
-    }
-
-    #[test]
-    fn entries_and_what_stands_around_them_come_back_byte_for_byte() {
-        let (_dir, from) = store(ODD);
-        let frame = from.frame(Kind::Memory).unwrap().unwrap();
-        assert_eq!(
-            (frame.head.as_str(), frame.tail.as_str()),
-            ("{\"entries\": [\n", "], \"format\": 1}")
-        );
-        let carried = entries(&from);
-        let dir = tempfile::tempdir().unwrap();
-        let to = Scoped::new(dir.path(), Scope::All);
-        let mut writer = to.write(&mut || "r".to_owned()).unwrap();
-        writer
-            .restore(Kind::Memory, &carried, Some(&frame))
-            .unwrap();
-        assert_eq!(entries(&to), carried);
-        let more = [RawEntry {
-            id: "MEM-003".to_owned(),
-            text: "{\"id\": \"MEM-003\"}".to_owned(),
-        }];
-        writer.restore(Kind::Memory, &more, None).unwrap();
-        drop(writer);
-        let text = std::fs::read_to_string(dir.path().join(Kind::Memory.file())).unwrap();
-        assert!(text.ends_with("], \"format\": 1}"), "{text}");
-        assert_eq!(entries(&to), [carried, more.to_vec()].concat());
-    }
-
-    #[test]
-    fn what_a_scope_sees_goes_and_the_rest_keeps_its_bytes() {
-        let rule = |id: &str, skill: &str| {
-            format!("{{\"reflexion_id\": \"{id}\", \"skill\": \"{skill}\",  \"n\": 1.0}}")
-        };
-        let (a, b, c) = (
-            rule("REFL-001", "hr/x"),
-            rule("REFL-002", "dev/y"),
-            rule("REFL-003", "hr/z"),
-        );
-        let dir = tempfile::tempdir().unwrap();
-        let text = format!("{{\"entries\": [{a}, {b},\n{c} ]}}");
-        named::replace(&dir.path().join(Kind::Reflexion.file()), text.as_bytes()).unwrap();
-        let hr = Scoped::new(dir.path(), Scope::parse("hr"));
-        let mut writer = hr.write(&mut || "r".to_owned()).unwrap();
-        let gone = writer.remove_visible(Kind::Reflexion, "t").unwrap();
-        assert_eq!(gone, ["REFL-001", "REFL-003"]);
-        drop(writer);
-        let text = std::fs::read_to_string(dir.path().join(Kind::Reflexion.file())).unwrap();
-        assert!(
-            text.contains(&b) && !text.contains("REFL-001") && !text.contains("REFL-003"),
-            "{text}"
-        );
-        serde_json::from_str::<serde_json::Value>(&text).unwrap();
-        let all = Scoped::new(dir.path(), Scope::All);
-        assert_eq!(all.count(Kind::Reflexion).unwrap(), 1);
-        let mut writer = all.write(&mut || "r".to_owned()).unwrap();
-        writer.remove_visible(Kind::Reflexion, "t").unwrap();
-        drop(writer);
-        assert_eq!(all.count(Kind::Reflexion).unwrap(), 0);
-        assert_eq!(all.inspect(Kind::Reflexion).unwrap(), []);
-    }
-}
+mod tests;

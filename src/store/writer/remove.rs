@@ -4,12 +4,8 @@
 //! Tombstones come first: a crash in between leaves records that can be removed again, not reusable
 //! ids.
 //!
-//! Removal of expired records.
-//!
 //! Expired records are already hidden. Here they are removed from disk, each with a tombstone and
 //! all in one write. An entry with an unreadable expiry stays until a user corrects it.
-//!
-//! Removal of everything that a caller may see, or of the whole memory.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,24 +13,41 @@ use chrono::{DateTime, Utc};
 
 use crate::model::{Expiry, Kind, Viewer};
 use crate::store::access::access_filter::expiry;
-use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::entry::Entry;
-use crate::store::error::Error;
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data::offsets::Row;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::inventory::Role;
-use crate::store::files::{inventory, tombstones};
-use crate::store::index::session_scratch;
-use crate::store::redaction::redact;
-use crate::store::undo_journal::step::Step;
-use crate::store::writer::{Writer, not_found};
-use crate::store::{atomic, undo_journal};
+use crate::store::files::inventory;
+use crate::store::files::tombstones::{self, Removal};
+use crate::store::index::sessions;
+use crate::store::writer::not_found;
+use crate::store::{
+    AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Writer, atomic, redact,
+    undo_journal,
+};
+
+/// Whether a removal can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RemovalMode {
+    /// The undo journal keeps the text.
+    Undoable,
+    /// The undo journal forgets the record too.
+    Permanent,
+}
+
+/// A record to remove, with its row and the content for its tombstone.
+struct Going {
+    row: Row,
+    entry: Entry,
+    /// Text that is recognised when it comes again; `None` to keep the id alone.
+    content: Option<String>,
+}
+
+/// Finds the records of a file that are to be removed.
+type Select<'a> = dyn Fn(&Scoped, &Snapshot) -> Result<Vec<Going>, Error> + 'a;
 
 impl Writer {
-    /// Removes a record and leaves a tombstone with the hash of `content`. The change can be
-    /// reverted.
+    /// Removes a record and leaves a tombstone with the hash of `content`. The change can be undone.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn remove(
         &mut self,
         kind: Kind,
@@ -42,167 +55,213 @@ impl Writer {
         content: &str,
         now: DateTime<Utc>,
     ) -> Result<Entry, Error> {
-        let mut gone = self.take_out(kind, &[(id, content)], now, true)?;
-        gone.pop().ok_or_else(|| not_found(kind, id))
-    }
-
-    /// Removes a record permanently, also from the undo journal.
-    pub fn remove_for_good(
-        &mut self,
-        kind: Kind,
-        id: &str,
-        content: &str,
-        now: DateTime<Utc>,
-    ) -> Result<Entry, Error> {
-        let mut gone = self.take_out(kind, &[(id, content)], now, false)?;
+        let removals = [(id, content)];
+        let mut gone = self.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
         gone.pop().ok_or_else(|| not_found(kind, id))
     }
 
     /// Removes several records of a kind, each with its content, in one write. Skips missing
     /// records.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn remove_several(
         &mut self,
         kind: Kind,
         removals: &[(&str, &str)],
         now: DateTime<Utc>,
-    ) -> Result<Vec<Entry>, Error> {
-        self.take_out(kind, removals, now, true)
-    }
-
-    /// Removes several records of a kind permanently, also from the undo journal, in one write.
-    /// Skips missing records.
-    pub fn remove_several_for_good(
-        &mut self,
-        kind: Kind,
-        removals: &[(&str, &str)],
-        now: DateTime<Utc>,
-    ) -> Result<Vec<Entry>, Error> {
-        self.take_out(kind, removals, now, false)
-    }
-
-    fn take_out(
-        &mut self,
-        kind: Kind,
-        removals: &[(&str, &str)],
-        now: DateTime<Utc>,
-        may_come_back: bool,
+        mode: RemovalMode,
     ) -> Result<Vec<Entry>, Error> {
         let contents: HashMap<&str, &str> = removals.iter().copied().collect();
+        let ids: HashSet<&str> = contents.keys().copied().collect();
+        self.remove_where(kind, &now.to_rfc3339(), mode, &|store, snapshot| {
+            let mut going = Vec::new();
+            store.each_of_in(snapshot, kind, &ids, &mut |row, entry| {
+                let content = contents
+                    .get(entry.id.as_str())
+                    .map(|text| (*text).to_owned());
+                going.push(Going {
+                    row,
+                    entry,
+                    content,
+                });
+            })?;
+            Ok(going)
+        })
+    }
+
+    /// Removes the expired records of a kind permanently. Leaves tombstones with the hash of each
+    /// `content`. `at` is the time in the tombstones: RFC 3339, UTC.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn remove_expired(
+        &mut self,
+        kind: Kind,
+        at: &str,
+        content: &dyn Fn(&Entry) -> String,
+    ) -> Result<Expired, Error> {
+        let over = self.remove_where(kind, at, RemovalMode::Permanent, &|store, snapshot| {
+            let over = store.outlived(snapshot)?.into_iter();
+            let over = over.filter(|(_, entry)| matches!(expiry(&entry.text), Expiry::At(_)));
+            let going = over.map(|(row, entry)| Going {
+                content: Some(content(&entry)),
+                row,
+                entry,
+            });
+            Ok(going.collect())
+        })?;
+        let unreadable = self.store().expired(kind)?.unreadable;
+        Ok(Expired { over, unreadable })
+    }
+
+    /// Removes every record of a kind that the caller may see, also expired ones, with one write.
+    /// Leaves tombstones with nothing but the ids. A user removes only their own records; rules and
+    /// lessons are shared. Returns the ids.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn remove_visible(&mut self, kind: Kind, at: &str) -> Result<Vec<String>, Error> {
+        if *self.store().viewer() != Viewer::Owner && !kind.has_user() {
+            return Ok(Vec::new());
+        }
+        let gone = self.remove_where(kind, at, RemovalMode::Permanent, &|store, snapshot| {
+            let visible = |entry: &Entry| store.access().covers(kind, &entry.text);
+            let going = snapshot.entries(&visible)?.into_iter();
+            let going = going.map(|(row, entry)| Going {
+                row,
+                entry,
+                content: None,
+            });
+            Ok(going.collect())
+        })?;
+        Ok(gone.into_iter().map(|entry| entry.id).collect())
+    }
+
+    /// Removes what `select` finds in the files of a kind, each file in one write. Returns the removed
+    /// records, including those that an attempt removed which was not acknowledged.
+    fn remove_where(
+        &mut self,
+        kind: Kind,
+        at: &str,
+        mode: RemovalMode,
+        select: &Select<'_>,
+    ) -> Result<Vec<Entry>, Error> {
         let mut gone = Vec::new();
         for file in DataFile::of(kind) {
             let mut of_file = Vec::new();
             self.redone(file, |writer, snapshot| {
-                writer.take_out_of(snapshot, kind, &contents, now, may_come_back, &mut of_file)
+                let mut going = select(writer.store(), snapshot)?;
+                if going.is_empty() {
+                    return Ok(());
+                }
+                going.sort_by_key(|one| one.row.at);
+                writer.prepare_removal(snapshot, &going, at, mode)?;
+                let rows: Vec<Row> = going.iter().map(|one| one.row.clone()).collect();
+                of_file = going.into_iter().map(|one| one.entry).collect();
+                let done = writer.store().file(file).remove_all(snapshot, &rows);
+                writer.followed(done)
             })?;
             gone.append(&mut of_file);
         }
         Ok(gone)
     }
 
-    /// Removes the records with these ids. `gone` gets the removed records, including those that an
-    /// earlier attempt removed.
-    fn take_out_of(
+    /// Journals, audits and buries records before they leave their file: in the primary database, if there
+    /// is one, and then here.
+    fn prepare_removal(
         &mut self,
         snapshot: &Snapshot,
-        kind: Kind,
-        contents: &HashMap<&str, &str>,
-        now: DateTime<Utc>,
-        may_come_back: bool,
-        gone: &mut Vec<Entry>,
+        going: &[Going],
+        at: &str,
+        mode: RemovalMode,
     ) -> Result<(), Error> {
-        let ids: HashSet<&str> = contents.keys().copied().collect();
-        let mut found: Vec<(Row, Entry, &str)> = Vec::new();
-        self.store()
-            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
-                let content = contents.get(entry.id.as_str()).copied();
-                found.push((row, entry, content.unwrap_or_default()));
-            })?;
-        if found.is_empty() {
-            return Ok(());
-        }
-        found.sort_by_key(|(row, ..)| row.at);
-        if may_come_back {
-            let before = ids_before(snapshot, found.iter().map(|(row, ..)| row.at))?;
-            // In reverse order, so that on restoring each record finds its predecessor.
-            for ((_, entry, _), after) in found.iter().zip(before).rev() {
-                let text = std::str::from_utf8(&entry.text);
-                let step = Step::Removed {
-                    kind,
-                    id: entry.id.clone(),
-                    after,
-                    local: snapshot.of.is_local,
-                    text: text.ok().map(|text| redact(text).text.into_owned()),
-                };
-                self.journal(step);
+        let kind = snapshot.of.kind;
+        match mode {
+            RemovalMode::Undoable => {
+                let before = ids_before(snapshot, going.iter().map(|one| one.row.at))?;
+                // In reverse order, so that on restoring each record finds its predecessor.
+                for (one, after) in going.iter().zip(before).rev() {
+                    let text = std::str::from_utf8(&one.entry.text);
+                    let step = Step::Removed {
+                        kind,
+                        id: one.entry.id.clone(),
+                        after,
+                        local: snapshot.of.is_local,
+                        text: text.ok().map(|text| redact(text).text.into_owned()),
+                    };
+                    self.journal(step);
+                }
             }
-        } else {
-            let ids: Vec<&str> = found.iter().map(|(_, e, _)| e.id.as_str()).collect();
-            undo_journal::scrub(self.lock(), kind, &ids)?;
+            RemovalMode::Permanent => {
+                let ids: Vec<&str> = going.iter().map(|one| one.entry.id.as_str()).collect();
+                undo_journal::scrub(self.lock(), kind, &ids)?;
+            }
         }
-        let going: Vec<_> = found
-            .iter()
-            .map(|(_, entry, content)| (entry, *content))
-            .collect();
-        self.add_tombstones(kind, &going, &now.to_rfc3339())?;
-        let rows: Vec<Row> = found.iter().map(|(row, ..)| row.clone()).collect();
-        let done = self.store().file(snapshot.of).remove_all(snapshot, &rows);
-        *gone = found.into_iter().map(|(_, entry, _)| entry).collect();
-        self.followed(done)
-    }
-
-    /// Writes an audit event and tombstones for records about to be removed, each with its content.
-    /// Removes them from the primary database, if there is one.
-    pub(crate) fn add_tombstones(
-        &mut self,
-        kind: Kind,
-        found: &[(&Entry, &str)],
-        at: &str,
-    ) -> Result<(), Error> {
-        let users: Vec<_> = found.iter().map(|(entry, _)| entry.user_id()).collect();
-        let gone = found.iter().zip(&users);
-        let gone: Vec<_> = gone
-            .map(|((entry, content), user)| tombstones::Removal {
-                id: &entry.id,
-                user_id: user.as_deref(),
+        let key = self.identity().tombstone_key.clone();
+        let users: Vec<_> = going.iter().map(|one| one.entry.user_id()).collect();
+        let (mut touched, mut buried) = (Vec::new(), Vec::new());
+        for (one, user) in going.iter().zip(&users) {
+            let content = one.content.as_deref();
+            let removal = Removal {
+                id: &one.entry.id,
+                user_id: user.as_deref().filter(|_| content.is_some()),
                 content,
-            })
-            .collect();
-        let touched: Vec<_> = gone.iter().map(|gone| (gone.id, gone.user_id)).collect();
+            };
+            let line = tombstones::line(&key, kind, at, &removal)?;
+            touched.push((removal.id, removal.user_id));
+            buried.push((one.entry.id.clone(), line));
+        }
         self.store().audit(AuditAction::Removed, &touched)?;
-        let lines = tombstones::lines(&self.identity().tombstone_key, kind, at, &gone)?;
-        let ids: Vec<&str> = gone.iter().map(|gone| gone.id).collect();
-        self.write_tombstones(kind, &ids, &lines)
-    }
-
-    /// Writes tombstones that hold only the ids of the records.
-    pub(crate) fn add_id_tombstones(
-        &mut self,
-        kind: Kind,
-        ids: &[String],
-        at: &str,
-    ) -> Result<(), Error> {
-        let lines = ids.iter().map(|id| tombstones::line_of_id(kind, id, at));
-        let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-        let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-        self.write_tombstones(kind, &ids, &lines)
-    }
-
-    /// Writes these tombstones of these records.
-    fn write_tombstones(
-        &mut self,
-        kind: Kind,
-        ids: &[&str],
-        lines: &[String],
-    ) -> Result<(), Error> {
-        let gone = ids.iter().zip(lines);
-        let gone: Vec<_> = gone
-            .map(|(id, line)| ((*id).to_owned(), line.clone()))
-            .collect();
-        self.send_removals(kind, &gone)?;
-        // Tombstones come first: a crash in between leaves records that can be removed again, not
-        // reusable ids.
-        let done = tombstones::append(self.lock(), lines);
+        self.send_removals(kind, &buried)?;
+        let lines: Vec<String> = buried.into_iter().map(|(_, line)| line).collect();
+        let done = tombstones::append(self.lock(), &lines);
         self.followed(done)
+    }
+
+    /// Removes all files and directories with memory content, in an order that is safe to
+    /// interrupt: a crash never restores removed data, and the same call continues. Requires full
+    /// access.
+    pub fn purge(&mut self) -> Result<(), Error> {
+        if !self.store().sees_all() {
+            let what = "the whole memory".to_owned();
+            return Err(Error::OutOfScope { what });
+        }
+        if self.at_primary().is_some() {
+            // Records removed only from the files would be fetched again.
+            for kind in Kind::ALL {
+                let at = self.store().audit_context().at.clone();
+                self.remove_visible(kind, &at)?;
+            }
+        }
+        let rank = |role: Role| match role {
+            Role::Account | Role::Journal => 0,
+            Role::Log => 1,
+            Role::Records(_) | Role::Remote | Role::Counters => 2,
+            // While records remain, their ids must not be reused.
+            Role::Tombstones => 3,
+            Role::Copies | Role::Leftover => 4,
+            // Last, because a concurrent search may write derived files from old reads.
+            Role::Derived => 5,
+            _ => 6,
+        };
+        let directory = self.lock().directory().clone();
+        // The lock keeps session events from writing notes meanwhile.
+        let _notes = sessions::lock(&directory, self.store().lock_limit())?;
+        let mut items = inventory::inventory(&directory)?;
+        items.retain(|item| item.role.is_memory());
+        items.sort_by_key(|item| rank(item.role));
+        for item in items {
+            let removed = directory.remove_tree(&item.name);
+            removed.map_err(Error::io("remove", &directory.join(&item.name)))?;
+        }
+        atomic::sync(&directory)?;
+        // The log starts again, with an event that names the caller of the purge.
+        self.store()
+            .audit(AuditAction::Purged, &[("everything", None)])
     }
 }
 
@@ -237,171 +296,32 @@ pub struct Expired {
 impl Scoped {
     /// Returns the expired records of a kind, within scope and user. Empty if the store has no
     /// current time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn expired(&self, kind: Kind) -> Result<Expired, Error> {
-        // Kinds that expire have one file.
-        let snapshot = self.file(DataFile::shared(kind)).snapshot()?;
-        Ok(self.expired_in(&snapshot, kind)?.1)
-    }
-
-    fn expired_in(&self, snapshot: &Snapshot, kind: Kind) -> Result<(Vec<Row>, Expired), Error> {
-        let mut rows = Vec::new();
         let mut expired = Expired::default();
-        let Some(now) = self.access().now.filter(|_| kind.may_expire()) else {
-            return Ok((rows, expired));
-        };
-        let mut all = Vec::new();
-        snapshot.each(false, &mut |row| {
-            all.push(row.clone());
-            true
-        })?;
-        for row in all {
-            let entry = snapshot.entry(kind, &row)?;
-            if !self.access().covers(kind, &entry.text) {
-                continue;
-            }
-            match expiry(&entry.text) {
-                Expiry::At(end) if end <= now => {
-                    rows.push(row);
-                    expired.over.push(entry);
+        for snapshot in self.snapshots(kind)? {
+            for (_, entry) in self.outlived(&snapshot)? {
+                match expiry(&entry.text) {
+                    Expiry::At(_) => expired.over.push(entry),
+                    _ => expired.unreadable.push(entry.id),
                 }
-                Expiry::Unreadable => expired.unreadable.push(entry.id),
-                Expiry::At(_) | Expiry::Never => {}
             }
         }
-        Ok((rows, expired))
-    }
-}
-
-impl Writer {
-    /// Removes the expired records of a kind permanently, also from the undo journal. Leaves
-    /// tombstones with the hash of each `content`. `at` is the time in the tombstones: RFC 3339,
-    /// UTC.
-    pub fn remove_expired(
-        &mut self,
-        kind: Kind,
-        at: &str,
-        content: &dyn Fn(&Entry) -> String,
-    ) -> Result<Expired, Error> {
-        let mut gone = Expired::default();
-        self.redone(DataFile::shared(kind), |writer, snapshot| {
-            writer.remove_expired_of(snapshot, kind, at, content, &mut gone)
-        })?;
-        Ok(gone)
+        Ok(expired)
     }
 
-    fn remove_expired_of(
-        &mut self,
-        snapshot: &Snapshot,
-        kind: Kind,
-        at: &str,
-        content: &dyn Fn(&Entry) -> String,
-        removed: &mut Expired,
-    ) -> Result<(), Error> {
-        let (rows, expired) = self.store().expired_in(snapshot, kind)?;
-        if rows.is_empty() {
-            removed.unreadable = expired.unreadable;
-            return Ok(());
-        }
-        let ids: Vec<&str> = expired.over.iter().map(|entry| entry.id.as_str()).collect();
-        undo_journal::scrub(self.lock(), kind, &ids)?;
-        let contents: Vec<String> = expired.over.iter().map(content).collect();
-        let gone = expired.over.iter().zip(&contents);
-        let gone: Vec<_> = gone.map(|(entry, text)| (entry, text.as_str())).collect();
-        self.add_tombstones(kind, &gone, at)?;
-        let done = self.store().file(snapshot.of).remove_all(snapshot, &rows);
-        *removed = expired;
-        self.followed(done)
-    }
-}
-
-impl Writer {
-    /// Removes every record of a kind that the caller may see, also expired ones, with one write.
-    /// Leaves tombstones with nothing but the ids. A user removes only their own records; rules and
-    /// lessons are shared. Returns the ids.
-    pub fn remove_visible(&mut self, kind: Kind, at: &str) -> Result<Vec<String>, Error> {
-        if *self.store().viewer() != Viewer::Owner && !kind.has_user() {
+    /// Returns the entries that are expired, or have an unreadable expiry.
+    fn outlived(&self, snapshot: &Snapshot) -> Result<Vec<(Row, Entry)>, Error> {
+        let kind = snapshot.of.kind;
+        let Some(now) = self.access().now.filter(|_| kind.may_expire()) else {
             return Ok(Vec::new());
-        }
-        let mut gone = Vec::new();
-        for file in DataFile::of(kind) {
-            let mut of_file = Vec::new();
-            self.redone(file, |writer, snapshot| {
-                writer.remove_visible_of(snapshot, kind, at, &mut of_file)
-            })?;
-            gone.append(&mut of_file);
-        }
-        Ok(gone)
-    }
-
-    fn remove_visible_of(
-        &mut self,
-        snapshot: &Snapshot,
-        kind: Kind,
-        at: &str,
-        gone: &mut Vec<String>,
-    ) -> Result<(), Error> {
-        let rows = snapshot.rows()?;
-        let mut ids = Vec::new();
-        let mut offsets = HashSet::new();
-        for row in rows {
-            let entry = snapshot.entry(kind, &row)?;
-            if self.store().access().covers(kind, &entry.text) {
-                offsets.insert(row.at);
-                ids.push(entry.id);
-            }
-        }
-        if !ids.is_empty() {
-            let touched: Vec<_> = ids.iter().map(|id| (id.as_str(), None)).collect();
-            self.store().audit(AuditAction::Removed, &touched)?;
-            self.add_id_tombstones(kind, &ids, at)?;
-            let file = self.store().file(snapshot.of);
-            let done = file.keep_only(snapshot, &|row| !offsets.contains(&row.at));
-            *gone = ids;
-            self.followed(done)?;
-        }
-        Ok(())
-    }
-
-    /// Removes all files and directories with memory content, in an order that is safe to
-    /// interrupt: a crash never restores removed data, and the same call continues. Requires full
-    /// access.
-    pub fn purge(&mut self) -> Result<(), Error> {
-        if !self.store().sees_all() {
-            let what = "the whole memory".to_owned();
-            return Err(Error::OutOfScope { what });
-        }
-        if self.at_primary().is_some() {
-            // Records removed only from the files would be fetched again.
-            for kind in Kind::ALL {
-                let at = self.store().audit_context().at.clone();
-                self.remove_visible(kind, &at)?;
-            }
-        }
-        let rank = |role: Role| match role {
-            Role::Account | Role::Journal => 0,
-            Role::Log => 1,
-            Role::Records(_) | Role::Remote | Role::Counters => 2,
-            // While records remain, their ids must not be reused.
-            Role::Tombstones => 3,
-            Role::Copies | Role::Leftover => 4,
-            // Last, because a concurrent search may write derived files from old reads.
-            Role::Derived => 5,
-            _ => 6,
         };
-        let directory = self.lock().directory().clone();
-        // The lock keeps session events from writing notes meanwhile.
-        let _notes = session_scratch::lock(&directory, self.store().lock_limit())?;
-        let mut items = inventory::inventory(&directory)?;
-        items.retain(|item| item.role.is_memory());
-        items.sort_by_key(|item| rank(item.role));
-        for item in items {
-            let removed = directory.remove_tree(&item.name);
-            removed.map_err(Error::io("remove", &directory.join(&item.name)))?;
-        }
-        atomic::sync(&directory)?;
-        // The log starts again, with an event that names the caller of the purge.
-        self.store()
-            .audit(AuditAction::Purged, &[("everything", None)])
+        snapshot.entries(&|entry| {
+            self.access().covers(kind, &entry.text) && expiry(&entry.text).is_over(Some(now))
+        })
     }
 }
 

@@ -11,27 +11,19 @@ use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
+use memctl_files::json::{self, Walk};
 use serde::Serialize;
 
-use crate::model::{
-    Correction, Execution, Expiry, Kind, Memory, Procedure, Record, Reflexion, Session,
-};
+use crate::model::{Expiry, Kind, Record, by_kind};
 use crate::store::access::access_filter::expiry;
 use crate::store::access::query::unreadable;
-use crate::store::access::scoped::Scoped;
-use crate::store::atomic;
-use crate::store::entry::Entry;
-use crate::store::error::{Error, Problem, ProblemKind};
-use crate::store::files::data::data_file::LineNumbers;
-use crate::store::files::data::json_file::{FORMAT, JsonFile, Snapshot};
-use crate::store::files::data::json_write::redone;
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::Lock;
+use crate::store::files::data::versions::LineNumbers;
+use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
-use crate::store::primary::at_primary::AtPrimary;
-use crate::store::primary::follow;
-use crate::store::redaction::redact;
-use memctl_files::json::{self, Walk};
+use crate::store::primary::{AtPrimary, follow};
+use crate::store::{
+    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Scoped, Snapshot, atomic, redact,
+};
 
 /// Result of repairing one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -93,16 +85,7 @@ impl Scoped {
         let mut lines = LineNumbers::of(opened);
         let path = &snapshot.path;
         for row in rows {
-            let text = snapshot.read(&row)?;
-            let id = json::string_field(&text, kind.id_field())
-                .unwrap_or_default()
-                .into_owned();
-            let entry = Entry {
-                kind,
-                id,
-                text,
-                offset: row.at,
-            };
+            let entry = snapshot.entry(kind, &row)?;
             for (kind, message) in misfits(&entry, &mut own) {
                 let line = lines.at(row.at).map_err(Error::io("read", path))?;
                 problems.push(Problem {
@@ -140,18 +123,11 @@ impl Scoped {
         let held = self.held();
         let file = held.file(of);
         let snapshot = file.by_scan()?;
-        let format = snapshot.table.header.format;
         if !snapshot.problems.iter().any(|p| p.kind.is_repairable()) {
             return Ok(None);
         }
         let path = file.path();
-        if format > FORMAT {
-            return Err(Error::NewerFormat {
-                path,
-                found: format,
-                ours: FORMAT,
-            });
-        }
+        snapshot.check_format()?;
         if self.primary_name()?.is_some() {
             // The database holds the intact records.
             let (_, copy) = copy_aside(lock, &snapshot, now)?;
@@ -187,53 +163,30 @@ impl Scoped {
         let held = self.held();
         let file = held.file(of);
         let snapshot = file.by_scan()?;
-        let rows = snapshot.rows()?;
         let mut edits = Vec::new();
-        for row in rows {
-            let bytes = snapshot.read(&row)?;
-            // An entry that is not UTF-8 is damage, and left to `repair`.
-            let Ok(text) = std::str::from_utf8(&bytes) else {
-                continue;
-            };
-            let redacted = redact(text);
+        // An entry that is not UTF-8 is damage, and left to `repair`.
+        for (row, entry) in snapshot.entries(&|entry| std::str::from_utf8(&entry.text).is_ok())? {
+            let text = String::from_utf8_lossy(&entry.text);
+            let redacted = redact(&text);
             if !redacted.found.is_empty() {
-                let start = usize::try_from(row.at).unwrap_or(usize::MAX);
-                let span = start..start + row.length as usize;
-                let id = json::string_field(&bytes, kind.id_field()).unwrap_or_default();
-                edits.push((span, redacted.text.into_owned(), id.into_owned()));
+                edits.push((row, redacted.text.into_owned(), entry.id));
             }
         }
         if edits.is_empty() {
             return Ok(None);
         }
-        let path = self.directory().join(kind.file());
-        let format = snapshot.table.header.format;
-        if format > FORMAT {
-            return Err(Error::NewerFormat {
-                path,
-                found: format,
-                ours: FORMAT,
-            });
-        }
-        let (bytes, copy) = copy_aside(lock, &snapshot, now)?;
-        let mut text = Vec::with_capacity(bytes.len());
-        let mut from = 0;
+        snapshot.check_format()?;
+        let (_, copy) = copy_aside(lock, &snapshot, now)?;
         if let Some(at) = at_primary {
-            let rows: Vec<_> = edits
+            let rows = edits
                 .iter()
-                .map(|(_, entry, id)| (id.as_str(), entry.as_str()))
-                .collect();
-            at.put(kind, &rows)?;
+                .map(|(_, text, id)| (id.as_str(), text.as_str()));
+            at.put(kind, &rows.collect::<Vec<_>>())?;
         }
-        for (span, entry, _) in &edits {
-            text.extend_from_slice(&bytes[from..span.start]);
-            text.extend_from_slice(entry.as_bytes());
-            from = span.end;
-        }
-        text.extend_from_slice(&bytes[from..]);
-        file.write_anew(&snapshot, &text)?;
+        let texts = edits.iter().map(|(row, text, _)| (row, text.as_str()));
+        file.replace_all(&snapshot, &texts.collect::<Vec<_>>())?;
         Ok(Some(Cleaned {
-            path,
+            path: snapshot.path,
             copy,
             records: edits.len(),
         }))
@@ -363,12 +316,5 @@ fn parse(entry: &Entry) -> Result<(), serde_json::Error> {
     fn check<R: Record>(entry: &Entry) -> Result<(), serde_json::Error> {
         entry.parse::<R>().map(drop)
     }
-    match entry.kind {
-        Kind::Execution => check::<Execution>(entry),
-        Kind::Correction => check::<Correction>(entry),
-        Kind::Reflexion => check::<Reflexion>(entry),
-        Kind::Procedure => check::<Procedure>(entry),
-        Kind::Memory => check::<Memory>(entry),
-        Kind::Session => check::<Session>(entry),
-    }
+    by_kind!(entry.kind, check(entry))
 }

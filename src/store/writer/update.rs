@@ -1,29 +1,76 @@
-//! Changes of fields; all other bytes of a record stay.
+//! Changes of fields, and the reversal of writes; all other bytes of a record stay.
 //!
 //! Counters of a shared record go to the file of this machine: a change of nothing else leaves the
 //! shared file as it is.
+//!
+//! A reversal, from the undo journal, is a write like any other: it is journaled and audited, and can be
+//! reverted itself. It never overwrites later changes, and leaves values that are already as before.
 
-use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::audit::audit_log::AuditAction;
-use crate::store::entry::Entry;
-use crate::store::error::Error;
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::json_file::Snapshot;
-use crate::store::files::data_files::DataFile;
-use crate::store::redaction::redact;
-use crate::store::undo_journal::step::{Field, Step};
-use memctl_files::json;
+use crate::store::files::data::apply::is_record;
+use crate::store::files::tombstones;
+use crate::store::writer::not_found;
+use crate::store::{
+    AuditAction, DataFile, Entry, Error, Field, Frame, Row, Snapshot, Splice, Step, Writer, redact,
+    undo_journal,
+};
 
-use super::{Writer, not_found};
+/// Values of fields as JSON texts; `None` takes a field away.
+type Values<'a> = Vec<(&'a str, Option<String>)>;
+
+/// A changed entry.
+struct Change {
+    row: Row,
+    /// The entry as it was.
+    entry: Entry,
+    /// Text for its file.
+    text: String,
+    /// Text with the counters of this machine.
+    shown: String,
+    /// `true` if a counter changed.
+    is_counted: bool,
+    step: Step,
+}
+
+/// A removed record to restore.
+#[derive(Debug, Clone, Copy)]
+pub struct Returning<'a> {
+    /// Id of the record.
+    pub id: &'a str,
+    /// Id of the record before it; `None` restores the record at the start of the file.
+    pub after: Option<&'a str>,
+    /// `true` if it was in the local file of its kind.
+    pub is_local: bool,
+    /// JSON text.
+    pub text: &'a str,
+}
+
+/// Result of reverting a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reverted {
+    /// Reverted.
+    Done,
+    /// Unchanged: the values were as before already.
+    Already,
+    /// Unchanged: this field has been changed since.
+    ChangedSince(String),
+    /// Unchanged: the record no longer exists.
+    Gone,
+}
 
 impl Writer {
     /// Sets fields of a record. All other fields keep every byte, and so does a value given as JSON
     /// text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn update<V: Serialize>(
         &mut self,
         kind: Kind,
@@ -34,6 +81,10 @@ impl Writer {
     }
 
     /// Sets fields of a record, and removes others.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn update_without<V: Serialize>(
         &mut self,
         kind: Kind,
@@ -41,245 +92,389 @@ impl Writer {
         changes: &[(&str, V)],
         gone: &[&str],
     ) -> Result<Entry, Error> {
-        let id = &self.store.current_id(kind, id)?;
+        let id = self.store.current_id(kind, id)?;
+        let mut values = self.values(changes)?;
+        values.extend(gone.iter().map(|name| (*name, None)));
+        let all = [(id, values)];
         for file in DataFile::of(kind) {
-            let updated = self.redone(file, |writer, snapshot| {
-                writer.update_one_in(snapshot, id, changes, gone)
-            })?;
-            if let Some(entry) = updated {
+            let updated = self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?;
+            if let Some(entry) = updated.into_iter().next() {
                 return Ok(entry);
             }
         }
+        let [(id, _)] = &all;
         Err(not_found(kind, id))
     }
 
-    fn update_one_in<V: Serialize>(
-        &mut self,
-        snapshot: &Snapshot,
-        id: &str,
-        changes: &[(&str, V)],
-        gone: &[&str],
-    ) -> Result<Option<Entry>, Error> {
-        let (file, kind) = (snapshot.of, snapshot.of.kind);
-        let Some((row, mut entry)) = self.store.find_in(snapshot, kind, id)? else {
-            return Ok(None);
-        };
-        let mut counters = self.store.counters(file);
-        let change = self.changed(file, &entry, &mut counters, changes, gone)?;
-        self.note(change.step, AuditAction::Edited, entry.user_id().as_deref())?;
-        self.send(kind, &[(id, &change.shown)])?;
-        let text = &change.text;
-        let mut moved = None;
-        let done = if file.after_change(text.as_bytes()) != file {
-            self.share(kind, &[(id, text)])
-                .map(|all| moved = all.into_iter().next())
-        } else if text.as_bytes() == entry.text {
-            Ok(())
-        } else {
-            self.store.file(file).replace(snapshot, &row, text)
-        };
-        self.followed(done)?;
-        if change.is_counted {
-            counters.write(self.lock())?;
-        }
-        (entry.id, entry.text) = match moved {
-            Some(moved) => (moved.to, moved.text.into_bytes()),
-            None => (entry.id, change.shown.into_bytes()),
-        };
-        Ok(Some(entry))
-    }
-
     /// Sets fields of several records in one write. Skips missing records.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
     pub fn update_all<V: Serialize>(
         &mut self,
         kind: Kind,
         changes: &[(String, Vec<(&str, V)>)],
     ) -> Result<(), Error> {
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let mut now = Vec::new();
+        let mut all = Vec::new();
         for (id, fields) in changes {
-            now.push((self.store.current_id(kind, id)?, fields.as_slice()));
+            all.push((self.store.current_id(kind, id)?, self.values(fields)?));
         }
-        for file in DataFile::of(kind) {
-            self.redone(file, |writer, snapshot| {
-                writer.update_in(snapshot, kind, &now)
-            })?;
-        }
-        Ok(())
-    }
-
-    fn update_in<V: Serialize>(
-        &mut self,
-        snapshot: &Snapshot,
-        kind: Kind,
-        changes: &[(String, &[(&str, V)])],
-    ) -> Result<(), Error> {
-        let ids: HashSet<&str> = changes.iter().map(|(id, _)| id.as_str()).collect();
-        let mut entries = HashMap::new();
-        self.store
-            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
-                entries.insert(entry.id.clone(), (row, entry));
-            })?;
-        let file = snapshot.of;
-        let mut counters = self.store.counters(file);
-        let mut is_counted = false;
-        let (mut found, mut touched) = (Vec::new(), Vec::new());
-        for (id, fields) in changes {
-            if let Some((row, entry)) = entries.remove(id) {
-                let change = self.changed(file, &entry, &mut counters, fields, &[])?;
-                is_counted |= change.is_counted;
-                self.journal(change.step);
-                let text = (change.text.as_bytes() != entry.text).then_some(change.text);
-                found.push((row, text, change.shown, id.as_str()));
-                let user = entry.user_id().map(Cow::into_owned);
-                touched.push((id.as_str(), user));
+        if !all.is_empty() {
+            for file in DataFile::of(kind) {
+                self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?;
             }
         }
-        if found.is_empty() {
-            return Ok(());
-        }
-        let touched: Vec<_> = touched.iter().map(|(id, u)| (*id, u.as_deref())).collect();
-        self.store.audit(AuditAction::Edited, &touched)?;
-        found.sort_by_key(|(row, ..)| row.at);
-        found.dedup_by_key(|(row, ..)| row.at);
-        let rows: Vec<_> = found
-            .iter()
-            .map(|(_, _, shown, id)| (*id, shown.as_str()))
-            .collect();
-        self.send(kind, &rows)?;
-        let texts = found
-            .iter()
-            .filter_map(|(row, text, _, id)| Some((row, text.as_deref()?, *id)));
-        let (staying, moving): (Vec<_>, Vec<_>) =
-            texts.partition(|(_, text, _)| file.after_change(text.as_bytes()) == file);
-        let entries: Vec<_> = staying.iter().map(|(row, text, _)| (*row, *text)).collect();
-        let mut done = Ok(());
-        if !entries.is_empty() {
-            done = self.store.file(file).replace_all(snapshot, &entries);
-        }
-        if done.is_ok() && !moving.is_empty() {
-            let moving: Vec<_> = moving.iter().map(|(_, text, id)| (*id, *text)).collect();
-            done = self.share(kind, &moving).map(drop);
-        }
-        self.followed(done)?;
-        if is_counted {
-            counters.write(self.lock())?;
-        }
         Ok(())
     }
 
-    /// Returns an entry of a file with changed fields. Counters of a shared record change in
-    /// `counters`.
-    fn changed<V: Serialize>(
+    /// Returns values as redacted JSON texts.
+    fn values<'a, V: Serialize>(&mut self, changes: &[(&'a str, V)]) -> Result<Values<'a>, Error> {
+        let values = changes.iter();
+        let values = values.map(|(name, value)| {
+            let text = json::pretty(&self.redacted(value)?.0, 3);
+            Ok((*name, Some(text)))
+        });
+        values.collect()
+    }
+
+    /// Changes the records that are in a file; returns them as they are now.
+    fn update_in(
         &mut self,
-        file: DataFile,
-        entry: &Entry,
-        counters: &mut Counters,
-        changes: &[(&str, V)],
-        gone: &[&str],
-    ) -> Result<Change, Error> {
-        let text = counters.shown(entry).into_owned();
-        let changes: Vec<(&str, String)> = changes
+        snapshot: &Snapshot,
+        all: &[(String, Values<'_>)],
+    ) -> Result<Vec<Entry>, Error> {
+        let (file, kind) = (snapshot.of, snapshot.of.kind);
+        let ids: HashSet<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
+        let mut found = HashMap::new();
+        self.store
+            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
+                found.insert(entry.id.clone(), (row, entry));
+            })?;
+        let mut counters = self.store.counters(file);
+        let mut changes = Vec::new();
+        for (id, values) in all {
+            if let Some((row, entry)) = found.remove(id) {
+                changes.push(self.change(file, row, entry, values, &mut counters)?);
+            }
+        }
+        let is_moved = |change: &Change| file.after_change(change.text.as_bytes()) != file;
+        let is_changed = |change: &&Change| change.text.as_bytes() != change.entry.text;
+        let moving = changes
             .iter()
-            .map(|(name, value)| Ok((*name, json::pretty(&self.redacted(value)?.0, 3))))
-            .collect::<Result<_, Error>>()?;
-        let new = json::with_fields(&text, &changes, 6);
-        let new = if gone.is_empty() {
-            new
-        } else {
-            json::without_fields(&new, gone)
-        };
+            .filter(is_changed)
+            .filter(|one| is_moved(one));
+        let moving: Vec<_> = moving
+            .map(|one| (one.entry.id.clone(), one.text.clone()))
+            .collect();
+        self.write(snapshot, changes, &counters, &moving)
+    }
+
+    /// Writes changes to a file, and moves those of `moving` to the shared one, each with its text.
+    /// Returns the changed entries.
+    fn write(
+        &mut self,
+        snapshot: &Snapshot,
+        mut changes: Vec<Change>,
+        counters: &Counters,
+        moving: &[(String, String)],
+    ) -> Result<Vec<Entry>, Error> {
+        if changes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let kind = snapshot.of.kind;
+        for change in &changes {
+            self.journal(change.step.clone());
+        }
+        let users: Vec<_> = changes.iter().map(|one| one.entry.user_id()).collect();
+        let touched = changes.iter().zip(&users);
+        let touched: Vec<_> = touched
+            .map(|(one, user)| (one.entry.id.as_str(), user.as_deref()))
+            .collect();
+        self.store.audit(AuditAction::Edited, &touched)?;
+        changes.sort_by_key(|change| change.row.at);
+        let rows = changes.iter();
+        let rows: Vec<_> = rows
+            .map(|one| (one.entry.id.as_str(), one.shown.as_str()))
+            .collect();
+        self.send(kind, &rows)?;
+        let is_moving = |id: &str| moving.iter().any(|(other, _)| other == id);
+        let staying = changes
+            .iter()
+            .filter(|one| one.text.as_bytes() != one.entry.text && !is_moving(&one.entry.id));
+        let staying: Vec<_> = staying.map(|one| (&one.row, one.text.as_str())).collect();
+        let mut done = Ok(());
+        if !staying.is_empty() {
+            done = self.store.file(snapshot.of).replace_all(snapshot, &staying);
+        }
+        let mut moved = HashMap::new();
+        if done.is_ok() && !moving.is_empty() {
+            let ids = moving.iter().map(|(id, _)| id.clone());
+            let texts: Vec<_> = moving.iter().map(|(id, text)| (&**id, &**text)).collect();
+            done = self.share(kind, &texts).map(|records| {
+                moved = ids.zip(records).collect();
+            });
+        }
+        self.followed(done)?;
+        if changes.iter().any(|change| change.is_counted) {
+            counters.write(self.lock())?;
+        }
+        let entries = changes.into_iter().map(|change| {
+            let mut entry = change.entry;
+            (entry.id, entry.text) = match moved.remove(&entry.id) {
+                Some(moved) => (moved.to, moved.text.into_bytes()),
+                None => (entry.id, change.shown.into_bytes()),
+            };
+            entry
+        });
+        Ok(entries.collect())
+    }
+
+    /// Returns an entry of a file with other values. Counters of a shared record change in `counters`.
+    fn change(
+        &self,
+        file: DataFile,
+        row: Row,
+        entry: Entry,
+        values: &[(&str, Option<String>)],
+        counters: &mut Counters,
+    ) -> Result<Change, Error> {
+        let before = counters.shown(&entry).into_owned();
+        let shown = edited(&before, values);
         // A user cannot assign their record to another user.
-        if !self.store.access().is_own(entry.kind, new.as_bytes()) {
+        if !self.store.access().is_own(entry.kind, shown.as_bytes()) {
             let what = entry.id.clone();
             return Err(Error::OutOfScope { what });
         }
-        let before: HashMap<_, _> = json::fields(text.as_bytes()).collect();
-        let field = |(name, after): &(&str, String)| Field {
+        let field = |(name, after): &(&str, Option<String>)| Field {
             name: (*name).to_owned(),
-            before: before
-                .get(*name)
-                .map(|span| redact(&text[span.clone()]).text.into_owned()),
-            after: Some(after.clone()),
+            before: value_of(&before, name).map(|text| redact(text).text.into_owned()),
+            after: after.clone(),
         };
-        let taken = gone.iter().filter_map(|name| {
-            let span = before.get(*name)?;
-            Some(Field {
-                name: (*name).to_owned(),
-                before: Some(redact(&text[span.clone()]).text.into_owned()),
-                after: None,
-            })
-        });
-        let taken: Vec<Field> = taken.collect();
+        let fields = values.iter().map(field);
+        let fields = fields.filter(|field| field.before.is_some() || field.after.is_some());
         let step = Step::Edited {
             kind: entry.kind,
             id: entry.id.clone(),
-            fields: changes.iter().map(field).chain(taken).collect(),
+            fields: fields.collect(),
         };
-        let sets = changes.iter().map(|(name, text)| (*name, Some(&**text)));
-        let all = sets.chain(gone.iter().map(|name| (*name, None)));
-        let (text, is_counted) = self.sorted_out(file, entry, counters, all);
+        let has_counters = !file.is_local && self.at_primary.is_none();
+        let names = counters::fields(file.kind);
+        let is_counter = |(name, _): &(&str, _)| has_counters && names.contains(name);
+        let (counted, own): (Vec<_>, Vec<_>) = values.iter().cloned().partition(is_counter);
+        for (name, value) in &counted {
+            counters.set(&entry, name, value.as_deref());
+        }
         Ok(Change {
-            text,
-            shown: new,
-            is_counted,
+            text: edited(&String::from_utf8_lossy(&entry.text), &own),
+            shown,
+            is_counted: !counted.is_empty(),
             step,
+            row,
+            entry,
         })
     }
 
-    /// Sets fields of an entry of a file to JSON texts, or takes them away: counters of a shared
-    /// record in `counters`, all others in the text that it returns. The flag is `true` if a counter
-    /// changed.
-    pub(super) fn sorted_out<'a>(
-        &self,
-        file: DataFile,
-        entry: &Entry,
-        counters: &mut Counters,
-        changes: impl Iterator<Item = (&'a str, Option<&'a str>)>,
-    ) -> (String, bool) {
-        let has_counters = !file.is_local && self.at_primary.is_none();
-        let names = counters::fields(file.kind);
-        let (counted, own): (Vec<_>, Vec<_>) =
-            changes.partition(|(name, _)| has_counters && names.contains(name));
-        for (name, value) in &counted {
-            counters.set(entry, name, *value);
+    /// Restores the previous values of fields: all of them, or none. With `dry_run`, only returns
+    /// the result.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn revert_fields(
+        &mut self,
+        kind: Kind,
+        id: &str,
+        fields: &[Field],
+        dry_run: bool,
+    ) -> Result<Reverted, Error> {
+        let id = &self.store().current_id(kind, id)?;
+        for file in DataFile::of(kind) {
+            let done = self.redone(file, |writer, snapshot| {
+                writer.revert_in(snapshot, id, fields, dry_run)
+            })?;
+            if done != Reverted::Gone {
+                return Ok(done);
+            }
         }
-        let text = String::from_utf8_lossy(&entry.text).into_owned();
-        let set: Vec<(&str, String)> = own
-            .iter()
-            .filter_map(|(name, value)| Some((*name, (*value)?.to_owned())))
-            .collect();
-        let gone = own.iter().filter(|(_, value)| value.is_none());
-        let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
-        let text = if set.is_empty() {
-            text
-        } else {
-            json::with_fields(&text, &set, 6)
+        Ok(Reverted::Gone)
+    }
+
+    fn revert_in(
+        &mut self,
+        snapshot: &Snapshot,
+        id: &str,
+        fields: &[Field],
+        dry_run: bool,
+    ) -> Result<Reverted, Error> {
+        let kind = snapshot.of.kind;
+        let Some((row, entry)) = self.store().find_in(snapshot, kind, id)? else {
+            return Ok(Reverted::Gone);
         };
-        let text = if gone.is_empty() {
-            text
-        } else {
-            json::without_fields(&text, &gone)
+        let mut counters = self.store().counters(snapshot.of);
+        let text = counters.shown(&entry).into_owned();
+        let mut back = Vec::new();
+        for field in fields {
+            let now = value_of(&text, &field.name);
+            if is_same(now, field.before.as_deref()) {
+                continue;
+            }
+            if !is_same(now, field.after.as_deref()) {
+                return Ok(Reverted::ChangedSince(field.name.clone()));
+            }
+            back.push((field.name.as_str(), field.before.clone()));
+        }
+        if back.is_empty() {
+            return Ok(Reverted::Already);
+        }
+        if dry_run {
+            return Ok(Reverted::Done);
+        }
+        let change = self.change(snapshot.of, row, entry, &back, &mut counters)?;
+        if !is_record(kind, id, &change.shown) {
+            return Err(not_a_record(kind, id));
+        }
+        // A move between files is a step of its own.
+        self.write(snapshot, vec![change], &counters, &[])?;
+        Ok(Reverted::Done)
+    }
+
+    /// Restores removed records at their old position: after the predecessor of the first, or at
+    /// the start of the file, in this order. Skips existing records. Returns the number of restored
+    /// records.
+    pub fn put_back(
+        &mut self,
+        kind: Kind,
+        run: &[Returning<'_>],
+        at: &str,
+    ) -> Result<usize, Error> {
+        let mut back = 0;
+        for file in DataFile::of(kind) {
+            let of_file = run.iter().filter(|one| one.is_local == file.is_local);
+            let of_file: Vec<_> = of_file.copied().collect();
+            if !of_file.is_empty() {
+                back += self.redone(file, |writer, snapshot| {
+                    writer.put_back_to(snapshot, kind, &of_file, at)
+                })?;
+            }
+        }
+        Ok(back)
+    }
+
+    fn put_back_to(
+        &mut self,
+        snapshot: &Snapshot,
+        kind: Kind,
+        run: &[Returning<'_>],
+        at: &str,
+    ) -> Result<usize, Error> {
+        let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
+        let mut there: HashSet<String> = HashSet::new();
+        self.store()
+            .each_of_in(snapshot, kind, &ids, &mut |_, entry| {
+                there.insert(entry.id);
+            })?;
+        let missing = run.iter().filter(|one| !there.contains(one.id));
+        let missing: Vec<_> = missing.collect();
+        for one in &missing {
+            if !self.store().access().covers(kind, one.text.as_bytes()) {
+                let what = one.id.to_owned();
+                return Err(Error::OutOfScope { what });
+            }
+            if !is_record(kind, one.id, one.text) {
+                return Err(not_a_record(kind, one.id));
+            }
+        }
+        let Some(foremost) = missing.first() else {
+            return Ok(0);
         };
-        (text, !counted.is_empty())
+        let entries: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
+        self.add_entries(kind, &entries, |writer| {
+            writer.put_at(snapshot, foremost.after, &entries)
+        })?;
+        // Last: a crash before this leaves records with tombstones, which hide nothing.
+        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
+        let done = tombstones::lift(self.lock(), kind, &ids, at);
+        self.followed(done)?;
+        Ok(ids.len())
+    }
+
+    /// Inserts records after the one with this id, or before all.
+    fn put_at(
+        &self,
+        snapshot: &Snapshot,
+        after: Option<&str>,
+        records: &[(&str, &str)],
+    ) -> Result<(), Error> {
+        let (file, kind) = (self.store().file(snapshot.of), snapshot.of.kind);
+        let neighbour = match after {
+            Some(before) => self.store().find_in(snapshot, kind, before)?,
+            None => match snapshot.rows()?.into_iter().next() {
+                Some(row) => Some((row.clone(), snapshot.entry(kind, &row)?)),
+                None => None,
+            },
+        };
+        let texts: Vec<&str> = records.iter().map(|(_, text)| *text).collect();
+        if let Some((row, entry)) = neighbour {
+            let beside = String::from_utf8_lossy(&entry.text);
+            let texts = texts.join(",\n    ");
+            let all = match after {
+                Some(_) => format!("{beside},\n    {texts}"),
+                None => format!("{texts},\n    {beside}"),
+            };
+            file.replace_all(snapshot, &[(&row, &all)])
+        } else {
+            file.append_all(snapshot, &texts, &Frame::plain(kind))
+        }
+    }
+
+    /// Journals a write to a file of a skill; the path is relative to the skills directory.
+    pub fn note_file(&mut self, path: &str, before: Option<&str>, after: Option<&str>) {
+        let splice = Splice::between(before, after);
+        self.journal(Step::File {
+            path: path.to_owned(),
+            splice,
+        });
+    }
+
+    /// Journals that a change was reverted.
+    pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
+        let of = of.to_owned();
+        let step = Step::Undone { of };
+        undo_journal::append(self.lock(), self.store().audit_context(), self.key(), step)
     }
 }
 
-/// A changed entry.
-struct Change {
-    /// Text for its file.
-    text: String,
-    /// Text with the counters of this machine.
-    shown: String,
-    /// `true` if a counter changed.
-    is_counted: bool,
-    step: Step,
+/// Returns an object with other values of fields.
+fn edited(object: &str, values: &[(&str, Option<String>)]) -> String {
+    let set = values
+        .iter()
+        .filter_map(|(name, value)| Some((*name, value.clone()?)));
+    let gone = values.iter().filter(|(_, value)| value.is_none());
+    let gone: Vec<&str> = gone.map(|(name, _)| *name).collect();
+    let text = json::with_fields(object, &set.collect::<Vec<_>>(), 6);
+    json::without_fields(&text, &gone)
+}
+
+/// Returns the JSON text of a field.
+fn value_of<'t>(object: &'t str, name: &str) -> Option<&'t str> {
+    let fields = json::fields(object.as_bytes()).filter(|(key, _)| key == name);
+    fields.last().map(|(_, span)| &object[span])
+}
+
+/// Error for a journal text that is not a valid record of its kind.
+fn not_a_record(kind: Kind, id: &str) -> Error {
+    let id = id.to_owned();
+    Error::InvalidJournal { kind, id }
+}
+
+/// Returns `true` if two optional JSON texts are equal except for their layout.
+fn is_same(a: Option<&str>, b: Option<&str>) -> bool {
+    a.map(json::compact) == b.map(json::compact)
 }
 
 #[cfg(test)]
-mod tests {
+mod tests_of_counters {
     use std::fs;
 
     use serde_json::json;
@@ -287,7 +482,6 @@ mod tests {
     use super::*;
     use crate::model::{Reflexion, Scope};
     use crate::store::access::scoped::Scoped;
-    use crate::store::writer::revert::Reverted;
 
     #[test]
     fn counters_of_a_shared_record_leave_its_file_as_it_is() {
@@ -329,3 +523,6 @@ mod tests {
         assert_eq!(shown("times_told").as_deref(), Some("1"));
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,12 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::model::Kind;
-use crate::store::{Scoped, Selection, raw_field};
-
 use super::{CONFLICT, Conflict};
-use crate::store::workspace::locate::locate;
+use crate::model::Kind;
+use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{Scoped, Selection, raw_field};
 
 /// Side whose value is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,10 +57,12 @@ pub fn resolve(
         .cloned()
         .collect();
     if decided.is_empty() {
-        return Err(Error::NothingOpen {
-            id,
-            open: open.keys().cloned().collect(),
-        });
+        let hint = match open.keys().next() {
+            Some(field) => format!("an open field: --field {field}"),
+            None => "memctl doctor lists open merge conflicts".to_owned(),
+        };
+        let message = format!("`{id}` has no such open merge conflict");
+        return Err(Error::missing(message, hint));
     }
     let mut changes: Vec<(String, Box<RawValue>)> = Vec::new();
     let mut gone: BTreeSet<String> = BTreeSet::new();

@@ -82,9 +82,9 @@ pub(crate) fn revert_file(
     dry_run: bool,
 ) -> Result<&'static str, Error> {
     let found = file_before(workspace, path, splices);
-    let (place, now, before) = found.map_err(|reason| Error::NotUndoable {
-        change: path.to_owned(),
-        reasons: vec![reason],
+    let (place, now, before) = found.map_err(|reason| {
+        let message = format!("`{path}` was not reverted: {reason}");
+        Error::input(message, "memctl undo --list")
     })?;
     if now == before {
         return Ok("unchanged");

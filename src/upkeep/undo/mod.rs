@@ -99,10 +99,7 @@ pub fn revert(
     let planned = revert_steps(change);
     let reasons = obstacles(workspace, &mut writer, &changes, place, &planned)?;
     if !reasons.is_empty() {
-        return Err(Error::NotUndoable {
-            change: short(change.name).to_owned(),
-            reasons,
-        });
+        return Err(not_undoable(short(change.name), &reasons.join("; ")));
     }
     let mut done = UndoReport {
         change: ChangeReport {
@@ -177,24 +174,32 @@ pub fn revert_with_user_store(
 }
 
 /// Returns the index of the requested change.
+/// Command that lists the changes.
+const LIST: &str = "memctl undo --list";
+
+fn not_undoable(change: &str, reason: &str) -> Error {
+    Error::input(format!("`{change}` was not reverted: {reason}"), LIST)
+}
+
 fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, Error> {
     let Some(name) = name else {
         let is_own = |change: &Change<'_>| change.is_by(who) && !change.is_of_a_hook();
         let last = changes
             .iter()
             .rposition(|c| !c.is_undone && c.undoes().is_none() && is_own(c));
-        return last.ok_or(Error::NothingToUndo);
+        let message = "the undo journal has no change of this user to revert";
+        return last.ok_or_else(|| Error::missing(message, LIST));
     };
     let wanted = name.to_ascii_lowercase();
     let mut found = (0..changes.len()).filter(|n| changes[*n].name.starts_with(&wanted));
     let (Some(place), None) = (found.next(), found.next()) else {
-        return Err(Error::NoChange(name.to_owned()));
+        let name = name.escape_debug();
+        let message = format!("`{name}` matches no change, or more than one");
+        return Err(Error::missing(message, LIST));
     };
     if changes[place].is_undone {
-        return Err(Error::NotUndoable {
-            change: short(changes[place].name).to_owned(),
-            reasons: vec!["it is reverted already".to_owned()],
-        });
+        let change = short(changes[place].name);
+        return Err(not_undoable(change, "it is reverted already"));
     }
     Ok(place)
 }

@@ -8,9 +8,9 @@ use super::files::{file_before, revert_file};
 use super::plan::{Change, RevertStep};
 use super::{Undone, short};
 use crate::model::Kind;
-use crate::store::workspace::document::document;
+use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace, stamp};
-use crate::store::{Returning, Reverted, Scoped, Writer};
+use crate::store::{RemovalMode, Returning, Reverted, Scoped, Writer};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
 /// one kind.
@@ -129,7 +129,7 @@ fn remove_run(
     }
     if !dry_run {
         let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
-        writer.remove_several(kind, &removals, now)?;
+        writer.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
     }
     Ok(steps)
 }

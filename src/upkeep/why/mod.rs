@@ -15,8 +15,7 @@ mod walk;
 use serde::Serialize;
 
 use crate::model::{Evidence, Kind, Trust};
-
-use crate::store::workspace::locate::locate;
+use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace};
 
 /// Outcome of [`why()`].

@@ -6,12 +6,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::model::{Evidence, Kind, Record, utc};
-use crate::store::{Scoped, Selection, TrustSnapshot};
-
 use super::{Link, Relation};
+use crate::model::{Evidence, Kind, Record, utc};
 use crate::store::workspace::Error;
-use crate::store::workspace::document::document;
+use crate::store::workspace::records::document;
+use crate::store::{Scoped, Selection, TrustSnapshot};
 
 /// Result of following the links of a record.
 pub(crate) struct Chain {

@@ -7,22 +7,14 @@
 //!
 //! No function recurses: text nested 10⁵ deep takes a long loop, not a stack overflow.
 //!
-//! - `spans`: ends of values. `object_fields`: fields of an object, on those spans.
+//! - `spans`: ends of values, and the fields of an object.
 //! - `walk`: ends of values in broken text.
-//! - `edit`: changes of fields. `other_strings`: changes of string values. `layout`: changes of white space.
+//! - `edit`: changes of fields, of string values, and of white space.
 
 mod edit;
-mod layout;
-mod object_fields;
-mod other_strings;
 mod spans;
 mod walk;
 
-pub use edit::with_fields;
-pub use edit::without_fields;
-pub use layout::compact;
-pub use layout::pretty;
-pub use object_fields::{field, fields, string_field};
-pub use other_strings::with_other_strings;
-pub use spans::{Stop, skip_space, skip_value};
+pub use edit::{compact, pretty, with_fields, with_other_strings, without_fields};
+pub use spans::{Stop, field, fields, skip_space, skip_value, string_field};
 pub use walk::Walk;

@@ -1,4 +1,9 @@
 //! Ends of values: skips white space, strings, keys and whole values.
+//!
+//! Fields of an object: decoded keys with the spans of their values.
+
+use std::borrow::Cow;
+use std::ops::Range;
 
 /// Reason why the end of a value was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,49 +204,70 @@ fn skip_word(text: &[u8], at: usize) -> Result<usize, Stop> {
     }
 }
 
+/// Returns the fields of an object: each decoded key with the span of its value. Ends early if the
+/// object is not complete.
+pub fn fields(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Range<usize>)> {
+    let start = skip_space(object, 0);
+    let mut at = if object.get(start) == Some(&b'{') {
+        Some(skip_space(object, start + 1))
+    } else {
+        None
+    };
+    std::iter::from_fn(move || {
+        let key_start = at.take()?;
+        let value_start = skip_key(object, key_start).ok()?;
+        let key_end = skip_string(object, key_start).ok()?;
+        let value_end = skip_value(object, value_start).ok()?;
+        let next = skip_space(object, value_end);
+        if object.get(next) == Some(&b',') {
+            at = Some(skip_space(object, next + 1));
+        }
+        Some((decode(&object[key_start..key_end]), value_start..value_end))
+    })
+}
+
+/// Returns the JSON text of the field `name` of an object.
+pub fn field<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    // The last field of a name wins, as in common JSON parsers.
+    let (_, span) = fields(object).filter(|(key, _)| key == name).last()?;
+    Some(&object[span])
+}
+
+/// Returns the text of the string field `name` of an object.
+pub fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
+    let value = field(object, name)?;
+    (value.first() == Some(&b'"')).then(|| decode(value))
+}
+
+/// Decodes a quoted string. Invalid escapes (lone surrogates) become `U+FFFD`.
+pub(super) fn decode(quoted: &[u8]) -> Cow<'_, str> {
+    let inner = &quoted[1..quoted.len() - 1];
+    if !inner.contains(&b'\\') {
+        return String::from_utf8_lossy(inner);
+    }
+    let lossy = String::from_utf8_lossy(quoted);
+    if let Ok(text) = serde_json::from_str::<String>(&lossy) {
+        return Cow::Owned(text);
+    }
+    Cow::Owned(String::from_utf8_lossy(inner).into_owned())
+}
+
 #[cfg(test)]
-mod tests {
+mod tests;
+
+#[cfg(test)]
+mod tests_of_object_fields {
     use super::*;
 
     #[test]
-    fn the_end_of_a_value_is_found() {
-        let whole = |text: &str| {
-            let padded = format!("{text} ");
-            assert_eq!(skip_value(padded.as_bytes(), 0), Ok(text.len()), "{text}");
-        };
-        whole("{}");
-        whole("[ ]");
-        whole(r#"{"a": [1, {"b": "x\"]}"}, NaN, -Infinity, 1e+16], "c": null}"#);
-        whole(r#""\ud83d lone \udcff""#);
-        whole("123456789012345678901234567890");
-        whole(
-            &"[".repeat(100_000)
-                .chars()
-                .chain("]".repeat(100_000).chars())
-                .collect::<String>(),
-        );
-    }
-
-    #[test]
-    fn a_cut_value_is_incomplete_and_a_wrong_one_malformed() {
-        let text = r#"{"a": [1, {"b": "x\\"}, true], "c": nul"#;
-        for end in 0..text.len() {
-            assert_eq!(
-                skip_value(&text.as_bytes()[..end], 0),
-                Err(Stop::Incomplete),
-                "{end}"
-            );
-        }
-        let malformed = |text: &str, position: usize| match skip_value(text.as_bytes(), 0) {
-            Err(Stop::Malformed { at, .. }) => assert_eq!(at, position, "{text}"),
-            other => panic!("{text}: {other:?}"),
-        };
-        malformed("{a: 1}", 1);
-        malformed(r#"{"a" 1}"#, 5);
-        malformed(r#"{"a": 1 "b": 2}"#, 8);
-        malformed("[1, 2}", 5);
-        malformed("[tru, 1]", 1);
-        malformed("{\"a\": \"x\n}", 8);
-        malformed("[1,]", 3);
+    fn fields_are_found_by_their_decoded_key() {
+        let object = br#" { "a": 1, "b\u00e9": {"a": 2}, "s": "x\ny", "s": "last" }"#;
+        let keys: Vec<_> = fields(object).map(|(key, _)| key.into_owned()).collect();
+        assert_eq!(keys, ["a", "bé", "s", "s"]);
+        assert_eq!(string_field(object, "s").as_deref(), Some("last"));
+        assert_eq!(string_field(object, "a"), None);
+        assert_eq!(string_field(b"[1]", "a"), None);
+        assert_eq!(fields(b"{}").count(), 0);
+        assert_eq!(fields(b"{\"a\": 1, ").count(), 1);
     }
 }

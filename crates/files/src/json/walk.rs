@@ -10,8 +10,7 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::object_fields::decode;
-use super::spans::{Brackets, Stop, skip_key, skip_space, skip_string, walk_value};
+use super::spans::{Brackets, Stop, decode, skip_key, skip_space, skip_string, walk_value};
 
 /// Known results for the containers of a text.
 #[derive(Debug, Default)]
@@ -142,8 +141,8 @@ fn relative(at: u64, base: u64) -> usize {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::walk::*;
     use super::super::{skip_value, string_field};
+    use super::*;
 
     proptest! {
         /// With any prior results, the answer equals that of a fresh parse.

@@ -1,20 +1,23 @@
 //! Files on Unix: system calls relative to an open directory.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the one place that asks the system for files by path"
+)]
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{
-    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+    DirBuilderExt as _, FileExt, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
 };
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 
-use crate::kind::FoundKind;
-use crate::state::FileState;
-use crate::system::Access;
+use crate::file::{Access, FileState, FoundKind, PositionedFile};
 
 /// Mode of new directories.
 const DIRECTORY_MODE: Mode = Mode::RWXU;
@@ -101,20 +104,12 @@ pub(crate) fn give_to_owner(at: &Handle, name: &OsStr) -> io::Result<()> {
 }
 
 /// Returns the name of the owner of a path, not following a link; `None` if it does not exist.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn owner_of_path(path: &Path) -> Option<String> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     Some(user_name(metadata.uid()))
 }
 
 /// Returns the name of a user, or its number if the system has no name for it.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a file of the system, which has no other way to ask without C"
-)]
 fn user_name(number: u32) -> String {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let digits = number.to_string();
@@ -184,10 +179,6 @@ pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
 }
 
 /// Creates a directory and its missing parents by path, private to the user. Follows links.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the parents of a base are opened by their path"
-)]
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     if path.as_os_str().is_empty() {
         return Ok(());
@@ -220,19 +211,11 @@ pub(crate) fn rename(from: &Handle, name: &OsStr, to: &Handle, new: &OsStr) -> i
 }
 
 /// Renames a file that a user names, replacing the target.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
 /// Resolves all links of a path.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     std::fs::canonicalize(path)
 }
@@ -285,10 +268,6 @@ pub(crate) fn sync(directory: &Handle) -> io::Result<()> {
 }
 
 /// Syncs the names in a directory, which may be a link, to disk.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn sync_path(path: &Path) -> io::Result<()> {
     Ok(rustix::fs::fsync(File::open(path)?)?)
 }
@@ -348,10 +327,6 @@ pub(crate) fn state(file: &File) -> io::Result<FileState> {
 }
 
 /// Returns the state of the file at a path, following links.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn state_of_path(path: &Path) -> io::Result<FileState> {
     Ok(state_of(&std::fs::metadata(path)?))
 }
@@ -390,40 +365,31 @@ pub(crate) fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(i32::try_from(flags.bits()).unwrap_or_default())
 }
 
-/// Makes a file executable.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
-pub(crate) fn make_executable(path: &Path) -> io::Result<()> {
-    std::fs::set_permissions(path, Permissions::from_mode(0o755))
-}
-
 /// Makes an open file executable.
 pub(crate) fn make_open_executable(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o755))
 }
 
-pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    file.read_at(into, at)
-}
+impl PositionedFile for File {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        FileExt::read_at(self, into, at)
+    }
 
-pub(crate) fn read_exact_at(file: &File, into: &mut [u8], at: u64) -> io::Result<()> {
-    file.read_exact_at(into, at)
-}
+    fn read_exact_at(&self, into: &mut [u8], at: u64) -> io::Result<()> {
+        FileExt::read_exact_at(self, into, at)
+    }
 
-pub(crate) fn write_all_at(file: &File, bytes: &[u8], at: u64) -> io::Result<()> {
-    file.write_all_at(bytes, at)
+    fn write_all_at(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+        FileExt::write_all_at(self, bytes, at)
+    }
 }
 
 /// Makes a symbolic link, for tests.
-#[expect(clippy::disallowed_methods, reason = "tests make and look at links")]
 pub(crate) fn make_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
 
 /// Returns `true` if only the owner may use a file; for tests.
-#[expect(clippy::disallowed_methods, reason = "tests make and look at links")]
 pub(crate) fn is_private(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o777 == 0o600)
 }

@@ -2,5 +2,3 @@
 
 pub(super) mod files;
 pub(super) mod process;
-pub(super) mod signals;
-pub(super) mod sockets;

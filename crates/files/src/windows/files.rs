@@ -4,6 +4,11 @@
 //! handle exists, and a path through it leads to the same place. A reparse point (a link, a junction)
 //! is opened itself and refused.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are used by its path, which it keeps while it is open"
+)]
+
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Seek as _};
@@ -12,9 +17,7 @@ use std::path::{Component, Path, PathBuf, Prefix};
 
 use winapi_util::file::information;
 
-use crate::kind::FoundKind;
-use crate::state::FileState;
-use crate::system::Access;
+use crate::file::{Access, FileState, FoundKind, PositionedFile};
 
 use super::replace;
 
@@ -44,10 +47,6 @@ pub(crate) struct Handle {
 }
 
 /// Opens a directory by path; the last component must not be a link.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the base is opened by its path, and names in it by their parent's"
-)]
 pub(crate) fn open_base(path: &Path) -> io::Result<Handle> {
     let file = OpenOptions::new()
         .read(true)
@@ -91,10 +90,6 @@ pub(crate) fn open_file(at: &Handle, name: &OsStr, access: Access) -> io::Result
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are opened by its path, which it keeps"
-)]
 fn open_path(path: &Path, access: Access) -> io::Result<File> {
     let mut options = OpenOptions::new();
     match access {
@@ -121,10 +116,6 @@ pub(crate) fn kind(at: &Handle, name: &OsStr) -> io::Result<Option<FoundKind>> {
 }
 
 /// Returns the kind of a path, following links except in the last component.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are looked at by its path, which it keeps"
-)]
 pub(crate) fn kind_of_path(path: &Path) -> io::Result<Option<FoundKind>> {
     match std::fs::symlink_metadata(path) {
         Ok(metadata) => Ok(Some(of_type(metadata.file_type()))),
@@ -151,10 +142,6 @@ pub(crate) fn make_directory(at: &Handle, name: &OsStr) -> io::Result<bool> {
 }
 
 /// Creates a directory by path; `false` if the name is taken.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are made by its path, which it keeps"
-)]
 pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
     match std::fs::create_dir(path) {
         Ok(()) => Ok(true),
@@ -164,10 +151,6 @@ pub(crate) fn make_base(path: &Path) -> io::Result<bool> {
 }
 
 /// Creates a directory and its missing parents by path. Follows links.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the parents of a base are opened by their path"
-)]
 pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     if path.as_os_str().is_empty() {
         return Ok(());
@@ -176,10 +159,6 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a file, or a link itself. The name is free at once, also if the file is open.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are removed by its path, which it keeps"
-)]
 pub(crate) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
     if replace::discard(&path) {
@@ -197,10 +176,6 @@ pub(crate) fn unlink(at: &Handle, name: &OsStr) -> io::Result<()> {
 /// Removes a directory with its content, also files that are open: the library's function removes
 /// with the semantics of POSIX where the file system has them, and follows no link. Elsewhere, and
 /// for locked files under Wine, what is open gets a temporary name beside the directory first.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are removed by its path, which it keeps"
-)]
 pub(crate) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
     let path = at.path.join(name);
     let remove = || match std::fs::remove_dir_all(&path) {
@@ -217,10 +192,6 @@ pub(crate) fn remove_open_tree(at: &Handle, name: &OsStr) -> io::Result<()> {
 }
 
 /// Removes an empty directory.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are removed by its path, which it keeps"
-)]
 pub(crate) fn remove_directory(at: &Handle, name: &OsStr) -> io::Result<()> {
     std::fs::remove_dir(at.path.join(name))
 }
@@ -237,10 +208,6 @@ pub(crate) fn rename_path(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Resolves all links of a path. The system's answer, `\\?\C:\a`, is given as `C:\a` where both name
 /// the same, so that a path is the same one whether it was resolved or not.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     let real = std::fs::canonicalize(path)?;
     let mut parts = real.components();
@@ -276,10 +243,6 @@ pub(crate) fn rename_to_free(_: &Handle, _: &OsStr, _: &OsStr) -> io::Result<()>
 }
 
 /// Gives a file a second name; fails if that exists.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are linked by its path, which it keeps"
-)]
 pub(crate) fn link(at: &Handle, from: &OsStr, to: &OsStr) -> io::Result<()> {
     std::fs::hard_link(at.path.join(from), at.path.join(to))
 }
@@ -321,10 +284,6 @@ pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
 }
 
 /// Returns the entries of an open directory with their kinds, unsorted.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a directory is listed by its path, which it keeps"
-)]
 pub(crate) fn list(directory: &Handle) -> io::Result<Vec<(OsString, FoundKind)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&directory.path)? {
@@ -357,10 +316,6 @@ pub(crate) fn state(file: &File) -> io::Result<FileState> {
 }
 
 /// Returns the state of the file at a path, following links.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "`named` opens files that a user names by their path"
-)]
 pub(crate) fn state_of_path(path: &Path) -> io::Result<FileState> {
     let file = OpenOptions::new()
         .access_mode(0)
@@ -389,12 +344,6 @@ pub(crate) const fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptio
 
 /// Does nothing: there is no such permission.
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub(crate) const fn make_executable(_: &Path) -> io::Result<()> {
-    Ok(())
-}
-
-/// Does nothing: there is no such permission.
-#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 pub(crate) const fn make_open_executable(_: &File) -> io::Result<()> {
     Ok(())
 }
@@ -407,38 +356,40 @@ fn keeping_position<T>(mut file: &File, act: impl FnOnce() -> io::Result<T>) -> 
     done
 }
 
-pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    keeping_position(file, || file.seek_read(into, at))
-}
-
-pub(crate) fn read_exact_at(file: &File, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
-    while !into.is_empty() {
-        match read_at(file, into, at) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(read) => {
-                into = &mut into[read..];
-                at += read as u64;
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+impl PositionedFile for File {
+    fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+        keeping_position(self, || self.seek_read(into, at))
     }
-    Ok(())
-}
 
-pub(crate) fn write_all_at(file: &File, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match keeping_position(file, || file.seek_write(bytes, at)) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(written) => {
-                bytes = &bytes[written..];
-                at += written as u64;
+    fn read_exact_at(&self, mut into: &mut [u8], mut at: u64) -> io::Result<()> {
+        while !into.is_empty() {
+            match self.read_at(into, at) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => {
+                    into = &mut into[read..];
+                    at += read as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
         }
+        Ok(())
     }
-    Ok(())
+
+    fn write_all_at(&self, mut bytes: &[u8], mut at: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match keeping_position(self, || self.seek_write(bytes, at)) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = &bytes[written..];
+                    at += written as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Makes a symbolic link, for tests.

@@ -3,5 +3,3 @@
 pub(super) mod files;
 pub(super) mod process;
 mod replace;
-pub(super) mod signals;
-pub(super) mod sockets;

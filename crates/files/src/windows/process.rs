@@ -1,10 +1,17 @@
-//! Processes on Windows.
+//! Processes, events of the console and sockets on Windows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{io, thread};
 
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::process::{Child, Command};
+use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-use crate::user::UserDirectories;
+use crate::process::UserDirectories;
 
 /// Editor of Windows.
 pub const USUAL_EDITOR: &str = "notepad.exe";
@@ -27,7 +34,7 @@ impl Leader {
 }
 
 /// Returns a name for a user without one; Windows sets `USERNAME` in every session.
-pub(crate) fn user() -> String {
+pub fn user() -> String {
     "unknown user".to_owned()
 }
 
@@ -44,4 +51,112 @@ pub(crate) fn set_by_variables(
         data: named("LOCALAPPDATA", r"memctl\data").or(found.data),
         all_settings: var("APPDATA").or(found.all_settings),
     }
+}
+
+/// Does nothing: there is no such limit.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub const fn keep_file_size_limit_an_error() -> io::Result<()> {
+    Ok(())
+}
+
+/// Calls a function at the first interrupt. The process goes on.
+pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    at_event(ctrl_c, async |mut events| events.recv().await, act)
+}
+
+/// Calls a function when the process is asked to end. It should end it.
+pub fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    at_event(ctrl_close, async |mut events| events.recv().await, act)
+}
+
+fn at_event<E: Send + 'static>(
+    begin: fn() -> io::Result<E>,
+    wait: impl AsyncFnOnce(E) -> Option<()> + Send + 'static,
+    act: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
+    let runtime = runtime()?;
+    let events = {
+        let _entered = runtime.enter();
+        begin()?
+    };
+    thread::spawn(move || {
+        if runtime.block_on(wait(events)).is_some() {
+            act();
+        }
+    });
+    Ok(())
+}
+
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+/// Handlers of Ctrl-C, Ctrl-Break, and the end of the console.
+#[derive(Debug)]
+pub struct Stop {
+    interrupt: CtrlC,
+    terminate: CtrlBreak,
+    close: CtrlClose,
+}
+
+impl Stop {
+    /// Sets the handlers. From here on, an interrupt does not end the process.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: ctrl_c()?,
+            terminate: ctrl_break()?,
+            close: ctrl_close()?,
+        })
+    }
+
+    /// Returns at the first interrupt or request to end.
+    pub async fn wait(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.close.recv() => {}
+        }
+    }
+}
+
+/// A connection that cannot exist: no socket has a path.
+#[derive(Debug)]
+pub enum LocalStream {}
+
+/// Fails; see [`LocalStream`].
+#[expect(clippy::unused_async, reason = "connecting waits on other systems")]
+pub async fn connect(_: &Path) -> io::Result<LocalStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+impl AsyncRead for LocalStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        _: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match *self {}
+    }
+}
+
+impl AsyncWrite for LocalStream {
+    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, _: &[u8]) -> Poll<io::Result<usize>> {
+        match *self {}
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match *self {}
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match *self {}
+    }
+}
+
+/// Does nothing: the system has no such limit.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub const fn limit_unreceived(_: &SockRef<'_>, _: Option<Duration>) -> io::Result<()> {
+    Ok(())
 }

@@ -11,13 +11,18 @@
 //! The name of a removed file may stay while others have it open (not on NTFS since Windows 10), and
 //! could not be used again. So the old file gets a random temporary name before it is removed.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "names in a directory are used by its path, which it keeps while it is open"
+)]
+
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::temporary;
+use crate::write::{is_temporary, temporary_name};
 
 /// Error codes: the target is open, open without sharing, or mapped into memory.
 const ACCESS_DENIED: i32 = 5;
@@ -28,10 +33,6 @@ const ATTEMPTS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Renames a file over another one, which may be open.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are renamed by its path, which it keeps"
-)]
 pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
     let aside = aside(to);
     for attempt in 1.. {
@@ -58,20 +59,16 @@ pub(super) fn rename_over(from: &Path, to: &Path) -> io::Result<()> {
 /// Removes a file that may be open, so that its name is free at once. What cannot be removed before
 /// others have closed it is swept like any temporary file. Returns `false` if it did nothing: the
 /// file is missing, or open without shared deletion, or it is a temporary one itself.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are removed by its path, which it keeps"
-)]
 pub(super) fn discard(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_else(|| OsStr::new(""));
     if !is_file(path)
         || name
             .to_str()
-            .is_some_and(|name| temporary::is_temporary(name).is_some())
+            .is_some_and(|name| is_temporary(name).is_some())
     {
         return false;
     }
-    let doomed = path.with_file_name(temporary::name(name));
+    let doomed = path.with_file_name(temporary_name(name));
     let is_moved = std::fs::rename(path, &doomed).is_ok();
     if is_moved {
         drop(std::fs::remove_file(&doomed));
@@ -81,10 +78,6 @@ pub(super) fn discard(path: &Path) -> bool {
 
 /// Moves all files of a directory and its directories to temporary names in another one, and removes
 /// them there as soon as nobody has them open.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are removed by its path, which it keeps"
-)]
 pub(super) fn move_out(directory: &Path, to: &Path) {
     let mut waiting = vec![directory.to_owned()];
     while let Some(directory) = waiting.pop() {
@@ -92,7 +85,7 @@ pub(super) fn move_out(directory: &Path, to: &Path) {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => waiting.push(entry.path()),
                 Ok(kind) if kind.is_file() => {
-                    let doomed = to.join(temporary::name(&entry.file_name()));
+                    let doomed = to.join(temporary_name(&entry.file_name()));
                     if std::fs::rename(entry.path(), &doomed).is_ok() {
                         drop(std::fs::remove_file(&doomed));
                     }
@@ -105,10 +98,6 @@ pub(super) fn move_out(directory: &Path, to: &Path) {
 
 /// Gives a missing file the old one back that was set aside for it. Returns `true` if a file may be
 /// there now.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are linked by its path, which it keeps"
-)]
 pub(super) fn bring_back(path: &Path) -> bool {
     // A link fails if a new file has come meanwhile; a rename would replace it.
     match std::fs::hard_link(aside(path), path) {
@@ -127,10 +116,6 @@ fn aside(path: &Path) -> std::path::PathBuf {
     path.with_file_name(name)
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "names in a directory are looked at by its path, which it keeps"
-)]
 fn is_file(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }

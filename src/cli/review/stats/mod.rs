@@ -86,10 +86,7 @@ fn refuse(path: &Path) -> Result<(), UserError> {
     if path.parent().is_some_and(named::is_dir) {
         return Ok(());
     }
-    Err(Error::NoParent {
-        path: path.to_owned(),
-    }
-    .into())
+    Err(Error::no_parent(path).into())
 }
 
 impl Report for Shown {

@@ -9,6 +9,9 @@ use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::super::input::{Body, reply};
+use super::super::problem::Problem;
+use super::super::state::Server;
 use crate::lessons::{HintOptions, Success};
 use crate::serve::arguments::{
     HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
@@ -16,13 +19,8 @@ use crate::serve::arguments::{
 use crate::serve::operations::adviser;
 use crate::serve::token::Caller;
 use crate::store;
-use crate::store::here::project_named;
+use crate::store::project::project_named;
 use crate::store::workspace::Workspace;
-
-use super::super::input::Body;
-use super::super::input::reply;
-use super::super::problem::Problem;
-use super::super::state::Server;
 
 /// Request for hints.
 #[derive(Debug, Deserialize, JsonSchema)]

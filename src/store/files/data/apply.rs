@@ -6,16 +6,11 @@
 
 use std::collections::HashMap;
 
-use crate::model::Kind;
-use crate::store::error::Error;
-use crate::store::files::directory::Lock;
-use crate::store::redaction::redact;
 use memctl_files::json;
 
-use super::json_append::NewEntry;
-use super::json_file::{JsonFile, Snapshot};
-use super::json_write::redone;
-use super::offsets::Row;
+use crate::model::Kind;
+use crate::store::files::data::write::{NewEntry, redone};
+use crate::store::{Error, JsonFile, Lock, Row, Snapshot, redact};
 
 /// State of a remote record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,20 +15,24 @@
 //! between the comparison and the following system call is overwritten from the old end on. In
 //! addition, an editor that saves a copy read before an append removes the appended entry, as with
 //! every other program.
+//!
+//! Recovery of a data file before a write: a torn tail is cut off.
+//!
+//! Bytes that a crash left after the last complete entry are saved to a copy, never discarded.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::store::error::{Error, ProblemKind};
-use crate::store::files::directory;
 use memctl_files::{Directory, FileState, PositionedFile as _};
 
-use super::json_file::{JsonFile, Snapshot};
-use super::offsets::{Header, Offsets};
-use super::scan;
+use crate::store::files::data::offsets::{Header, Offsets};
+use crate::store::files::data::scan;
+use crate::store::files::data::versions::CLOSING;
+use crate::store::files::directory::{self, RECOVERED};
+use crate::store::{Error, JsonFile, Lock, Problem, ProblemKind, Snapshot, atomic};
 
 /// Time without changes after which a half-saved file counts as the result of a crash.
 const QUIET: Duration = Duration::from_millis(200);
@@ -241,7 +245,7 @@ impl JsonFile<'_> {
     /// Waits while a half-saved file keeps changing. Returns `true` if it has changed since the
     /// snapshot.
     pub(crate) fn await_save(self, snapshot: &Snapshot) -> Result<bool, Error> {
-        let is_torn = |p: &crate::store::error::Problem| p.kind == ProblemKind::TornTail;
+        let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
         let had_entries = || {
             let table = Offsets::open(self.directory, &self.table_path());
             table.is_some_and(|table| table.header.count > 0)
@@ -272,6 +276,102 @@ impl JsonFile<'_> {
         } else {
             Err(Error::Changing { path: path.clone() })
         }
+    }
+}
+
+impl JsonFile<'_> {
+    /// Returns the current state of the file, repaired and ready for a write. Reports each repair.
+    pub(crate) fn prepare(
+        self,
+        lock: &Lock,
+        repaired: &mut Vec<Problem>,
+    ) -> Result<Snapshot, Error> {
+        debug_assert_eq!(lock.directory(), self.directory);
+        // Opening it for a write makes a file private that another program has saved. That changes
+        // the state of the file, so it is done before the state is read.
+        drop(atomic::open_for_update(self.directory, self.path())?);
+        let snapshot = self.as_it_is()?;
+        // A torn tail may be part of another program's save in progress.
+        let snapshot = if self.await_save(&snapshot)? {
+            self.as_it_is()?
+        } else {
+            snapshot
+        };
+        let snapshot = self.repaired_tail(snapshot, repaired)?;
+        reach(Point::Read, &snapshot.path);
+        Ok(snapshot)
+    }
+
+    fn as_it_is(self) -> Result<Snapshot, Error> {
+        match self.by_table()? {
+            // The table makes a scan unnecessary unless the end of the file is in doubt.
+            Some(s) if s.file.is_none() || s.table.header.close != 0 => Ok(s),
+            _ => self.by_scan(),
+        }
+    }
+
+    /// Closes the brackets at the end of the file if they are missing, and scans it again.
+    fn repaired_tail(
+        self,
+        snapshot: Snapshot,
+        repaired: &mut Vec<Problem>,
+    ) -> Result<Snapshot, Error> {
+        let header = &snapshot.table.header;
+        snapshot.check_format()?;
+        if snapshot.file.is_none() || header.close != 0 {
+            return Ok(snapshot);
+        }
+        // A torn tail is cut only after an intact beginning: between damaged parts, the matching
+        // brackets are ambiguous.
+        let [torn] = snapshot.problems.as_slice() else {
+            let broken = snapshot.problems.into_iter().next();
+            return Err(broken.map_or_else(|| self.endless(), Error::Damaged));
+        };
+        if torn.kind != ProblemKind::TornTail {
+            return Err(Error::Damaged(torn.clone()));
+        }
+        self.cut_back(header)?;
+        repaired.push(torn.clone());
+        let snapshot = self.by_scan()?;
+        if snapshot.table.header.close == 0 {
+            return Err(self.endless());
+        }
+        Ok(snapshot)
+    }
+
+    fn endless(self) -> Error {
+        Error::io("write", &self.path())(io::Error::other("its end was not found"))
+    }
+
+    /// Saves the bytes after the last complete entry to a copy, and closes the brackets there.
+    fn cut_back(self, header: &Header) -> Result<(), Error> {
+        let path = self.path();
+        let tail = header.tail;
+        let Some(mut file) = atomic::open_for_update(self.directory, &path)? else {
+            return Err(Error::Changing { path });
+        };
+        let mut rest = Vec::new();
+        file.seek(SeekFrom::Start(tail))
+            .and_then(|_| file.read_to_end(&mut rest))
+            .map_err(Error::io("read", &path))?;
+        if rest
+            .iter()
+            .any(|b| !b.is_ascii_whitespace() && *b != b',' && *b != 0)
+        {
+            let aside = self.directory.below(RECOVERED);
+            atomic::create_dir(&aside)?;
+            let name = format!("{}.{tail}.txt", self.of.name());
+            atomic::replace(&aside, name, &rest)?;
+        }
+        let now = FileState::of(&file).map_err(Error::io("read", &path))?;
+        if now != header.stamp {
+            return Err(Error::Changing { path });
+        }
+        // Truncate first: a crash here only leaves a torn tail again.
+        file.set_len(tail)
+            .and_then(|()| file.write_all_at(CLOSING.as_bytes(), tail))
+            .and_then(|()| file.sync_all())
+            .map_err(Error::io("write", &path))
     }
 }
 

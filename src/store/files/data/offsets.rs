@@ -11,15 +11,14 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use memctl_files::{Directory, FileState, PositionedFile as _};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, SkillPath};
-use crate::store::files::data_files::DataFile;
-use crate::store::files::directory::DERIVED;
-use memctl_files::{Directory, FileState, PositionedFile as _};
+use crate::store::{DERIVED, DataFile};
 
 /// Changes with the layout below; older tables are rebuilt.
-const MAGIC: &[u8; 8] = b"mctloff2";
+const MAGIC: [u8; 8] = *b"mctloff3";
 const HEADER: usize = 160;
 const ROW: usize = 72;
 /// Maximum length of an id in the table, in bytes; longer ids are truncated and compared in the
@@ -31,7 +30,7 @@ const BATCH: usize = 4096;
 
 /// Returns a generation number for rows found in this state of the file.
 pub(crate) fn generation(state: &FileState) -> u64 {
-    fnv(format!("{state:?}").as_bytes())
+    xxh3_64(format!("{state:?}").as_bytes())
 }
 
 /// Facts about the file as a whole.
@@ -269,18 +268,7 @@ impl Offsets {
 
 impl Header {
     fn to_bytes(&self) -> [u8; HEADER] {
-        let mut bytes = [0; HEADER];
-        bytes[..8].copy_from_slice(MAGIC);
-        let stamp = &self.stamp;
-        #[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
         let numbers = [
-            stamp.device,
-            stamp.inode,
-            stamp.size,
-            stamp.modified[0] as u64,
-            stamp.modified[1] as u64,
-            stamp.changed[0] as u64,
-            stamp.changed[1] as u64,
             self.count,
             self.tail,
             self.close,
@@ -290,65 +278,87 @@ impl Header {
             self.problems,
             self.generation,
         ];
-        for (i, number) in numbers.iter().enumerate() {
-            bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
-        }
-        let sum = fnv(&bytes[..HEADER - 8]);
-        bytes[HEADER - 8..].copy_from_slice(&sum.to_le_bytes());
-        bytes
+        sealed(MAGIC, &self.stamp, &numbers)
     }
 
     fn from_bytes(bytes: &[u8; HEADER]) -> Option<Self> {
-        if &bytes[..8] != MAGIC || fnv(&bytes[..HEADER - 8]) != u64_at(bytes, HEADER - 8) {
-            return None;
-        }
-        let number = |i: usize| u64_at(bytes, 8 + i * 8);
-        #[expect(clippy::cast_possible_wrap, reason = "the bits are kept, and compared as bits")]
-        let time = |i: usize| [number(i) as i64, number(i + 1) as i64];
+        let (stamp, number) = unsealed(MAGIC, bytes)?;
         Some(Self {
-            stamp: FileState {
-                device: number(0),
-                inode: number(1),
-                size: number(2),
-                modified: time(3),
-                changed: time(5),
-            },
-            count: number(7),
-            tail: number(8),
-            close: number(9),
-            format: number(10),
+            stamp,
+            count: number(0),
+            tail: number(1),
+            close: number(2),
+            format: number(3),
             highest: IdShape {
-                number: number(11),
-                suffix: u32::try_from(number(12)).ok()?,
+                number: number(4),
+                suffix: u32::try_from(number(5)).ok()?,
             },
-            problems: number(13),
-            generation: number(14),
+            problems: number(6),
+            generation: number(7),
         })
     }
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+/// Returns the header of a derived table: the state of its file and other numbers, between a magic word
+/// and a checksum. What is left is zero.
+#[expect(clippy::cast_sign_loss, reason = "the bits are kept, and compared as bits")]
+pub(crate) fn sealed<const SIZE: usize>(
+    magic: [u8; 8],
+    of: &FileState,
+    numbers: &[u64],
+) -> [u8; SIZE] {
+    let times = [of.modified, of.changed].concat();
+    let state = [of.device, of.inode, of.size].into_iter();
+    let state = state.chain(times.into_iter().map(|time| time as u64));
+    let mut bytes = [0; SIZE];
+    bytes[..8].copy_from_slice(&magic);
+    for (i, number) in state.chain(numbers.iter().copied()).enumerate() {
+        bytes[8 + i * 8..16 + i * 8].copy_from_slice(&number.to_le_bytes());
+    }
+    let sum = xxh3_64(&bytes[..SIZE - 8]);
+    bytes[SIZE - 8..].copy_from_slice(&sum.to_le_bytes());
+    bytes
+}
+
+/// Returns the state and the other numbers of a header; `None` if it is damaged.
+#[expect(clippy::cast_possible_wrap, reason = "the bits are kept, and compared as bits")]
+pub(crate) fn unsealed<const SIZE: usize>(
+    magic: [u8; 8],
+    bytes: &[u8; SIZE],
+) -> Option<(FileState, impl Fn(usize) -> u64 + '_)> {
+    if bytes[..8] != magic || xxh3_64(&bytes[..SIZE - 8]) != u64_at(bytes, SIZE - 8) {
+        return None;
+    }
+    let number = |i: usize| u64_at(bytes, 8 + i * 8);
+    let time = |i: usize| [number(i) as i64, number(i + 1) as i64];
+    let state = FileState {
+        device: number(0),
+        inode: number(1),
+        size: number(2),
+        modified: time(3),
+        changed: time(5),
+    };
+    Some((state, move |i| u64_at(bytes, 64 + i * 8)))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     let mut number = [0; 8];
     number.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(number)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     let mut number = [0; 4];
     number.copy_from_slice(&bytes[at..at + 4]);
     u32::from_le_bytes(number)
 }
 
-/// FNV-1a: <http://www.isthe.com/chongo/tech/comp/fnv/>. A collision costs one read of the file.
-fn fnv(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |sum, b| {
-        (sum ^ u64::from(*b)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "half of the bits is enough for a filter")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "half of the bits is enough for a filter; a collision costs one read of the file"
+)]
 fn hash(text: &str) -> u32 {
-    fnv(text.as_bytes()) as u32
+    xxh3_64(text.as_bytes()) as u32
 }
 
 /// Returns the hash of a skill's domain. An invalid skill path gets a value that no domain's name
@@ -361,7 +371,7 @@ fn domain_hash(skill: &str) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::offsets::*;
+    use super::*;
     use memctl_files::named;
 
     fn header(count: u64) -> Header {

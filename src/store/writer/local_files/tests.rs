@@ -7,7 +7,7 @@ use crate::model::{Kind, Procedure, Reflexion, Scope};
 use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
 use crate::store::audit::audit_log::AuditContext;
-use crate::store::files::data_files::DataFile;
+use crate::store::files::inventory::DataFile;
 use crate::store::trust::Approvals;
 use crate::store::undo_journal::step::Step;
 use crate::store::writer::Writer;

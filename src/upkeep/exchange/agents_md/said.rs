@@ -3,11 +3,11 @@
 //! Equal words decide alone: such a rule is left out of the block. A near statement is only shown,
 //! because similar words may say the opposite.
 
-use crate::model::likeness::{key_words, similarity};
-use crate::model::text::plain_words;
+use memctl_search::embedder::built_in;
+
+use crate::model::text::{key_words, plain_words, similarity};
 use crate::store::workspace::Error;
 use crate::upkeep::exchange::notes;
-use memctl_search::embedder::built_in;
 
 /// Maximum number of statements that are compared with a rule by their meaning.
 const COMPARED: usize = 4;

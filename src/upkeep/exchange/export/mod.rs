@@ -87,7 +87,7 @@ pub fn export(
         && options.format != ExportFormat::Skills
         && !named::is_dir(parent)
     {
-        return Err(Error::NoParent { path: path.clone() });
+        return Err(Error::no_parent(path));
     }
     let mut report = ExportReport {
         output: options.output.clone(),
@@ -263,7 +263,10 @@ fn skills_of(
     progress: OnRecords<'_>,
 ) -> Result<(), Error> {
     let Some(directory) = &options.output else {
-        return Err(Error::NeedsDirectory);
+        return Err(Error::usage(
+            "skills are exported as folders, which standard output cannot hold",
+            "memctl memory export --format skills --output DIR",
+        ));
     };
     let only = ExportOptions {
         output: None,
@@ -306,7 +309,7 @@ fn skills_of(
         let path = directory.join(&folder.name);
         let file = path.join("SKILL.md");
         if named::link_metadata(&path).is_ok() && !named::is_file(&file) {
-            return Err(Error::Occupied { path });
+            return Err(occupied(&path));
         }
         may_replace(&file, false, skill_md::is_generated)?;
     }
@@ -321,16 +324,22 @@ fn skills_of(
     Ok(())
 }
 
+fn occupied(path: &Path) -> Error {
+    let path = path.display();
+    let message = format!("`{path}` exists, and is not an export of this program");
+    Error::input(
+        message,
+        "choose another path, or replace the file with `--force`",
+    )
+}
+
 /// Fails if the target exists and was not written by this program.
 fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
     let Ok(metadata) = named::metadata(path) else {
         return Ok(());
     };
-    let occupied = || Error::Occupied {
-        path: path.to_owned(),
-    };
     if metadata.is_dir() {
-        return Err(occupied());
+        return Err(occupied(path));
     }
     // A device or a pipe would be replaced by a plain file.
     named::refuse_special(path).map_err(crate::store::Error::io("write", path))?;
@@ -350,6 +359,6 @@ fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Resu
     if is_ours(&String::from_utf8_lossy(&start)) {
         Ok(())
     } else {
-        Err(occupied())
+        Err(occupied(path))
     }
 }

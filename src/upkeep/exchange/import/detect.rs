@@ -71,10 +71,9 @@ fn is_own(a: ImportSource, b: ImportSource) -> bool {
 }
 
 fn no_import(path: &Path, reason: impl Into<String>) -> Error {
-    Error::NoImport {
-        path: path.to_owned(),
-        reason: reason.into(),
-    }
+    let hint = "memctl memory import FILE --from SOURCE; docs/import.md describes the sources";
+    let message = format!("`{}` cannot be imported: {}", path.display(), reason.into());
+    Error::input(message, hint)
 }
 
 fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {

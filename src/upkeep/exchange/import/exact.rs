@@ -8,25 +8,24 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::json;
-
-use crate::model::{Kind, local_number};
-use crate::store::{
-    DataFile, Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs,
-    redact, text_field,
-};
-use crate::upkeep::exchange::Skipped;
-use crate::upkeep::exchange::lines::Line;
 use memctl_files::json::{with_fields, with_other_strings};
+use serde_json::json;
 
 use super::detect::ParsedExport;
 use super::existing::{FROM, Here, Known, Origin, created, digest};
 use super::ids::tests;
 use super::{ImportOptions, ImportReport, Renamed};
-use crate::store::workspace::document::{document, remembered};
+use crate::model::{Kind, local_number};
+use crate::store::workspace::records::{document, remembered};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::store::{
+    DataFile, Entry, Frame, RawEntry as Text, Role, Tombstone, TrustSnapshot, foreign_lines, logs,
+    redact, text_field,
+};
+use crate::upkeep::exchange::Skipped;
 use crate::upkeep::exchange::import::existing;
+use crate::upkeep::exchange::lines::Line;
 
 /// Record to import.
 struct Incoming {

@@ -7,10 +7,10 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use super::super::foreign_edit::*;
+use super::*;
 use crate::model::{Execution, Kind, Scope};
 use crate::store::writer::Writer;
-use crate::store::{Approvals, AuditContext, Scoped, atomic};
+use crate::store::{Approvals, AuditContext, Scoped};
 
 const NOW: chrono::DateTime<chrono::Utc> = chrono::DateTime::UNIX_EPOCH;
 
@@ -383,7 +383,7 @@ fn a_file_that_grows_during_the_scan_is_read_again() {
         // Without a table, the next writer scans.
         let table = Offsets::path(
             &dir.path().join(directory::DERIVED),
-            crate::store::files::data_files::DataFile::shared(Kind::Execution),
+            crate::store::files::inventory::DataFile::shared(Kind::Execution),
         );
         atomic::remove(&above(&table), &table).unwrap();
         let came = meanwhile(Point::Sized, move |path| save(path, &edited));
@@ -408,7 +408,7 @@ fn a_table_of_other_bytes_is_not_written_by() {
     write_in_place(&path, moved.as_bytes());
     let table = Offsets::path(
         &dir.path().join(directory::DERIVED),
-        crate::store::files::data_files::DataFile::shared(Kind::Execution),
+        crate::store::files::inventory::DataFile::shared(Kind::Execution),
     );
     let old = Offsets::open(&above(&table), &table).unwrap();
     let file = atomic::open_for_update(&above(&path), &path)

@@ -1,0 +1,470 @@
+//! Reading of one data file: `{"entries": [ … ]}`, with entries kept as text.
+//!
+//! The saved table of offsets locates the entries if it matches the file; otherwise a scan does.
+//! Reading needs no lock and waits at most briefly. Writing is in `write`.
+//!
+//! Reading ahead: entries that are read in the order of the file come from few large reads of it.
+//!
+//! Only bytes before the tail are kept, because those change only when the file is replaced. A thread
+//! that finds another one reading does not wait, and reads for itself.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::Duration;
+
+use memctl_files::{Directory, FileState, PositionedFile as _, json};
+
+use crate::model::{IdShape, Kind};
+use crate::store::files::data::foreign_edit::{Point, reach};
+use crate::store::files::data::offsets::{Header, Offsets, generation};
+use crate::store::files::data::scan::{self, Outline};
+use crate::store::files::{directory, tombstones};
+use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
+
+/// Newest format of data files that this program writes.
+///
+/// - 1: the source documents' own files, which have no `format` key.
+pub const FORMAT: u64 = 1;
+/// Formats that this program reads, each with the first version of the program that writes it.
+pub const FORMATS: &[(u64, &str)] = &[(FORMAT, "0.1.0")];
+/// Size in bytes below which a scan is as cheap as reading a table.
+const SMALL: u64 = 64 << 10;
+/// Time for which a reader tries to keep writers out.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// One data file of a memory directory.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct JsonFile<'a> {
+    pub(crate) directory: &'a Directory,
+    pub(crate) of: DataFile,
+    /// `true` if the caller holds the lock, so that there is no writer to wait for.
+    held: bool,
+}
+
+/// State of the file at one moment. Entries read later are of that moment, because bytes before the
+/// tail change only when the file is replaced.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) of: DataFile,
+    pub(crate) path: PathBuf,
+    pub(crate) file: Option<File>,
+    pub(crate) table: Offsets,
+    ahead: ReadAhead,
+    /// Problems found by the scan. Empty if the saved table made it unnecessary, even if
+    /// `table.header.problems` is not zero.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Snapshot {
+    /// Reads the entry of a row.
+    pub(crate) fn entry(&self, kind: Kind, row: &Row) -> Result<Entry, Error> {
+        let text = self.read(row)?;
+        let id = if row.id_is_cut() {
+            json::string_field(&text, kind.id_field())
+                .unwrap_or_default()
+                .into_owned()
+        } else {
+            String::from_utf8_lossy(row.id()).into_owned()
+        };
+        Ok(Entry {
+            kind,
+            id,
+            text,
+            offset: row.at,
+        })
+    }
+
+    /// Reads the text of an entry.
+    pub(crate) fn read(&self, row: &Row) -> Result<Vec<u8>, Error> {
+        let Some(file) = &self.file else {
+            return Ok(Vec::new());
+        };
+        let (length, tail) = (row.length as usize, self.table.header.tail);
+        let bytes = self.ahead.read(file, row.at, length, tail);
+        bytes.map_err(Error::io("read", &self.path))
+    }
+
+    /// Returns all rows, oldest first.
+    pub(crate) fn rows(&self) -> Result<Vec<Row>, Error> {
+        let mut rows = Vec::new();
+        self.each(false, &mut |row| {
+            rows.push(row.clone());
+            true
+        })?;
+        Ok(rows)
+    }
+
+    /// Visits the texts of the entries behind an offset, newest first, until `visit` returns `false`.
+    pub(crate) fn each_behind(
+        &self,
+        from: u64,
+        visit: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), Error> {
+        self.try_each(true, &mut |row| {
+            Ok(row.at >= from && visit(&self.read(row)?))
+        })
+    }
+
+    /// Visits every row until `visit` returns `false`, or fails.
+    pub(crate) fn try_each(
+        &self,
+        newest_first: bool,
+        visit: &mut dyn FnMut(&Row) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        let mut failed = None;
+        self.each(newest_first, &mut |row| {
+            visit(row).unwrap_or_else(|error| {
+                failed = Some(error);
+                false
+            })
+        })?;
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Returns the rows of the entries that `is_wanted`, with the entries.
+    pub(crate) fn entries(
+        &self,
+        is_wanted: &dyn Fn(&Entry) -> bool,
+    ) -> Result<Vec<(Row, Entry)>, Error> {
+        let mut found = Vec::new();
+        self.try_each(false, &mut |row| {
+            let entry = self.entry(self.of.kind, row)?;
+            if is_wanted(&entry) {
+                found.push((row.clone(), entry));
+            }
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+
+    /// Fails if the file is of a newer format: it can be read, but not written.
+    pub(crate) fn check_format(&self) -> Result<(), Error> {
+        let found = self.table.header.format;
+        if found > FORMAT {
+            return Err(Error::NewerFormat {
+                path: self.path.clone(),
+                found,
+                ours: FORMAT,
+            });
+        }
+        Ok(())
+    }
+
+    /// Visits every row until `visit` returns `false`.
+    pub(crate) fn each(
+        &self,
+        newest_first: bool,
+        visit: &mut dyn FnMut(&Row) -> bool,
+    ) -> Result<(), Error> {
+        self.table
+            .each(newest_first, visit)
+            .map_err(Error::io("read", &self.path))
+    }
+}
+
+impl<'a> JsonFile<'a> {
+    pub(crate) fn new(directory: &'a Directory, of: DataFile, held: bool) -> Self {
+        Self {
+            directory,
+            of,
+            held,
+        }
+    }
+
+    /// Returns the kind of the records in the file.
+    pub(crate) fn kind(self) -> Kind {
+        self.of.kind
+    }
+
+    pub(crate) fn path(self) -> PathBuf {
+        self.directory.join(self.of.name())
+    }
+
+    pub(crate) fn table_path(self) -> PathBuf {
+        Offsets::path(&self.directory.join(DERIVED), self.of)
+    }
+
+    /// Returns the current state for a reader.
+    ///
+    /// A writer updates its two files within microseconds, and an entry is partial for less.
+    /// Looking again is cheaper than reading 150 MB, and the retries are bounded.
+    pub(crate) fn snapshot(self) -> Result<Snapshot, Error> {
+        if self.held {
+            if let Some(snapshot) = self.by_table()? {
+                return Ok(snapshot);
+            }
+            let snapshot = self.by_scan()?;
+            self.keep(&snapshot);
+            return Ok(snapshot);
+        }
+        let mut before = None;
+        for _ in 0..60 {
+            if let Some(snapshot) = self.by_table()? {
+                return Ok(snapshot);
+            }
+            let state = self.stamp()?;
+            let is_busy = directory::is_being_written(self.directory);
+            // A file unchanged since the last look is complete even if a writer holds the lock, so
+            // a held lock blocks no reader.
+            if is_busy && before != Some(state) {
+                before = Some(state);
+                std::thread::sleep(Duration::from_micros(500));
+                continue;
+            }
+            let snapshot = self.by_scan()?;
+            let is_steady = self.stamp()? == Some(snapshot.table.header.stamp);
+            if is_steady && !directory::is_being_written(self.directory) {
+                self.keep(&snapshot);
+                return Ok(snapshot);
+            }
+            let is_torn = |p: &Problem| p.kind == ProblemKind::TornTail;
+            if is_steady && is_busy && !snapshot.problems.iter().any(is_torn) {
+                return Ok(snapshot);
+            }
+        }
+        // With many writers, a shared lock gives a moment of quiet. Without it, an entry in
+        // progress must not be reported as torn.
+        let quiet = directory::share(self.directory, QUIET);
+        if let Some(snapshot) = self.by_table()? {
+            return Ok(snapshot);
+        }
+        let mut snapshot = self.by_scan()?;
+        if quiet.is_none() {
+            snapshot
+                .problems
+                .retain(|p| p.kind != ProblemKind::TornTail);
+        }
+        Ok(snapshot)
+    }
+
+    /// Saves the table if the file is large enough.
+    fn keep(self, snapshot: &Snapshot) {
+        if snapshot.table.header.stamp.size >= SMALL {
+            snapshot.table.save(self.directory, &self.table_path());
+        }
+    }
+
+    fn stamp(self) -> Result<Option<FileState>, Error> {
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
+            return Ok(Some(FileState::default()));
+        };
+        let state = FileState::of(&file).map_err(Error::io("read", &self.path()))?;
+        Ok(Some(state))
+    }
+
+    /// Scans the current file, ignoring the saved table.
+    pub(crate) fn by_scan(self) -> Result<Snapshot, Error> {
+        let path = self.path();
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
+            return Ok(self.missing());
+        };
+        let cannot_read = |source| Error::io("read", &path)(source);
+        let mut highest = tombstones::highest(self.directory, self.kind());
+        let mut rows = Vec::new();
+        let stamp = FileState::of(&file).map_err(cannot_read)?;
+        reach(Point::Sized, &path);
+        let outline = scan::scan(&file, &path, self.kind().root_key(), &mut |at, entry| {
+            let text = |name| json::string_field(entry, name).unwrap_or_default();
+            let id = text(self.kind().id_field());
+            highest = highest.max(IdShape::of(self.kind(), &id).unwrap_or_default());
+            rows.push(Row::new(at, entry, &id, &text("skill")));
+        })
+        .map_err(cannot_read)?;
+        let Outline {
+            tail,
+            close,
+            format,
+            problems,
+            ..
+        } = outline;
+        let header = Header {
+            stamp,
+            count: rows.len() as u64,
+            tail,
+            close: close.unwrap_or(0),
+            format,
+            highest,
+            generation: generation(&stamp),
+            problems: if outline.empty {
+                0
+            } else {
+                problems.len() as u64
+            },
+        };
+        Ok(Snapshot {
+            ahead: ReadAhead::default(),
+            of: self.of,
+            path,
+            file: (!outline.empty).then_some(file),
+            table: Offsets::in_memory(header, rows),
+            problems,
+        })
+    }
+
+    fn missing(self) -> Snapshot {
+        let header = Header {
+            format: FORMAT,
+            highest: tombstones::highest(self.directory, self.kind()),
+            ..Header::default()
+        };
+        Snapshot {
+            ahead: ReadAhead::default(),
+            of: self.of,
+            path: self.path(),
+            file: None,
+            table: Offsets::in_memory(header, Vec::new()),
+            problems: Vec::new(),
+        }
+    }
+
+    pub(crate) fn by_table(self) -> Result<Option<Snapshot>, Error> {
+        let path = self.path();
+        let Some(file) = directory::open_data(self.directory, self.of.name())? else {
+            return Ok(Some(self.missing()));
+        };
+        let stamp = FileState::of(&file).map_err(Error::io("read", &path))?;
+        let table = Offsets::open(self.directory, &self.table_path());
+        Ok(table
+            .filter(|table| table.header.stamp == stamp)
+            .map(|table| Snapshot {
+                ahead: ReadAhead::default(),
+                of: self.of,
+                path,
+                file: Some(file),
+                table,
+                problems: Vec::new(),
+            }))
+    }
+}
+
+/// Bytes of the first read ahead, and of each after several.
+const LEAST: usize = 16 << 10;
+const MOST: usize = 256 << 10;
+/// Largest gap between two entries that follow each other.
+const GAP: u64 = 64;
+
+/// Bytes that were read ahead.
+#[derive(Debug, Default)]
+pub(crate) struct ReadAhead(Mutex<Window>);
+
+#[derive(Debug, Default)]
+struct Window {
+    /// Offset of the bytes.
+    start: u64,
+    bytes: Vec<u8>,
+    /// End of the last entry that was read; `None` before the first.
+    last: Option<u64>,
+}
+
+impl ReadAhead {
+    /// Reads the bytes at an offset. `tail` is the offset up to which the file does not change.
+    pub(crate) fn read(
+        &self,
+        file: &File,
+        at: u64,
+        length: usize,
+        tail: u64,
+    ) -> io::Result<Vec<u8>> {
+        let window = match self.0.try_lock() {
+            Ok(window) => Some(window),
+            Err(TryLockError::Poisoned(poisoned)) => Some(PoisonError::into_inner(poisoned)),
+            Err(TryLockError::WouldBlock) => None,
+        };
+        if let Some(mut window) = window
+            && let Some(bytes) = window.read(file, at, length, tail)?
+        {
+            return Ok(bytes);
+        }
+        let mut bytes = vec![0; length];
+        file.read_exact_at(&mut bytes, at)?;
+        Ok(bytes)
+    }
+}
+
+impl Window {
+    /// `None` if the entry does not follow the last one.
+    fn read(
+        &mut self,
+        file: &File,
+        at: u64,
+        length: usize,
+        tail: u64,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let last = self.last.replace(at.saturating_add(length as u64));
+        if let Some(range) = self.range(at, length) {
+            return Ok(Some(self.bytes[range].to_vec()));
+        }
+        let follows = last.is_some_and(|last| at >= last && at - last <= GAP);
+        let left = usize::try_from(tail.saturating_sub(at)).unwrap_or(usize::MAX);
+        let size = (self.bytes.len() * 2).clamp(LEAST, MOST).min(left);
+        if !follows || size < length {
+            self.bytes.clear();
+            return Ok(None);
+        }
+        self.bytes.resize(size, 0);
+        self.start = at;
+        if let Err(error) = file.read_exact_at(&mut self.bytes, at) {
+            self.bytes.clear();
+            return Err(error);
+        }
+        Ok(Some(self.bytes[..length].to_vec()))
+    }
+
+    fn range(&self, at: u64, length: usize) -> Option<Range<usize>> {
+        let start = usize::try_from(at.checked_sub(self.start)?).ok()?;
+        let end = start.checked_add(length)?;
+        (end <= self.bytes.len()).then_some(start..end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn what_is_read_ahead_is_what_the_file_holds(
+            entries in prop::collection::vec((0usize..40_000, 0usize..90), 1..30),
+            order in prop::collection::vec((0usize..30, 1usize..20), 1..12),
+        ) {
+            let mut file = tempfile::tempfile().unwrap();
+            let mut at = 0;
+            let mut places = Vec::new();
+            for (n, (length, gap)) in entries.iter().enumerate() {
+                let bytes: Vec<u8> = (0..length + gap).map(|i| (i * 7 + n).to_le_bytes()[0]).collect();
+                file.write_all(&bytes).unwrap();
+                places.push((at, *length));
+                at += bytes.len() as u64;
+            }
+            let ahead = ReadAhead::default();
+            for (first, count) in order {
+                for (at, length) in places.iter().skip(first).take(count) {
+                    let tail = places.last().map(|(at, length)| at + *length as u64).unwrap();
+                    let mut expected = vec![0; *length];
+                    file.read_exact_at(&mut expected, *at).unwrap();
+                    prop_assert_eq!(ahead.read(&file, *at, *length, tail).unwrap(), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_behind_the_tail_is_kept() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(b"aaabbbccc").unwrap();
+        let ahead = ReadAhead::default();
+        for (at, expected) in [(0, b"aaa"), (3, b"bbb")] {
+            assert_eq!(ahead.read(&file, at, 3, 6).unwrap(), expected);
+        }
+        file.write_all_at(b"ddd", 6).unwrap();
+        assert_eq!(ahead.read(&file, 6, 3, 9).unwrap(), b"ddd");
+        assert!(ahead.read(&file, 9, 3, 9).is_err());
+    }
+}

@@ -1,0 +1,477 @@
+//! Writing of one data file: appends, and changes that rewrite it.
+//!
+//! Invariants:
+//! - An unchanged entry is never rewritten, and keeps every byte.
+//! - A change or removal copies the file with one span replaced, syncs, and renames.
+//! - A file with relevant damage, or of a newer format, is not written.
+//! - A file that another program has changed since the read is not written either. The write fails
+//!   with [`Error::Changing`], counts as not done, and [`redone`] retries it. See `foreign_edit`.
+//!
+//! Every write requires the [`Lock`](crate::store::files::directory::Lock).
+//!
+//! In an append, the closing brackets are replaced by the new entries and the closing
+//! brackets, in one write, which is then synced. Its cost is independent of the size of the file.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use memctl_files::{FileState, PositionedFile as _};
+
+use crate::model::IdShape;
+use crate::store::files::data::foreign_edit::{AppendState, Point, WritePosition, reach};
+use crate::store::files::data::offsets::{Header, Offsets, generation};
+use crate::store::files::data::versions::CLOSING;
+use crate::store::files::directory::PROBE;
+use crate::store::{Error, FORMAT, Frame, JsonFile, Row, Snapshot, atomic};
+
+/// Maximum length of the comma and white space between two entries; anything longer counts as
+/// damage.
+const LONGEST_GAP: usize = 1 << 16;
+
+/// Number of attempts to write a file that another program changes.
+const TRIES: u32 = 12;
+/// Pause after the first attempt. It doubles each time, up to [`LONGEST_PAUSE`]: 1.5 s in all.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+
+/// Runs a read and write of a file, and retries if another program has changed the file meanwhile.
+pub(crate) fn redone<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let mut pause = FIRST_PAUSE;
+    for _ in 1..TRIES {
+        match attempt() {
+            Err(Error::Changing { .. }) => std::thread::sleep(pause),
+            done => return done,
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    attempt()
+}
+
+impl JsonFile<'_> {
+    /// Fails unless the file, or the directory for a new one, is writable.
+    pub(crate) fn check_writable(self, snapshot: &Snapshot) -> Result<(), Error> {
+        if snapshot.file.is_some() {
+            return atomic::open_for_update(self.directory, self.path()).map(drop);
+        }
+        atomic::replace(self.directory, PROBE, b"")?;
+        atomic::remove(self.directory, PROBE)
+    }
+
+    /// Replaces the texts of several entries, given in file order.
+    pub(crate) fn replace_all(
+        self,
+        snapshot: &Snapshot,
+        entries: &[(&Row, &str)],
+    ) -> Result<(), Error> {
+        for (row, _) in entries {
+            self.read_exactly(snapshot, row)?;
+        }
+        let span = |row: &Row| row.at..row.at + u64::from(row.length);
+        let changes: Vec<_> = entries
+            .iter()
+            .map(|(row, entry)| (span(row), entry.as_bytes()))
+            .collect();
+        self.rewrite(snapshot, &changes)
+    }
+
+    /// Removes several entries, given in file order, with their commas.
+    pub(crate) fn remove_all(self, snapshot: &Snapshot, rows: &[Row]) -> Result<(), Error> {
+        let Some(file) = &snapshot.file else {
+            return Ok(());
+        };
+        let header = &snapshot.table.header;
+        // Adjacent entries form one run: the spans removed for each would overlap at the end.
+        let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
+        for row in rows {
+            self.read_exactly(snapshot, row)?;
+            let end = row.at + u64::from(row.length);
+            match runs.last_mut() {
+                Some(run)
+                    if follows(file, run.end, row.at).map_err(cannot_read(&snapshot.path))? =>
+                {
+                    run.end = end;
+                }
+                _ => runs.push(row.at..end),
+            }
+        }
+        let mut changes: Vec<(_, &[u8])> = Vec::new();
+        for run in runs {
+            let span = removal(file, run, header).map_err(cannot_read(&snapshot.path))?;
+            changes.push((span, b""));
+        }
+        self.rewrite(snapshot, &changes)
+    }
+
+    pub(super) fn rewrite(
+        self,
+        snapshot: &Snapshot,
+        changes: &[(std::ops::Range<u64>, &[u8])],
+    ) -> Result<(), Error> {
+        let Some(file) = &snapshot.file else {
+            return Ok(());
+        };
+        let path = &snapshot.path;
+        let read = FileState::of(file).map_err(Error::io("read", path))?;
+        if read != snapshot.table.header.stamp {
+            return Err(Error::Changing { path: path.clone() });
+        }
+        let is_placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
+            let mut source = file;
+            let mut at = 0;
+            for (span, new) in changes {
+                source.seek(SeekFrom::Start(at))?;
+                io::copy(&mut source.take(span.start - at), out)?;
+                out.write_all(new)?;
+                at = span.end;
+            }
+            source.seek(SeekFrom::Start(at))?;
+            io::copy(&mut source, out)?;
+            reach(Point::Compared, path);
+            Ok(())
+        })?;
+        if !is_placed {
+            return Err(Error::Changing { path: path.clone() });
+        }
+        // Shifting the table would be possible, but changes are rare and a scan is safe.
+        self.refresh()
+    }
+
+    /// Replaces the whole text of an existing file.
+    pub(crate) fn write_anew(self, snapshot: &Snapshot, text: &[u8]) -> Result<(), Error> {
+        let end = snapshot.table.header.stamp.size;
+        self.rewrite(snapshot, &[(0..end, text)])
+    }
+
+    /// Reads an entry that is to be replaced, and verifies it.
+    fn read_exactly(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
+        match snapshot.read(row) {
+            Ok(text) if row.is_of(&text) => Ok(text),
+            Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::UnexpectedEof => {
+                Err(Error::io("read", &snapshot.path)(source))
+            }
+            _ => Err(self.distrust(&snapshot.path)?),
+        }
+    }
+
+    /// Deletes the saved table, which describes other bytes. Two states of a file look alike if
+    /// they have the same length and the clock of the file system did not tick between them.
+    pub(super) fn distrust(self, path: &Path) -> Result<Error, Error> {
+        atomic::remove(self.directory, self.table_path())?;
+        Ok(Error::Changing {
+            path: path.to_owned(),
+        })
+    }
+
+    /// Rebuilds the saved table from the file.
+    pub(crate) fn refresh(self) -> Result<(), Error> {
+        self.by_scan()?
+            .table
+            .save(self.directory, &self.table_path());
+        Ok(())
+    }
+}
+
+/// Error of a read at a position that a scan has found. A file that ends before it was truncated since, by
+/// a program that saves it in place.
+pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| match source.kind() {
+        io::ErrorKind::UnexpectedEof => Error::Changing {
+            path: path.to_owned(),
+        },
+        _ => Error::io("read", path)(source),
+    }
+}
+
+pub(super) fn byte_before(file: &File, at: u64) -> io::Result<u8> {
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at.saturating_sub(1))?;
+    Ok(byte[0])
+}
+
+/// Returns `true` if only a comma and white space separate two entries.
+fn follows(file: &File, end: u64, start: u64) -> io::Result<bool> {
+    let length = start.checked_sub(end).and_then(|n| usize::try_from(n).ok());
+    let Some(length) = length.filter(|n| *n <= LONGEST_GAP) else {
+        return Ok(false);
+    };
+    let mut between = vec![0; length];
+    file.read_exact_at(&mut between, end)?;
+    Ok(between
+        .iter()
+        .all(|b| b.is_ascii_whitespace() || *b == b','))
+}
+
+/// Returns the span to remove with a run of entries, so that the rest is a valid array.
+fn removal(
+    file: &File,
+    std::ops::Range { start, end }: std::ops::Range<u64>,
+    header: &Header,
+) -> io::Result<std::ops::Range<u64>> {
+    let skip = |mut at: u64| -> io::Result<u64> {
+        while at < header.stamp.size && byte_before(file, at + 1)?.is_ascii_whitespace() {
+            at += 1;
+        }
+        Ok(at)
+    };
+    let next = skip(end)?;
+    if byte_before(file, next + 1)? == b',' {
+        return Ok(start..skip(next + 1)?);
+    }
+    // The last entry takes the comma before it along, or the white space if there is none.
+    let mut from = start;
+    while byte_before(file, from)?.is_ascii_whitespace() {
+        from -= 1;
+    }
+    if byte_before(file, from)? == b',' {
+        return Ok(from - 1..end);
+    }
+    Ok(from..next)
+}
+
+/// Maximum length of the text after the last entry: closing brackets and a few keys of the root.
+const LONGEST_CLOSING: u64 = 1 << 20;
+
+/// End of a file, after its last entry.
+struct Ending {
+    /// The text there.
+    closing: Vec<u8>,
+    /// Text before a new entry.
+    opening: &'static [u8],
+    /// Text between the last new entry and the array's closing bracket.
+    gap: Vec<u8>,
+    /// Text from that bracket on.
+    rest: Vec<u8>,
+}
+
+/// An entry to append.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NewEntry<'a> {
+    /// Formatted JSON text.
+    pub(crate) text: &'a str,
+    pub(crate) id: &'a str,
+    /// Empty if the entry has no skill.
+    pub(crate) skill: &'a str,
+}
+
+impl JsonFile<'_> {
+    /// Appends entries in one write, at a cost independent of the size of the file. A crash leaves
+    /// some of them and a torn tail, which the next writer cuts.
+    pub(crate) fn append(self, snapshot: &Snapshot, entries: &[NewEntry<'_>]) -> Result<(), Error> {
+        let path = self.path();
+        let old = &snapshot.table.header;
+        let changing = || Error::Changing { path: path.clone() };
+        if snapshot.file.is_none() {
+            let opening = format!("{{\n  \"{}\": [\n    ", self.kind().root_key());
+            let mut text = opening.into_bytes();
+            let rows = lay_out(&mut text, 0, entries);
+            let tail = text.len() as u64;
+            text.extend_from_slice(CLOSING.as_bytes());
+            let stamp = self.begin(snapshot, &text)?;
+            // The entry is followed by a line break and two spaces.
+            let header = Header {
+                tail,
+                close: tail + 3,
+                count: 0,
+                format: FORMAT,
+                ..old.clone()
+            };
+            self.record(&header, stamp, &rows, None);
+            return Ok(());
+        }
+        let file = atomic::open_for_update(self.directory, &path)?.ok_or_else(changing)?;
+        let Ending {
+            closing,
+            opening,
+            gap,
+            rest,
+        } = self.ending(&file, old)?;
+        let position =
+            WritePosition::behind(self.directory, &file, &path, old).map_err(cannot_read(&path))?;
+        let mut bytes = opening.to_vec();
+        let rows = lay_out(&mut bytes, old.tail, entries);
+        let tail = old.tail + bytes.len() as u64;
+        let close = tail + gap.len() as u64;
+        bytes.extend_from_slice(&gap);
+        bytes.extend_from_slice(&rest);
+        let written = position.write(&bytes, old.stamp).and_then(|is_written| {
+            file.sync_data()?;
+            Ok(is_written)
+        });
+        match written {
+            Ok(true) => {}
+            Ok(false) => return Err(changing()),
+            Err(source) => {
+                // The old closing brackets fit in their old place even on a full disk.
+                if position.is_preceded_as_before() {
+                    drop(
+                        file.write_all_at(&closing, old.tail)
+                            .and_then(|()| file.set_len(old.stamp.size)),
+                    );
+                }
+                return Err(Error::io("write", &path)(source));
+            }
+        }
+        let state = position.verify(&bytes, self.kind().root_key());
+        let AppendState::Here(stamp) = state.map_err(cannot_read(&path))? else {
+            return Err(changing());
+        };
+        let header = Header {
+            tail,
+            close,
+            ..old.clone()
+        };
+        self.record(&header, stamp, &rows, Some(&snapshot.table));
+        Ok(())
+    }
+
+    /// Creates a missing or empty file with this text. Returns its state.
+    fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<FileState, Error> {
+        let path = &snapshot.path;
+        let changing = || Error::Changing { path: path.clone() };
+        let read = snapshot.table.header.stamp;
+        let state = || self.directory.state(path).map_err(Error::io("read", path));
+        let empty = state()?;
+        if empty.unwrap_or_default() != read {
+            return Err(changing());
+        }
+        reach(Point::Compared, path);
+        if !atomic::replace_unchanged(self.directory, path, empty.as_ref(), |file| {
+            file.write_all(text)
+        })? {
+            return Err(changing());
+        }
+        let made = state()?.ok_or_else(changing)?;
+        (made.size == text.len() as u64)
+            .then_some(made)
+            .ok_or_else(changing)
+    }
+
+    /// Appends entries with one rewrite of the file: all of them or none. `frame` surrounds them if
+    /// there is no file yet.
+    pub(crate) fn append_all(
+        self,
+        snapshot: &Snapshot,
+        entries: &[&str],
+        frame: &Frame,
+    ) -> Result<(), Error> {
+        let joined = entries.join(",\n    ");
+        let Some(file) = &snapshot.file else {
+            let text = [&*frame.head, &joined, &frame.tail].concat();
+            self.begin(snapshot, text.as_bytes())?;
+            return self.refresh();
+        };
+        let header = &snapshot.table.header;
+        let Ending { opening, gap, .. } = self.ending(file, header)?;
+        let bytes = [opening, joined.as_bytes(), &gap].concat();
+        self.rewrite(snapshot, &[(header.tail..header.close, &bytes)])
+    }
+
+    /// Reads the end of a file, to append entries there.
+    fn ending(self, file: &File, header: &Header) -> Result<Ending, Error> {
+        let path = self.path();
+        let closing = read_closing(file, header).map_err(cannot_read(&path))?;
+        reach(Point::EndRead, &path);
+        let is_first = byte_before(file, header.tail).map_err(cannot_read(&path))? == b'[';
+        let between = distance(header.tail, header.close);
+        if !is_closing(&closing, between) {
+            return Err(self.distrust(&path)?);
+        }
+        // Empty arrays are expanded; otherwise the layout after the last entry is kept.
+        let is_kept = !is_first && closing[..between].iter().all(u8::is_ascii_whitespace);
+        let gap = if is_kept {
+            &closing[..between]
+        } else {
+            b"\n  "
+        };
+        Ok(Ending {
+            opening: if is_first { b"\n    " } else { b",\n    " },
+            gap: gap.to_vec(),
+            rest: closing[between..].to_vec(),
+            closing,
+        })
+    }
+
+    /// Updates the saved table after an append. The next scan corrects any failure.
+    fn record(self, old: &Header, stamp: FileState, rows: &[Row], table: Option<&Offsets>) {
+        let shape = |row: &Row| {
+            IdShape::of(self.kind(), &String::from_utf8_lossy(row.id())).unwrap_or_default()
+        };
+        let highest = rows.iter().map(shape).max().unwrap_or_default();
+        let header = Header {
+            // A new file starts a new generation.
+            generation: match old.generation {
+                0 => generation(&stamp),
+                generation => generation,
+            },
+            stamp,
+            count: old.count + rows.len() as u64,
+            highest: old.highest.max(highest),
+            ..old.clone()
+        };
+        if table.is_some_and(Offsets::is_saved) {
+            drop(Offsets::append(
+                self.directory,
+                &self.table_path(),
+                &header,
+                rows,
+            ));
+            return;
+        }
+        let mut all = Vec::new();
+        if let Some(table) = table {
+            drop(table.each(false, &mut |row| {
+                all.push(row.clone());
+                true
+            }));
+        }
+        all.extend_from_slice(rows);
+        Offsets::in_memory(header, all).save(self.directory, &self.table_path());
+    }
+}
+
+/// Appends entries to the bytes to be written at `at`; returns their rows.
+fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
+    let mut rows = Vec::with_capacity(entries.len());
+    for (number, entry) in entries.iter().enumerate() {
+        if number > 0 {
+            bytes.extend_from_slice(b",\n    ");
+        }
+        let start = at + bytes.len() as u64;
+        rows.push(Row::new(
+            start,
+            entry.text.as_bytes(),
+            entry.id,
+            entry.skill,
+        ));
+        bytes.extend_from_slice(entry.text.as_bytes());
+    }
+    rows
+}
+
+/// Returns the number of bytes between two positions; 0 if they are in the wrong order.
+fn distance(from: u64, to: u64) -> usize {
+    usize::try_from(to.saturating_sub(from)).unwrap_or(0)
+}
+
+/// Reads the text between the last entry and the end of the file. A file that grew while it was
+/// scanned ends before its last entry, which is reported as `UnexpectedEof`.
+fn read_closing(file: &File, header: &Header) -> io::Result<Vec<u8>> {
+    let length = header.stamp.size.checked_sub(header.tail);
+    let length = length.ok_or(io::ErrorKind::UnexpectedEof)?;
+    if length > LONGEST_CLOSING {
+        return Err(io::Error::other(
+            "more than 1 MiB of text follows the last entry",
+        ));
+    }
+    let mut closing = vec![0; usize::try_from(length).unwrap_or(0)];
+    file.read_exact_at(&mut closing, header.tail)?;
+    Ok(closing)
+}
+
+/// Returns `true` if the text may follow the last entry, with the array's bracket in its place.
+fn is_closing(closing: &[u8], between: usize) -> bool {
+    let is_gap = |b: &u8| b.is_ascii_whitespace() || *b == b',';
+    closing.get(between) == Some(&b']') && closing[..between].iter().all(is_gap)
+}

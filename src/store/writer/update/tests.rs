@@ -1,0 +1,196 @@
+use super::*;
+use crate::model::{Correction, Scope};
+use crate::store::writer::remove::RemovalMode;
+use crate::store::{Approvals, AuditContext, Scoped};
+use memctl_files::named;
+
+fn store(dir: &std::path::Path) -> Scoped {
+    let audit_context = AuditContext {
+        change: "c".to_owned(),
+        ..AuditContext::default()
+    };
+    let state = dir.join("state");
+    let approvals = Approvals::of(Some(&state), dir, false);
+    Scoped::new(dir, Scope::All)
+        .acting(audit_context)
+        .trusting(approvals)
+}
+
+fn correction(words: &str) -> Correction {
+    serde_json::from_value(serde_json::json!({"skill": "hr/x", "user_correction": words})).unwrap()
+}
+
+fn bytes(dir: &std::path::Path) -> Vec<u8> {
+    std::fs::read(dir.join("corrections.json")).unwrap()
+}
+
+#[test]
+fn removed_records_come_back_to_their_places_byte_for_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+    for words in ["a", "b", "c"] {
+        writer
+            .append(correction(words), chrono::DateTime::UNIX_EPOCH)
+            .unwrap();
+    }
+    let before = bytes(dir.path());
+    for id in ["CORR-001", "CORR-002", "CORR-003"] {
+        writer
+            .remove(Kind::Correction, id, "", chrono::DateTime::UNIX_EPOCH)
+            .unwrap();
+        assert_ne!(bytes(dir.path()), before);
+        let lines = store.changes().unwrap();
+        let Some(Step::Removed {
+            after,
+            text: Some(text),
+            ..
+        }) = lines.last().map(|l| &l.step)
+        else {
+            panic!("{lines:?}");
+        };
+        let after = after.as_deref();
+        let run = [Returning {
+            id,
+            after,
+            is_local: false,
+            text,
+        }];
+        assert_eq!(writer.put_back(Kind::Correction, &run, "").unwrap(), 1);
+        assert_eq!(bytes(dir.path()), before, "{id}");
+        assert!(store.tombstone_ids(Kind::Correction).unwrap().is_empty());
+    }
+}
+
+#[test]
+fn several_go_and_come_back_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+    let epoch = chrono::DateTime::UNIX_EPOCH;
+    for words in ["a", "b", "c", "d", "e"] {
+        drop(writer.append(correction(words), epoch).unwrap());
+    }
+    let before = bytes(dir.path());
+    let all: Vec<String> = (1..=5).map(|n| format!("CORR-{n:03}")).collect();
+    for gone in [&all[..], &all[..2], &all[1..4], &all[3..]] {
+        let removals: Vec<_> = gone.iter().rev().map(|id| (id.as_str(), "")).collect();
+        let known = store.changes().unwrap().len();
+        let removed =
+            writer.remove_several(Kind::Correction, &removals, epoch, RemovalMode::Undoable);
+        assert_eq!(removed.unwrap().len(), gone.len());
+        let lines = store.changes().unwrap();
+        let mut run = Vec::new();
+        for line in lines[known..].iter().rev() {
+            if let Step::Removed {
+                id,
+                after,
+                text: Some(text),
+                ..
+            } = &line.step
+            {
+                let after = after.as_deref();
+                run.push(Returning {
+                    id,
+                    after,
+                    is_local: false,
+                    text,
+                });
+            }
+        }
+        writer.put_back(Kind::Correction, &run, "").unwrap();
+        assert_eq!(bytes(dir.path()), before, "{gone:?}");
+    }
+}
+
+#[test]
+fn several_are_found_at_one_look() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    // The table holds only the start of ids this long.
+    let long = ["x".repeat(80), "x".repeat(81)];
+    let entry = |id: &str| serde_json::json!({"correction_id": id, "skill": "hr/x"});
+    let all = [
+        "CORR-001", "CORR-002", "CORR-003", &long[0], &long[1], "CORR-002",
+    ];
+    let text = serde_json::json!({"corrections": all.map(entry)}).to_string();
+    named::replace(&dir.path().join("corrections.json"), text.as_bytes()).unwrap();
+    let check = |ids: &[&str], expected: &[&str]| {
+        let (asked, mut found) = (ids.iter().copied().collect(), Vec::new());
+        let mut visit = |entry: Entry| found.push(entry.id);
+        store.each_of(Kind::Correction, &asked, &mut visit).unwrap();
+        assert_eq!(found, expected, "{ids:?}");
+    };
+    check(&["CORR-003", "CORR-002", "CORR-009", ""], &all[1..3]);
+    check(&[&long[1], "CORR-001"], &["CORR-001", &long[1]]);
+    check(&all, &all[..5]);
+    check(&[], &[]);
+}
+
+#[test]
+fn what_has_come_back_is_not_buried_any_more() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+    let epoch = chrono::DateTime::UNIX_EPOCH;
+    let kind = Kind::Correction;
+    drop(writer.append(correction("a"), epoch).unwrap());
+    let gone = writer.remove(kind, "CORR-001", "its words", epoch).unwrap();
+    let check = |is_removed: bool| {
+        let forgotten = store.all_forgotten().unwrap();
+        let found = store.tombstone_of(kind, "its words").unwrap();
+        assert_eq!(found.is_some(), is_removed);
+        assert_eq!(forgotten.has_content(kind, "its words"), is_removed);
+        assert_eq!(forgotten.has_id(kind, "CORR-001"), is_removed);
+        assert!(!forgotten.has_content(kind, "other words"));
+    };
+    check(true);
+    let text = std::str::from_utf8(&gone.text).unwrap();
+    let (id, after) = ("CORR-001", None);
+    writer
+        .put_back(
+            kind,
+            &[Returning {
+                id,
+                after,
+                is_local: false,
+                text,
+            }],
+            "",
+        )
+        .unwrap();
+    check(false);
+}
+
+#[test]
+fn fields_go_back_unless_they_were_changed_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = store(dir.path());
+    let mut writer = store.write(&mut || "key".to_owned()).unwrap();
+    writer
+        .append(correction("a"), chrono::DateTime::UNIX_EPOCH)
+        .unwrap();
+    let before = bytes(dir.path());
+    let set = [("user_correction", "b"), ("ours", "new")];
+    writer.update(Kind::Correction, "CORR-001", &set).unwrap();
+    let Some(Step::Edited { fields, .. }) = store.changes().unwrap().pop().map(|l| l.step) else {
+        panic!("no edit");
+    };
+    writer
+        .update(Kind::Correction, "CORR-001", &[("ours", "newer")])
+        .unwrap();
+    let mut revert = |fields: &[Field]| {
+        writer
+            .revert_fields(Kind::Correction, "CORR-001", fields, false)
+            .unwrap()
+    };
+    assert_eq!(revert(&fields), Reverted::ChangedSince("ours".to_owned()));
+    let Some(Step::Edited { fields: newer, .. }) = store.changes().unwrap().pop().map(|l| l.step)
+    else {
+        panic!("no edit");
+    };
+    assert_eq!(revert(&newer), Reverted::Done);
+    assert_eq!(revert(&fields), Reverted::Done);
+    assert_eq!(bytes(dir.path()), before);
+    assert_eq!(revert(&fields), Reverted::Already);
+}
