@@ -20,8 +20,7 @@ use crate::upkeep::exchange::lines::Line;
 use memctl_files::json::{with_fields, with_other_strings};
 
 use super::detect::ParsedExport;
-use super::existing::{FROM, Here, Known, Origin, created, digest};
-use super::ids::tests;
+use super::existing::{FROM, Here, Known, Origin, created, digest, tests};
 use super::{ImportOptions, ImportReport, Renamed};
 use crate::store::workspace::document::{document, remembered};
 use crate::store::workspace::redacting_writer::redaction_warning;
