@@ -2,8 +2,6 @@
 //!
 //! A figure without data is left out, never shown as a number.
 
-pub(crate) mod html;
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -22,8 +20,8 @@ use crate::upkeep::{Part, RuleAtCalls, StatsReport, Used};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
-/// Reads the records of the store; figures without data are left out. `--html` writes one page
-/// with charts that needs no network.
+/// Reads the records of the store; figures without data are left out. `--html` writes the same page
+/// for a browser.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
 pub(crate) struct StatsArgs {
@@ -31,6 +29,9 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
+
+/// Columns of the page for a browser.
+const HTML_WIDTH: usize = 110;
 
 /// Statistics, and the path of the written page.
 #[derive(Serialize)]
@@ -55,9 +56,34 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     drop(spinner);
     let report = report?;
     if let Some(path) = &path {
-        upkeep::save_page(path, &html::page(&report, workspace.now))?;
+        let shown = Shown { report, page: None };
+        let mut page = Page::new(HTML_WIDTH, false, workspace.now);
+        shown.page(&mut page);
+        upkeep::save_page(path, &html(&page.into_text()))?;
+        return Ok(Box::new(Shown {
+            page: Some(path.clone()),
+            ..shown
+        }));
     }
-    Ok(Box::new(Shown { report, page: path }))
+    Ok(Box::new(Shown { report, page: None }))
+}
+
+/// Returns a page for a browser with the text of the page for a terminal: one file, which forbids
+/// scripts and requests, so that stored text cannot run.
+fn html(text: &str) -> String {
+    let text = memctl_redact::redact(text).text;
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = text.replace('>', "&gt;").replace('"', "&quot;");
+    let text = text.replace('\'', "&#39;");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+        <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
+        <meta name=\"color-scheme\" content=\"light dark\"/><title>memctl: benefit of memory</title>\
+        <style>body{{max-width:70rem;margin:2rem auto;padding:0 1rem;font-family:system-ui}}\
+        pre{{overflow-x:auto;line-height:1.5}}</style></head>\
+        <body><h1>Benefit of memory</h1><pre>{text}</pre></body></html>\n"
+    )
 }
 
 /// Fails early, with a hint, if the page cannot be written.
