@@ -62,7 +62,7 @@ pub use files::counters::fields as counter_fields;
 pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::data_file::DataFileText;
 pub use files::data::data_file::Frame;
-pub use files::data::json_file::{FORMAT, FORMATS};
+pub use files::data::json_file::FORMAT;
 pub use files::data::three_way::{Decided, Undecided, three_way};
 pub use files::data_files::{DataFile, LOCAL_PATTERN};
 pub use files::directory::{DIRECTORY, Identity, find};
