@@ -1,5 +1,5 @@
 //! Links the program at a fixed address on Linux, so that nothing is relocated when it starts; see
-//! `docs/adr/build.md`. Tells the program for what it is built.
+//! `docs/adr/build.md`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -14,12 +14,4 @@ fn main() {
     if target("OS") == "linux" && target("ENV") == "gnu" {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
-    let features = env::vars()
-        .filter_map(|(name, _)| Some(name.strip_prefix("CARGO_FEATURE_")?.to_lowercase()));
-    let features: Vec<String> = features.map(|name| name.replace('_', "-")).collect();
-    println!("cargo::rustc-env=MEMCTL_FEATURES={}", features.join(" "));
-    println!(
-        "cargo::rustc-env=MEMCTL_TARGET={}",
-        env::var("TARGET").unwrap_or_default()
-    );
 }

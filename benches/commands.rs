@@ -107,9 +107,7 @@ const CASES: &[Case] = &[
     case("memory conflicts SKILL", |_, _| {
         "memory|conflicts|d0/s0".into()
     }),
-    case("memory export --format markdown", |_, _| {
-        "memory|export|--format|markdown|-o|-".into()
-    }),
+    case("memory export", |_, _| "memory|export|-o|-".into()),
     case("memory undo --list", |_, _| "undo|--list".into()),
     case("session list", |_, _| "session|list".into()),
     case("hint", |_, n| format!("hint|--error|{}", error(n))),

@@ -3,6 +3,7 @@
 //! An option is parsed into the type of the records. This file adds the plurals and the
 //! descriptions that only the command line has.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -39,6 +40,47 @@ pub(crate) struct Global {
     /// Print more details
     #[arg(long, short, global = true)]
     pub(crate) verbose: bool,
+}
+
+/// Commands that are understood without the word `memory`.
+const OF_MEMORY: [&str; 4] = ["status", "purge", "disable", "enable"];
+/// Commands that are understood behind the word `memory`, as the source documents have them.
+const OF_RECORDS: [&str; 8] = [
+    "search", "list", "show", "approve", "why", "edit", "forget", "undo",
+];
+/// Options of every command whose value is the next argument.
+const WITH_VALUE: [&str; 3] = ["--root", "--scope", "--user"];
+
+/// Returns the arguments with the one name that each command has, whichever was typed.
+pub(crate) fn with_one_name(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let mut words: Vec<(usize, &str)> = Vec::new();
+    let mut is_value = false;
+    for (at, argument) in arguments.iter().enumerate().skip(1) {
+        let argument = argument.to_str().unwrap_or_default();
+        if !is_value && !argument.starts_with('-') {
+            words.push((at, argument));
+        }
+        is_value = WITH_VALUE.contains(&argument);
+    }
+    match words[..] {
+        [(at, "memory"), (_, word), ..] if OF_RECORDS.contains(&word) => {
+            arguments.remove(at);
+        }
+        [(at, word), ..] if OF_MEMORY.contains(&word) => arguments.insert(at, "memory".into()),
+        _ => {}
+    }
+    arguments
+}
+
+/// Returns the words of a command without `memory`, if the command has its name without it.
+pub(crate) fn without_memory(words: &[String]) -> &[String] {
+    match words {
+        [memory, rest @ ..] if memory == "memory" => match rest {
+            [word, ..] if OF_RECORDS.contains(&word.as_str()) => rest,
+            _ => words,
+        },
+        _ => words,
+    }
 }
 
 /// Kind of record, in singular or plural; a rule is also a reflexion, as in the files.

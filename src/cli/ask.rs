@@ -13,7 +13,7 @@ use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::ending::END_AT_ONCE;
 use crate::cli::output::text::plural;
-use crate::model::error::UserError;
+use crate::model::error::{Explain, Explanation, Kind, UserError};
 
 /// Asks, and waits for the answer. An interrupt returns an error here, so that the cursor is shown
 /// again before the program ends.
@@ -27,6 +27,13 @@ pub(crate) fn ask<T>(question: impl FnOnce() -> dialoguer::Result<T>) -> Result<
             Err(UserError::interrupted())
         }
         answer => Ok(answer?),
+    }
+}
+
+impl Explain for dialoguer::Error {
+    fn explain(&self) -> Explanation {
+        let hint = "give the answer as an option; see --help";
+        (Kind::Io, Some(hint.to_owned()))
     }
 }
 

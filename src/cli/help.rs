@@ -1,4 +1,4 @@
-//! Help: groups of commands, messages of the parser, suggestions for misspelt commands, the version.
+//! Help: groups of commands, messages of the parser, suggestions for misspelt commands.
 //!
 //! `memctl --help` shows the commands that people type, on one screen. `memctl help --all` shows every
 //! command with its subcommands.
@@ -8,64 +8,31 @@ use std::process::ExitCode;
 
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Args, Command};
-use serde::Serialize;
+use clap::{Args, Command, CommandFactory as _};
 
+use crate::cli::arguments::without_memory;
 use crate::cli::output::printer::Printer;
 use crate::cli::output::text::end;
 use crate::cli::output::{Done, Verbatim};
-use crate::cli::{program, written};
+use crate::cli::{Cli, written};
 use crate::model::error::{Kind, UserError};
-use crate::store;
-use crate::upkeep::exchange;
 
 /// Maximum width of a description on the first page.
 const ABOUT: usize = 63;
 
-/// Commands of a group.
-struct Group {
-    name: &'static str,
-    commands: &'static [&'static str],
-    /// Commands for programs and for rare needs, which the first page leaves out.
-    others: &'static [&'static str],
-}
-
-const GROUPS: [Group; 7] = [
-    Group {
-        name: "Start",
-        commands: &["setup"],
-        others: &["init", "hooks", "hook", "statusline"],
-    },
-    Group {
-        name: "Skills",
-        commands: &["run", "correct", "accept", "reject", "test"],
-        others: &[],
-    },
-    Group {
-        name: "Learn",
-        commands: &["learn", "lesson"],
-        others: &["hint", "record", "session"],
-    },
-    Group {
-        name: "Review",
-        commands: &["review", "approve", "why", "undo", "stats", "watch"],
-        others: &[],
-    },
-    Group {
-        name: "Memory",
-        commands: &["search", "list", "show", "edit", "forget", "memory"],
-        others: &["index"],
-    },
-    Group {
-        name: "Share",
-        commands: &["sync", "remote", "serve"],
-        others: &["mcp", "token"],
-    },
-    Group {
-        name: "Care",
-        commands: &["doctor", "trust"],
-        others: &["config", "eval", "schema", "completions", "man", "help"],
-    },
+/// Groups of commands: those of the first page, and behind the bar those for programs and for rare
+/// needs.
+const GROUPS: [(&str, &str); 7] = [
+    ("Start", "setup | init hooks hook statusline"),
+    ("Skills", "run correct accept reject test |"),
+    ("Learn", "learn lesson | hint record session"),
+    ("Review", "review approve why undo stats watch |"),
+    ("Memory", "search list show edit forget memory | index"),
+    ("Share", "sync remote serve | mcp token"),
+    (
+        "Care",
+        "doctor trust | config eval schema completions man help",
+    ),
 ];
 
 /// Options that every command takes, as the first page names them.
@@ -105,9 +72,10 @@ fn about(command: &Command, name: &str) -> String {
 /// Commands of the first page: the name of a group stands before its first command.
 fn page(command: &Command) -> String {
     let mut text = String::new();
-    for group in &GROUPS {
-        for (place, name) in group.commands.iter().enumerate() {
-            let heading = if place == 0 { group.name } else { "" };
+    for (group, commands) in GROUPS {
+        let commands = commands.split('|').next().unwrap_or_default();
+        for (place, name) in commands.split_whitespace().enumerate() {
+            let heading = if place == 0 { group } else { "" };
             let about = end(&about(command, name), ABOUT);
             let line = format!(
                 "{HEADING}{heading}{PLAIN}{:<width$}{STRONG}{name:<8}{PLAIN} {about}\n",
@@ -123,12 +91,12 @@ fn page(command: &Command) -> String {
 /// All commands, each with its subcommands.
 fn tree(command: &Command) -> String {
     let mut text = String::new();
-    for group in &GROUPS {
+    for (group, commands) in GROUPS {
         if !text.is_empty() {
             text.push('\n');
         }
-        text.extend([HEADING, group.name, ":", PLAIN, "\n"]);
-        for name in group.commands.iter().chain(group.others) {
+        text.extend([HEADING, group, ":", PLAIN, "\n"]);
+        for name in commands.split_whitespace().filter(|name| *name != "|") {
             let about = about(command, name);
             let line = format!("  {STRONG}{name:<14}{PLAIN}  {about}\n");
             text.push_str(&line);
@@ -171,7 +139,7 @@ pub(crate) fn help(args: &HelpArgs, program: Command) -> Done {
     let mut program = grouped(program, args.all);
     program.build();
     let mut command = &mut program;
-    for word in &args.command {
+    for word in without_memory(&args.command) {
         if command.find_subcommand(word).is_none() {
             let similar = meant(command, word);
             let hint = similar.first().map_or("help --all", |path| path.as_str());
@@ -279,7 +247,7 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
 
 /// Error for a command that does not exist, with those that may be meant.
 fn unknown_command(typed: &str) -> UserError {
-    let meant = meant(&program(), typed);
+    let meant = meant(&Cli::command(), typed);
     let hint = if meant.is_empty() {
         "memctl help --all".to_owned()
     } else {
@@ -304,58 +272,6 @@ fn styled(text: &StyledStr) -> String {
     }
 }
 
-/// Facts about this program.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct VersionReport {
-    /// Version of the program.
-    version: &'static str,
-    /// Platform that it was built for, in Rust's words: `x86_64-unknown-linux-gnu`.
-    target: &'static str,
-    /// Formats that it writes. It reads these and older ones, and refuses to write to newer ones.
-    formats: Formats,
-    /// Optional parts that it was built with.
-    features: Vec<&'static str>,
-}
-
-/// Versions of formats.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-struct Formats {
-    /// Data files in `.agentura/`: their root key `format`.
-    store: u64,
-    /// `memory export --format jsonl`.
-    export: u64,
-}
-
-/// Returns the output of `--version` if the arguments are it, with or without `--json`.
-pub(crate) fn answer(arguments: &[OsString]) -> Option<String> {
-    let asks = |a: &OsString| a == "--version" || a == "-V";
-    match arguments {
-        [_, only] if asks(only) => {
-            Some(concat!("memctl ", env!("CARGO_PKG_VERSION"), "\n").to_owned())
-        }
-        [_, one, other] if (asks(one) && other == "--json") || (asks(other) && one == "--json") => {
-            let json = serde_json::to_string(&VersionReport::new()).ok()?;
-            Some(json + "\n")
-        }
-        _ => None,
-    }
-}
-
-impl VersionReport {
-    fn new() -> Self {
-        let features = env!("MEMCTL_FEATURES").split(' ');
-        Self {
-            version: env!("CARGO_PKG_VERSION"),
-            target: env!("MEMCTL_TARGET"),
-            formats: Formats {
-                store: store::FORMAT,
-                export: exchange::lines::VERSION,
-            },
-            features: features.filter(|name| !name.is_empty()).collect(),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -363,24 +279,21 @@ mod tests {
 
     #[test]
     fn each_command_is_in_one_group() {
-        let command = program();
+        let command = Cli::command();
         let commands: BTreeSet<&str> = command
             .get_subcommands()
             .filter(|sub| !sub.is_hide_set())
             .map(Command::get_name)
             .collect();
-        let listed: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|group| group.commands.iter().chain(group.others))
-            .copied()
-            .collect();
+        let listed = GROUPS.iter().flat_map(|(_, all)| all.split_whitespace());
+        let listed: Vec<&str> = listed.filter(|name| *name != "|").collect();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), commands);
         assert_eq!(listed.len(), commands.len());
     }
 
     #[test]
     fn the_first_page_fits_a_screen() {
-        let mut program = grouped(program(), false);
+        let mut program = grouped(Cli::command(), false);
         let text = program.render_help().to_string();
         assert!(text.lines().count() <= 40, "{text}");
         for line in text.lines() {
@@ -391,13 +304,13 @@ mod tests {
     #[test]
     fn command_of_any_level_is_found_by_its_name_or_a_similar_one() {
         let check = |typed: &str, expected: &str| {
-            let found = meant(&program(), typed);
+            let found = meant(&Cli::command(), typed);
             assert_eq!(found.first().map(String::as_str), Some(expected), "{typed}");
         };
         check("serch", "memctl search");
         check("aprove", "memctl approve");
         check("uninstall", "memctl setup --undo");
         check("conflcts", "memctl memory conflicts");
-        assert!(meant(&program(), "zzz").is_empty());
+        assert!(meant(&Cli::command(), "zzz").is_empty());
     }
 }

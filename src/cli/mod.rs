@@ -7,8 +7,7 @@
 //!   help. `help`: the groups, pages and messages of the parser. `shell`, `schema`: for programs.
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
 //!   models, prompts and database. `arguments`: values of options. `off`: the switch.
-//! - `output`: pages, tables and JSON. `ask`: questions and prices. `live`: screens that follow
-//!   changes. `ending`: interrupts, crashes and deadlines.
+//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens. `ending`: interrupts, crashes and deadlines.
 
 pub(crate) mod arguments;
 pub(crate) mod ask;
@@ -17,15 +16,14 @@ pub mod config;
 pub(crate) mod connections;
 pub(crate) mod context;
 pub(crate) mod ending;
-pub(crate) mod explain;
 pub(crate) mod help;
 pub(crate) mod learn;
-pub(crate) mod live;
 pub(crate) mod memory;
 pub(crate) mod off;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;
+pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod shell;
@@ -39,7 +37,7 @@ use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcomm
 use memctl_files::named;
 use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
 
-use crate::cli::arguments::Global;
+use crate::cli::arguments::{Global, with_one_name};
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::help::grouped;
@@ -92,10 +90,14 @@ enum Command {
     Stats(review::stats::StatsArgs),
     Statusline(start::statusline::StatuslineArgs),
     Review(review::ReviewArgs),
-    #[command(flatten)]
-    Records(memory::RecordsCommand),
-    #[command(flatten)]
-    Whole(memory::WholeCommand),
+    Approve(review::approve::ApproveArgs),
+    Why(review::why::WhyArgs),
+    Undo(review::undo::UndoArgs),
+    Search(memory::search::SearchArgs),
+    List(memory::list::ListArgs),
+    Show(memory::list::ShowArgs),
+    Edit(memory::edit::EditArgs),
+    Forget(memory::edit::ForgetArgs),
     #[command(subcommand)]
     Memory(memory::MemoryCommand),
     #[command(subcommand)]
@@ -153,22 +155,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Printer::new(false, true, true).write(&line.unwrap_or_default());
         return ExitCode::SUCCESS;
     }
-    // Without building the commands.
-    if let Some(version) = help::answer(&arguments) {
-        let printer = Printer::new(false, true, true);
-        printer.write(&version);
-        return ExitCode::from(written(&printer).unwrap_or(0));
-    }
-    if let Some(answer) = shell::answer(&arguments, &environment, program) {
-        Printer::new(false, true, true).write(&answer);
-        return ExitCode::SUCCESS;
-    }
+    let arguments = with_one_name(arguments);
     let parse = |command: clap::Command| {
         let matches = command.try_get_matches_from(&arguments)?;
         Ok((Cli::from_arg_matches(&matches)?, named(&matches)))
     };
     // Only the help needs the groups.
-    let parsed = parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(program(), false)));
+    let parsed =
+        parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(Cli::command(), false)));
     let (cli, command) = match parsed {
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.
@@ -194,17 +188,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
     ExitCode::from(written(&printer).unwrap_or(code))
 }
 
-/// The command line, with the second spellings of commands hidden.
-fn program() -> clap::Command {
-    let hidden = |command: clap::Command, names: &[&str]| {
-        names.iter().fold(command, |command, name| {
-            command.mut_subcommand(*name, |sub| sub.hide(true))
-        })
-    };
-    hidden(Cli::command(), memory::OF_MEMORY)
-        .mut_subcommand("memory", |memory| hidden(memory, memory::AT_TOP))
-}
-
 /// Returns the exit code of a failed write to standard output; `None` if all was written.
 fn written(printer: &Printer) -> Option<u8> {
     let error = printer.failure()?;
@@ -219,16 +202,6 @@ fn named(matches: &ArgMatches) -> String {
     while let Some((name, below)) = at.subcommand() {
         words.push(name.to_owned());
         at = below;
-    }
-    // A command has one name, however it was typed.
-    match &words[..] {
-        [word] if memory::OF_MEMORY.contains(&word.as_str()) => {
-            words.insert(0, "memory".to_owned());
-        }
-        [_, word, ..] if words[0] == "memory" && memory::AT_TOP.contains(&word.as_str()) => {
-            words.remove(0);
-        }
-        _ => {}
     }
     if let Ok(Some(skill)) = at.try_get_one::<String>("skill") {
         words.push(skill.clone());
@@ -263,7 +236,6 @@ impl Command {
             | Self::MergeDriver(_)
             | Self::Doctor(_) => true,
             Self::Memory(command) => command.works_without_memory(),
-            Self::Whole(command) => command.works_without_memory(),
             _ => false,
         }
     }
@@ -313,8 +285,14 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
             context.printer.write(&line.unwrap_or_default());
             return Ok(0);
         }
-        Command::Records(command) => memory::records(context, command)?,
-        Command::Whole(command) => memory::whole(context, &command)?,
+        Command::Approve(args) => review::approve::approve(context, &args)?,
+        Command::Why(args) => review::why::why(context, &args)?,
+        Command::Undo(args) => review::undo::undo(context, &args)?,
+        Command::Search(args) => memory::search::search(context, &args)?,
+        Command::List(args) => memory::list::list(context, &args)?,
+        Command::Show(args) => memory::list::show(context, &args)?,
+        Command::Edit(args) => memory::edit::edit(context, &args)?,
+        Command::Forget(args) => memory::edit::forget(context, &args)?,
         Command::Memory(command) => memory::memory(context, command)?,
         Command::Session(command) => return session::session(context, command),
         Command::Remote(command) => share::remote::remote(context, command)?,
@@ -329,9 +307,9 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Doctor(args) => care::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => care::git::merge_driver(context, &args)?,
         Command::Schema(args) => schema::schema(&args)?,
-        Command::Completions(args) => shell::completions(&args)?,
-        Command::Man(args) => shell::man(&args, &grouped(program(), true))?,
-        Command::Help(args) => help::help(&args, program())?,
+        Command::Completions(args) => Box::new(shell::completions(&args, Cli::command())),
+        Command::Man(args) => shell::man(&args, &grouped(Cli::command(), true))?,
+        Command::Help(args) => help::help(&args, Cli::command())?,
     };
     context.printer.show(report.as_ref())
 }

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::care::{git, settings};
-use crate::cli::help::VersionReport;
 use crate::cli::memory::{audit, list};
 use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report, Verbatim};
@@ -120,7 +119,6 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "token": server::token::Minted;
     "trust": settings::TrustReport;
     "undo": upkeep::undo::UndoReport, undo::Changes;
-    "version": VersionReport;
     "watch": crate::model::Execution, watch::event::Other;
     "why": upkeep::WhyReport;
 };

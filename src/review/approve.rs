@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::lessons::telling::table::prepare;
 use crate::model::{
-    CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record as _,
+    CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record,
     Reflexion, Trust,
 };
 use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
@@ -91,9 +91,16 @@ pub fn approve(
         let counted = level(writer.store(), entry) != Trust::Observed;
         let record = match entry.kind {
             Kind::Procedure => approve_procedure(&mut writer, entry)?,
-            Kind::Memory => approve_memory(&mut writer, entry)?,
+            Kind::Memory => approve_words(&mut writer, entry, |memory: Memory| {
+                vec![("memory", memory.content)]
+            })?,
             Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
-            Kind::Correction => approve_correction(&mut writer, entry)?,
+            Kind::Correction => approve_words(&mut writer, entry, |correction: Correction| {
+                let expected = correction.expected_output.map(|json| json.get().to_owned());
+                let expected = expected.map(|text| ("expected", text));
+                let words = [("correction", correction.user_correction)];
+                words.into_iter().chain(expected).collect()
+            })?,
             _ => said(entry),
         };
         let record = with_id_now(&writer, record)?;
@@ -228,25 +235,6 @@ fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Err
     })
 }
 
-/// Memory: one that was said here counts already, an imported one counts from now on.
-fn approve_memory(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
-    let memory: Memory = writer.store().get(&entry.id)?;
-    let before = match memory.trust() {
-        Trust::User => return Ok(said(entry)),
-        Trust::Approved => "approved",
-        Trust::Observed => {
-            writer.update(Kind::Memory, &entry.id, &[("trust", json!("approved"))])?;
-            "observed"
-        }
-    };
-    let says = vec![("memory", memory.content)];
-    Ok(Approved {
-        warnings: suspicions(&entry.id, &says),
-        says,
-        ..looked_at(entry, before)
-    })
-}
-
 /// Rule: one from a person counts already. A candidate counts from now on and is added to `lifted`;
 /// its guardrail and its test are written after the writer is closed.
 fn approve_rule(
@@ -288,25 +276,26 @@ fn approve_rule(
     })
 }
 
-/// Correction from an agent: from now on it counts like one from a person.
-fn approve_correction(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
-    let correction: Correction = writer.store().get(&entry.id)?;
-    let before = match correction.trust() {
+/// Memory or correction: one from a person counts already, an imported one and one from an agent from
+/// now on.
+fn approve_words<R: Record>(
+    writer: &mut Writer,
+    entry: &Entry,
+    words: impl FnOnce(R) -> Vec<(&'static str, String)>,
+) -> Result<Approved, Error> {
+    let record: R = writer.store().get(&entry.id)?;
+    let before = match record.trust() {
         Trust::User => return Ok(said(entry)),
         Trust::Approved => "approved",
         Trust::Observed => {
-            writer.update(Kind::Correction, &entry.id, &[("trust", json!("approved"))])?;
+            writer.update(entry.kind, &entry.id, &[("trust", json!("approved"))])?;
             "observed"
         }
     };
-    let mut says = vec![("correction", correction.user_correction.clone())];
-    if let Some(expected) = &correction.expected_output {
-        says.push(("expected", expected.get().to_owned()));
-    }
-    let warnings = suspicions(&entry.id, &says);
+    let says = words(record);
     Ok(Approved {
+        warnings: suspicions(&entry.id, &says),
         says,
-        warnings,
         ..looked_at(entry, before)
     })
 }

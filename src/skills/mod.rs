@@ -25,5 +25,5 @@ pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, 
 pub use run::{RunOptions, RunReport, run};
 pub use test::{
     CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport, decide_output,
-    export_tests, plan_tests, test, write_report,
+    export_tests, plan_tests, test,
 };

@@ -9,12 +9,11 @@ use serde::Serialize;
 use crate::lessons::telling::evidence::doubts;
 use crate::model::{Correction, Kind, Procedure, Reflexion, SkillPath};
 use crate::rules::acting;
-use crate::store;
 use crate::store::skill::Skills;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{
-    DataFile, FORMAT, FORMATS, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
+    DataFile, FORMAT, LateCalls, Problem, ProblemKind, Repaired, Scoped, Selection,
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
@@ -27,8 +26,8 @@ pub struct DoctorReport {
     pub healthy: bool,
     /// Problems of the data files.
     pub problems: Vec<Problem>,
-    /// Formats of the data files.
-    pub formats: Formats,
+    /// Data files that a newer program wrote: this one reads them, and writes nothing to them.
+    pub newer: Vec<NewerFile>,
     /// References to records that do not exist.
     pub dangling: Vec<String>,
     /// Problems of the skills; a skill still works unless the problem says otherwise.
@@ -59,7 +58,7 @@ impl DoctorReport {
     pub fn has_findings(&self) -> bool {
         !(self.healthy
             && self.problems.is_empty()
-            && self.formats.newer().next().is_none()
+            && self.newer.is_empty()
             && self.skills.is_empty()
             && self.doubtful.is_empty()
             && self.git.is_empty())
@@ -107,6 +106,12 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let mut doubtful = doubts(&procedures.records);
     doubtful.extend(acting::ignored(&rules.records));
     doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
+    let formats = workspace.store.formats()?.into_iter();
+    let newer = formats.filter(|(_, format)| *format > FORMAT);
+    let newer = newer.map(|(file, format)| NewerFile {
+        file: file.name(),
+        format,
+    });
     // A value that only Python can read is kept and does no harm.
     let harmless = |p: &Problem| p.kind == ProblemKind::Unreadable;
     Ok(DoctorReport {
@@ -116,7 +121,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
             && irregular.is_empty()
             && guardrails.is_empty(),
         problems,
-        formats: Formats::of(&workspace.store)?,
+        newer: newer.collect(),
         dangling,
         skills,
         repaired,
@@ -233,80 +238,11 @@ fn pending(rule: &Reflexion) -> String {
     )
 }
 
-/// Formats of a store.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct Formats {
-    /// Version of this program.
-    pub program: &'static str,
-    /// Format that this program writes.
-    pub writes: u64,
-    /// Formats that this program reads.
-    pub reads: Vec<KnownFormat>,
-    /// Data files that exist.
-    pub files: Vec<FileFormat>,
-}
-
-/// Format that this program knows.
+/// Data file that a newer program wrote.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
-pub struct KnownFormat {
-    /// Number of the format.
-    pub format: u64,
-    /// First version of the program that reads and writes it.
-    pub since: &'static str,
-}
-
-/// Format of a data file.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
-pub struct FileFormat {
+pub struct NewerFile {
     /// Name of the file.
     pub file: &'static str,
     /// Number of its format.
     pub format: u64,
-    /// `true` if a newer program wrote it: this program reads it, and writes nothing to it.
-    pub newer: bool,
-}
-
-impl Formats {
-    /// Returns the formats of a store.
-    pub(crate) fn of(store: &Scoped) -> Result<Self, store::Error> {
-        let files = store
-            .formats()?
-            .into_iter()
-            .map(|(file, format)| FileFormat {
-                file: file.name(),
-                format,
-                newer: format > FORMAT,
-            });
-        let known = FORMATS.iter().map(|(format, since)| KnownFormat {
-            format: *format,
-            since,
-        });
-        Ok(Self {
-            program: env!("CARGO_PKG_VERSION"),
-            writes: FORMAT,
-            reads: known.collect(),
-            files: files.collect(),
-        })
-    }
-
-    /// Returns the files that a newer program wrote.
-    pub fn newer(&self) -> impl Iterator<Item = &FileFormat> {
-        self.files.iter().filter(|file| file.newer)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn formats_are_known_up_to_the_written_one() {
-        let formats: Vec<u64> = FORMATS.iter().map(|(format, _)| *format).collect();
-        assert_eq!(formats, (1..=FORMAT).collect::<Vec<_>>());
-        // The version that begins a format has a store in `fixtures/stores`, or is this one.
-        for (_, since) in FORMATS {
-            let stores = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/stores");
-            assert!(Path::new(stores).join(since).is_dir(), "{since}");
-        }
-    }
 }

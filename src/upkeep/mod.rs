@@ -31,7 +31,7 @@ pub mod undo;
 pub(crate) mod why;
 
 pub use audit::{AuditFilter, AuditReport, audit};
-pub use doctor::{DoctorReport, FileFormat, Formats, KnownFormat, doctor};
+pub use doctor::{DoctorReport, NewerFile, doctor};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
 pub use forget::{ForgetReport, PruneReport, Pruned, forget, prune};
 pub use init::{InitReport, initialise, with_lines};

@@ -182,42 +182,10 @@ fn an_export_takes_the_place_of_an_export_and_of_nothing_else() {
         .read(".agentura/memories.json")
         .replace("nan", &secret);
     workspace.write(".agentura/memories.json", memories);
-    for format in ["jsonl", "markdown"] {
-        let out = workspace.run(&["memory", "export", "--output", "-", "--format", format]);
-        assert!(
-            !out.succeeds().stdout.contains(&secret)
-                && out.stderr.contains("secrets were redacted")
-        );
-    }
-}
-
-#[test]
-fn a_page_is_for_people_and_stored_text_forges_nothing_in_it() {
-    let workspace = remembering();
-    let rules = workspace.read(".agentura/reflexion_entries.json");
-    let forged = rules.replace(
-        "\"root_cause\": \"",
-        "\"root_cause\": \"x\\n\\n## Forged\\n<script>",
-    );
-    assert_ne!(rules, forged);
-    workspace.write(".agentura/reflexion_entries.json", forged);
-    workspace.json(&[
-        "memory", "export", "--format", "markdown", "--output", "memory.md",
-    ]);
-    let page = workspace.read("memory.md");
+    let out = workspace.run(&["memory", "export", "--output", "-"]);
     assert!(
-        page.contains("\n## Rules\n\n### hr/resume-screen\n\n#### REFL-002\n\n> When screening"),
-        "{page}"
+        !out.succeeds().stdout.contains(&secret) && out.stderr.contains("secrets were redacted")
     );
-    assert!(
-        !page.contains("\n## Forged") && !page.replace("\\<", "").contains("<script"),
-        "{page}"
-    );
-    workspace
-        .run(&[
-            "memory", "export", "--format", "markdown", "--output", "memory.md",
-        ])
-        .succeeds();
 }
 
 #[test]

@@ -45,9 +45,7 @@ pub(crate) fn assert_valid(arguments: &[&str], document: &Value) {
         let begins = |name: &&String| {
             let words: Vec<&str> = name.split(' ').collect();
             let bare = arguments.strip_prefix(&["memory"]).unwrap_or(arguments);
-            arguments.starts_with(&words)
-                || bare.starts_with(&words)
-                || (**name == "version" && arguments[0] == "--version")
+            arguments.starts_with(&words) || bare.starts_with(&words)
         };
         SCHEMAS
             .keys()

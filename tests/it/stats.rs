@@ -227,20 +227,13 @@ fn the_page_needs_nothing_else_and_stored_text_is_text() {
     assert!(ran.succeeds().stdout.contains("wrote "), "{ran:?}");
     let page = workspace.read("stats.html");
     let text = well_formed(&page);
-    for part in [
-        "Right with rules", "75 %", "PROC-001", "Over time", "Latency",
-    ] {
+    for part in ["with rules", "75 %", "PROC-001", "latency"] {
         assert!(text.contains(part), "{part}");
     }
     assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
     for outside in ["http:", "https:", "//", "src=", "href=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }
-    // Every bar stands beside its number.
-    assert_eq!(
-        page.matches("class=\"bar\"").count(),
-        page.matches("class=\"bar\" aria-hidden=\"true\"").count()
-    );
     let json = workspace.json(&["stats", "--html", "again.html"]);
     assert!(json["days"].is_array());
     assert_eq!(workspace.read("again.html"), page);

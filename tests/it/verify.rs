@@ -326,17 +326,11 @@ fn without_a_model_it_says_what_can_be_known() {
         .read(path)
         .replace("\"value\": 60", "\"value\": 40");
     trained.workspace.write(path, edited);
-    let ran = offline(&["--junit", "out/report.xml"]);
+    let ran = offline(&[]);
     assert_eq!(ran.code, 1);
     assert!(
         ran.stdout.contains("the expected output does not pass"),
         "{ran:?}"
-    );
-    assert!(
-        trained
-            .workspace
-            .read("out/report.xml")
-            .contains("<failure message=")
     );
 }
 

@@ -12,7 +12,7 @@ use crate::cli::start::init;
 use crate::cli::start::init::project;
 use crate::store::ProblemKind;
 use crate::upkeep;
-use crate::upkeep::{DoctorReport, Formats, SecretsReport};
+use crate::upkeep::{DoctorReport, SecretsReport};
 
 /// Check the store and repair damage
 ///
@@ -80,36 +80,47 @@ impl Report for DoctorReport {
             };
             page.styled(&[(style, "data: "), (Style::Plain, &problem.to_string())]);
         }
-        show_formats(&self.formats, page);
-        self.dangling
-            .iter()
-            .for_each(|dangling| page.warn("reference: ", dangling));
-        self.doubtful
-            .iter()
-            .for_each(|doubtful| page.warn("evidence: ", doubtful));
+        for file in &self.newer {
+            let line = format!(
+                "`{}` has format {}, of a newer memctl; this one ({}) reads it and writes nothing to it",
+                file.file,
+                file.format,
+                env!("CARGO_PKG_VERSION")
+            );
+            page.warn("format: ", &line);
+        }
+        if !self.newer.is_empty() {
+            page.note("hint: ", "install the newer memctl again");
+        }
+        for dangling in &self.dangling {
+            page.warn("reference: ", dangling);
+        }
+        for doubtful in &self.doubtful {
+            page.warn("evidence: ", doubtful);
+        }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches set `{field}` to different values");
             page.warn("merge: ", &line);
         }
-        self.finished
-            .iter()
-            .for_each(|path| page.good("finished ", path));
-        self.irregular
-            .iter()
-            .for_each(|object| page.bad("file: ", object));
-        self.guardrails
-            .iter()
-            .for_each(|guardrail| page.warn("guardrail: ", guardrail));
-        self.git
-            .iter()
-            .for_each(|problem| page.warn("git: ", problem));
+        for path in &self.finished {
+            page.good("finished ", path);
+        }
+        for object in &self.irregular {
+            page.bad("file: ", object);
+        }
+        for guardrail in &self.guardrails {
+            page.warn("guardrail: ", guardrail);
+        }
+        for problem in &self.git {
+            page.warn("git: ", problem);
+        }
         if let Some(offer) = &self.git_offer {
             page.note("git: ", offer);
         }
-        self.skills
-            .iter()
-            .for_each(|skill| page.warn("skill: ", skill));
+        for skill in &self.skills {
+            page.warn("skill: ", skill);
+        }
         if !self.has_findings() {
             page.styled(&[(Style::Good, "No problems found.")]);
         } else if let Some(conflict) = self.conflicts.first() {
@@ -121,36 +132,6 @@ impl Report for DoctorReport {
             // All other problems need a person.
             page.note("hint: ", "memctl doctor --repair");
         }
-    }
-}
-
-/// Prints the formats of the data files, and what that means for other versions of this program.
-fn show_formats(formats: &Formats, page: &mut Page) {
-    for known in &formats.reads {
-        let files = formats.files.iter();
-        let files = files.filter(|file| file.format == known.format).count();
-        if files > 0 {
-            let line = format!(
-                "{} in format {}, which memctl {} and newer read and write",
-                plural(files as u64, "data file"),
-                known.format,
-                known.since
-            );
-            page.styled(&[(Style::Dim, "format: "), (Style::Dim, &line)]);
-        }
-    }
-    for file in formats.newer() {
-        let line = format!(
-            "`{}` has format {}, of a newer memctl; this one ({}) reads it and writes nothing to it",
-            file.file, file.format, formats.program
-        );
-        page.warn("format: ", &line);
-    }
-    if formats.newer().next().is_some() {
-        page.note(
-            "hint: ",
-            "install the newer memctl again; `memctl --version` shows this one",
-        );
     }
 }
 

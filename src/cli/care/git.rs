@@ -15,7 +15,7 @@ use crate::model::Kind;
 use crate::store::{DIRECTORY, Role, role};
 use crate::upkeep::merge::git::{DriverInput, Repository};
 use crate::upkeep::merge::{
-    Joined, Versions, is_of_corrections, join, write_renamed, write_result,
+    Files, Joined, Versions, is_of_corrections, join, write_renamed, write_result,
 };
 
 /// Merge memory files of two git branches by records (called by git)
@@ -56,7 +56,25 @@ pub(crate) fn merge_driver(context: &Context, args: &MergeDriverArgs) -> Done {
         labels: [args.base_label.as_deref(), args.their_label.as_deref()],
         heads: context.environment.names_after("GITHEAD_"),
     };
-    driven(&repository, &input)
+    let mut driven = Driven {
+        path: args.path.clone(),
+        conflicts: Vec::new(),
+        notes: Vec::new(),
+        reason: None,
+    };
+    let reason = match merged(&repository, &input, &mut driven) {
+        Ok(Some(text)) => {
+            write_result(&ours, &text)?;
+            return Ok(Box::new(driven));
+        }
+        Ok(None) => "the merge would remove this file".to_owned(),
+        Err(reason) => reason,
+    };
+    // The file is left in conflict as git would leave it.
+    repository.merge_file(&ours, &base, &theirs)?;
+    driven.conflicts.clear();
+    driven.reason = Some(reason);
+    Ok(Box::new(driven))
 }
 
 /// Returns `true` if the file at this workspace path is merged by records.
@@ -67,52 +85,19 @@ fn takes_part(path: &str) -> bool {
     {
         Some(name) => matches!(
             role(name),
-            Role::Records(_) | Role::Log | Role::Tombstones | Role::Identity
+            Role::Records(_) | Role::Tombstones | Role::Identity
         ),
         None => is_of_corrections(path),
     }
 }
 
-/// Merges one file, or leaves it in conflict as git would.
-fn driven(repository: &Repository, input: &DriverInput<'_>) -> Done {
-    let done = joined(repository, input);
-    let (reason, notes) = match done {
-        Ok(Merged {
-            text: Some(text),
-            conflicts,
-            notes,
-        }) => {
-            write_result(input.versions[1], &text)?;
-            return Ok(Box::new(Driven {
-                path: input.path.to_owned(),
-                conflicts,
-                notes,
-                reason: None,
-            }));
-        }
-        Ok(done) => ("the merge would remove this file".to_owned(), done.notes),
-        Err(reason) => (reason, Vec::new()),
-    };
-    let [base, ours, theirs] = input.versions;
-    repository.merge_file(ours, base, theirs)?;
-    Ok(Box::new(Driven {
-        path: input.path.to_owned(),
-        conflicts: Vec::new(),
-        notes,
-        reason: Some(reason),
-    }))
-}
-
-/// Merge result for one file.
-struct Merged {
-    /// Merged bytes; `None` if only a person can merge the file.
-    text: Option<Vec<u8>>,
-    /// Record fields that a person has to decide.
-    conflicts: Vec<String>,
-    notes: Vec<String>,
-}
-
-fn joined(repository: &Repository, input: &DriverInput<'_>) -> Result<Merged, String> {
+/// Returns the merged text of a file, `None` if no side has it, or the reason why only a person can
+/// merge it.
+fn merged(
+    repository: &Repository,
+    input: &DriverInput<'_>,
+    driven: &mut Driven,
+) -> Result<Option<Vec<u8>>, String> {
     let message = |error: &dyn std::error::Error| {
         let source = error.source().map(|source| format!(": {source}"));
         format!("{error}{}", source.unwrap_or_default())
@@ -122,44 +107,41 @@ fn joined(repository: &Repository, input: &DriverInput<'_>) -> Result<Merged, St
     let sides = repository.sides(input).map_err(|error| message(&error))?;
     let below = [format!("{prefix}{DIRECTORY}"), format!("{prefix}skills")];
     let wanted = |path: &str| path.strip_prefix(&*prefix).is_some_and(takes_part);
-    let files = |commit: Option<&String>| {
-        let Some(commit) = commit else {
-            return Ok(std::collections::BTreeMap::new());
-        };
-        let files = repository
-            .files(commit, &below, &wanted)
-            .map_err(|error| message(&error))?;
-        let files = files.into_iter();
-        Ok::<_, String>(
-            files
-                .map(|(path, bytes)| (path[prefix.len()..].to_owned(), bytes))
-                .collect(),
-        )
+    let files = |commit: &String| {
+        let files = repository.files(commit, &below, &wanted);
+        let files = files.map_err(|error| message(&error))?.into_iter();
+        let files = files.map(|(path, bytes)| (path[prefix.len()..].to_owned(), bytes));
+        Ok::<Files, String>(files.collect())
     };
     let versions = Versions {
-        base: files(sides.base.as_ref())?,
-        ours: files(Some(&sides.ours))?,
-        theirs: files(Some(&sides.theirs))?,
+        base: sides
+            .base
+            .as_ref()
+            .map(files)
+            .transpose()?
+            .unwrap_or_default(),
+        ours: files(&sides.ours)?,
+        theirs: files(&sides.theirs)?,
     };
-    let root = repository.top().join(&prefix);
     let joined = join(&versions).map_err(|error| message(&error))?;
     if let Some(reason) = joined.refused.get(path) {
         return Err(reason.clone());
     }
-    let mut done = of_file(&joined, path);
+    if let Some(kind) = kind_of(path) {
+        driven.of_kind(&joined, kind);
+    }
     if let Some((new, content)) = joined.renamed(path) {
-        write_renamed(&named::directory(&root), &new, content).map_err(|error| message(&error))?;
-        done.notes
-            .push(format!("their version is in {new}; add that file"));
+        let root = named::directory(&repository.top().join(&prefix));
+        write_renamed(&root, &new, content).map_err(|error| message(&error))?;
+        let note = format!("their version is in {new}; add that file");
+        driven.notes.push(note);
     }
-    let has_new_ids = kind_of(path).is_some_and(|k| joined.new_ids.iter().any(|id| id.kind == k));
-    for outdated in joined.outdated(&versions) {
-        if has_new_ids {
-            done.notes
-                .push(format!("{outdated} names records by their former ids"));
-        }
+    if kind_of(path).is_some_and(|kind| joined.new_ids.iter().any(|id| id.kind == kind)) {
+        let outdated = joined.outdated(&versions).into_iter();
+        let note = |file: String| format!("{file} names records by their former ids");
+        driven.notes.extend(outdated.map(note));
     }
-    Ok(done)
+    Ok(joined.files.get(path).cloned())
 }
 
 /// Kind of the records in a file at this workspace path.
@@ -171,39 +153,28 @@ fn kind_of(path: &str) -> Option<Kind> {
     }
 }
 
-/// Returns the part of a merge that concerns one file.
-fn of_file(joined: &Joined, path: &str) -> Merged {
-    let kind = kind_of(path);
-    let mut notes = Vec::new();
-    let new: Vec<String> = joined
-        .new_ids
-        .iter()
-        .filter(|id| Some(id.kind) == kind)
-        .map(|id| format!("{} → {}", id.from, id.to))
-        .collect();
-    if let [first, .., last] = &new[..] {
-        let count = plural(new.len() as u64, "record");
-        notes.push(format!(
-            "{count} from their side got new ids: {first} … {last}"
-        ));
-    } else if let [only] = &new[..] {
-        notes.push(format!("1 record from their side got a new id: {only}"));
-    }
-    if let Some(kind) = kind {
-        let of_kind = joined
-            .notes
+impl Driven {
+    /// Adds what a merge did to the records of a kind.
+    fn of_kind(&mut self, joined: &Joined, kind: Kind) {
+        let new = joined.new_ids.iter().filter(|id| id.kind == kind);
+        let new: Vec<String> = new.map(|id| format!("{} → {}", id.from, id.to)).collect();
+        self.notes.extend(match &new[..] {
+            [] => None,
+            [only] => Some(format!("1 record from their side got a new id: {only}")),
+            [first, .., last] => Some(format!(
+                "{} from their side got new ids: {first} … {last}",
+                plural(new.len() as u64, "record")
+            )),
+        });
+        let notes = joined.notes.iter();
+        let notes = notes.filter(|note| note.starts_with(kind.name()));
+        self.notes.extend(notes.cloned());
+        let conflicts = joined
+            .conflicts
             .iter()
-            .filter(|note| note.starts_with(kind.name()));
-        notes.extend(of_kind.cloned());
-    }
-    let conflicts = joined
-        .conflicts
-        .iter()
-        .filter(|conflict| Some(conflict.kind) == kind);
-    Merged {
-        text: joined.files.get(path).cloned(),
-        conflicts: conflicts.map(|c| format!("{} {}", c.id, c.field)).collect(),
-        notes,
+            .filter(|conflict| conflict.kind == kind);
+        let named = conflicts.map(|conflict| format!("{} {}", conflict.id, conflict.field));
+        self.conflicts.extend(named);
     }
 }
 

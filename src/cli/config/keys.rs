@@ -65,186 +65,54 @@ impl Key {
             }
         }
     }
+}
 
-    const fn open(name: &'static str, default: &'static str, about: &'static str) -> Self {
-        Self {
-            name,
-            default,
-            variables: &[],
-            guard: Guard::Open,
-            about,
-        }
-    }
-
-    const fn rules(name: &'static str, default: &'static str, about: &'static str) -> Self {
-        Self {
-            guard: Guard::Rules,
-            ..Self::open(name, default, about)
-        }
-    }
-
-    const fn host(
-        name: &'static str,
-        default: &'static str,
-        variables: &'static [&'static str],
-        about: &'static str,
-    ) -> Self {
-        Self {
-            name,
-            default,
-            variables,
-            guard: Guard::Host,
-            about,
-        }
-    }
+/// Makes the table: `"name" or "VARIABLE" = "default", guard, "description";`.
+macro_rules! keys {
+    ($($name:literal $(or $variable:literal)? = $default:literal, $guard:ident, $about:literal;)+) => {
+        &[$(Key {
+            name: $name,
+            default: $default,
+            variables: &[$($variable)?],
+            guard: Guard::$guard,
+            about: $about,
+        }),+]
+    };
 }
 
 /// All settings.
-pub(super) const KEYS: &[Key] = &[
-    Key {
-        name: "model",
-        default: "",
-        variables: &[],
-        guard: Guard::Model,
-        about: "model that answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`",
-    },
-    Key::open(
-        "user",
-        "",
-        "current user: reads and writes only this user's memories and sessions",
-    ),
-    Key::open(
-        "memory.task_days",
-        "90",
-        "days until a task_memory expires; 0 means never",
-    ),
-    Key::rules(
-        "memory.user_store",
-        "true",
-        "use the rules and lessons of the user store, once `memory promote` has created it",
-    ),
-    Key::rules(
-        "prompt.rules_tokens",
-        "2000",
-        "token budget for learned rules in a prompt",
-    ),
-    Key::rules(
-        "prompt.procedures_tokens",
-        "500",
-        "token budget for learned procedures in a prompt",
-    ),
-    Key::open(
-        "offline.min_similarity",
-        "0.35",
-        "minimum similarity of a known case that may answer `--model offline`, 0 to 1",
-    ),
-    Key::open(
-        "llm.timeout_seconds",
-        "120",
-        "time limit of a model call in seconds, retries included",
-    ),
-    Key::open(
-        "llm.retries",
-        "2",
-        "number of retries after a failed request",
-    ),
-    Key::open(
-        "llm.max_output_tokens",
-        "8192",
-        "maximum length of an answer in tokens",
-    ),
-    Key {
-        name: "llm.ask_above_usd",
-        default: "0.50",
-        variables: &[],
-        guard: Guard::Spending,
-        about: "estimated cost in US dollars above which a command asks before it calls a model",
-    },
-    Key::host(
-        "anthropic.base_url",
-        "",
-        &["ANTHROPIC_BASE_URL"],
-        "base URL of the Anthropic API",
-    ),
-    Key::host(
-        "openai.base_url",
-        "",
-        &["OPENAI_BASE_URL"],
-        "base URL of the OpenAI API",
-    ),
-    Key::host(
-        "openrouter.base_url",
-        "",
-        &["OPENROUTER_BASE_URL"],
-        "base URL of OpenRouter",
-    ),
-    Key::host(
-        "local.base_url",
-        "http://127.0.0.1:11434/v1",
-        &[],
-        "base URL of a local server with the OpenAI API",
-    ),
-    Key::open(
-        "local.probe",
-        "true",
-        "look for a local server if no model is configured",
-    ),
-    Key::open(
-        "local.model",
-        "",
-        "model of the local server; empty takes the first that it offers",
-    ),
-    Key::open(
-        "search.rewrite",
-        "off",
-        "query rewriting: `off`, `offline` or `model`",
-    ),
-    Key::open(
-        "audit.reads",
-        "personal",
-        "reads in the audit log: `personal` (memories and sessions) or `all`",
-    ),
-    Key::open(
-        "learning.chat",
-        "true",
-        "ask the agent to record what people's messages state for good; none acts before approval",
-    ),
-    Key::open(
-        "learning.ask",
-        "stop",
-        "when an agent is asked what its session found out: `stop`, `recovery` or `off`",
-    ),
-    Key::open(
-        "tests.export",
-        "false",
-        "also write the tests of corrections for DeepEval and Promptfoo",
-    ),
-    Key {
-        name: "embedding.provider",
-        default: "built-in",
-        variables: &[],
-        guard: Guard::EmbedderConfig,
-        about: "embedding provider: `built-in`, `openai` (or a compatible service) or `ollama`",
-    },
-    Key::host(
-        "embedding.base_url",
-        "",
-        &[],
-        "base URL of the embedding service; empty takes the provider's default",
-    ),
-    Key::open(
-        "embedding.model",
-        "",
-        "embedding model; empty takes the provider's default",
-    ),
-    Key::open(
-        "embedding.dimensions",
-        "",
-        "vector size to request; empty takes the model's default",
-    ),
-    Key::open(
-        "embedding.batch",
-        "64",
-        "number of texts in one embedding request, 1 to 512",
-    ),
-];
+pub(super) const KEYS: &[Key] = keys! {
+    "model" = "", Model, "model that answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`";
+    "user" = "", Open, "current user: reads and writes only this user's memories and sessions";
+    "memory.task_days" = "90", Open, "days until a task_memory expires; 0 means never";
+    "memory.user_store" = "true", Rules,
+        "use the rules and lessons of the user store, once `memory promote` has created it";
+    "prompt.rules_tokens" = "2000", Rules, "token budget for learned rules in a prompt";
+    "prompt.procedures_tokens" = "500", Rules, "token budget for learned procedures in a prompt";
+    "offline.min_similarity" = "0.35", Open,
+        "minimum similarity of a known case that may answer `--model offline`, 0 to 1";
+    "llm.timeout_seconds" = "120", Open, "time limit of a model call in seconds, retries included";
+    "llm.retries" = "2", Open, "number of retries after a failed request";
+    "llm.max_output_tokens" = "8192", Open, "maximum length of an answer in tokens";
+    "llm.ask_above_usd" = "0.50", Spending,
+        "estimated cost in US dollars above which a command asks before it calls a model";
+    "anthropic.base_url" or "ANTHROPIC_BASE_URL" = "", Host, "base URL of the Anthropic API";
+    "openai.base_url" or "OPENAI_BASE_URL" = "", Host, "base URL of the OpenAI API";
+    "openrouter.base_url" or "OPENROUTER_BASE_URL" = "", Host, "base URL of OpenRouter";
+    "local.base_url" = "http://127.0.0.1:11434/v1", Host, "base URL of a local server with the OpenAI API";
+    "local.probe" = "true", Open, "look for a local server if no model is configured";
+    "local.model" = "", Open, "model of the local server; empty takes the first that it offers";
+    "search.rewrite" = "off", Open, "query rewriting: `off`, `offline` or `model`";
+    "audit.reads" = "personal", Open, "reads in the audit log: `personal` (memories and sessions) or `all`";
+    "learning.chat" = "true", Open,
+        "ask the agent to record what people's messages state for good; none acts before approval";
+    "learning.ask" = "stop", Open,
+        "when an agent is asked what its session found out: `stop`, `recovery` or `off`";
+    "tests.export" = "false", Open, "also write the tests of corrections for DeepEval and Promptfoo";
+    "embedding.provider" = "built-in", EmbedderConfig,
+        "embedding provider: `built-in`, `openai` (or a compatible service) or `ollama`";
+    "embedding.base_url" = "", Host, "base URL of the embedding service; empty takes the provider's default";
+    "embedding.model" = "", Open, "embedding model; empty takes the provider's default";
+    "embedding.dimensions" = "", Open, "vector size to request; empty takes the model's default";
+    "embedding.batch" = "64", Open, "number of texts in one embedding request, 1 to 512";
+};

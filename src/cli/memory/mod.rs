@@ -1,4 +1,5 @@
-//! `memory …`: commands on the memory as a whole, and those on records that `memory` understands too.
+//! `memory …`: commands on the memory as a whole. Beside them, those on records: `search`, `list`,
+//! `edit`.
 
 pub(crate) mod audit;
 pub(crate) mod conflicts;
@@ -17,18 +18,13 @@ use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::memory::audit::{AuditArgs, audit};
 use crate::cli::memory::conflicts::{ConflictsArgs, ResolveArgs, conflicts, resolve};
-use crate::cli::memory::edit::{EditArgs, ForgetArgs, edit, forget};
-use crate::cli::memory::list::{ListArgs, ShowArgs, list, show};
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
-use crate::cli::memory::search::{SearchArgs, search};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::off::Off;
 use crate::cli::output::page::Page;
 use crate::cli::output::text::{plural, product};
 use crate::cli::output::{Done, Report};
-use crate::cli::review::approve::{ApproveArgs, PinArgs, PromoteArgs, approve, pin, promote};
-use crate::cli::review::undo::{UndoArgs, undo};
-use crate::cli::review::why::{WhyArgs, why};
+use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, SkillPath, Viewer, mark};
 use crate::skills::PromptReport;
@@ -45,10 +41,10 @@ use crate::{skills, upkeep};
     after_help = "Examples:\n  memctl memory status\n  memctl memory export --output backup.jsonl"
 )]
 pub(crate) enum MemoryCommand {
-    #[command(flatten)]
-    Records(RecordsCommand),
-    #[command(flatten)]
-    Whole(WholeCommand),
+    Status(StatusArgs),
+    Purge(PurgeArgs),
+    Disable(DisableArgs),
+    Enable(EnableArgs),
     Prompt(PromptArgs),
     Add(AddArgs),
     Pin(PinArgs),
@@ -61,52 +57,16 @@ pub(crate) enum MemoryCommand {
     Import(ImportArgs),
 }
 
-/// Commands of `memory` that are also understood without that word.
-#[derive(Debug, Subcommand)]
-pub(crate) enum WholeCommand {
-    Status(StatusArgs),
-    Purge(PurgeArgs),
-    Disable(DisableArgs),
-    Enable(EnableArgs),
-}
-
-/// Names of [`WholeCommand`]: `memory` shows them, the first level hides them.
-pub(crate) const OF_MEMORY: &[&str] = &["status", "purge", "disable", "enable"];
-
-/// Names of [`RecordsCommand`]: the first level shows them, `memory` hides them.
-pub(crate) const AT_TOP: &[&str] = &[
-    "search", "list", "show", "approve", "why", "edit", "forget", "undo",
-];
-
-/// Commands on records, which `memory` understands too.
-#[derive(Debug, Subcommand)]
-pub(crate) enum RecordsCommand {
-    Approve(ApproveArgs),
-    Search(SearchArgs),
-    List(ListArgs),
-    Show(ShowArgs),
-    Why(WhyArgs),
-    Edit(EditArgs),
-    Forget(ForgetArgs),
-    Undo(UndoArgs),
-}
-
-impl WholeCommand {
-    /// Returns `true` if the command works while memory is off.
-    pub(crate) const fn works_without_memory(&self) -> bool {
-        match self {
-            Self::Status(_) | Self::Purge(_) | Self::Enable(_) | Self::Disable(_) => true,
-        }
-    }
-}
-
 impl MemoryCommand {
     /// Returns `true` if the command works while memory is off.
     pub(crate) const fn works_without_memory(&self) -> bool {
         match self {
-            Self::Whole(command) => command.works_without_memory(),
+            Self::Status(_)
+            | Self::Purge(_)
+            | Self::Enable(_)
+            | Self::Disable(_)
+            | Self::Audit(_) => true,
             Self::Export(args) => !args.acts(),
-            Self::Audit(_) => true,
             _ => false,
         }
     }
@@ -114,8 +74,10 @@ impl MemoryCommand {
 
 pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
     match command {
-        MemoryCommand::Records(command) => records(context, command),
-        MemoryCommand::Whole(command) => whole(context, &command),
+        MemoryCommand::Status(args) => status(context, &args),
+        MemoryCommand::Purge(args) => purge(context, &args),
+        MemoryCommand::Disable(args) => disable(context, &args),
+        MemoryCommand::Enable(args) => enable(context, &args),
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => notes::add(context, args),
         MemoryCommand::Pin(args) => pin(context, &args),
@@ -126,28 +88,6 @@ pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
         MemoryCommand::Resolve(args) => resolve(context, &args),
         MemoryCommand::Export(args) => export(context, &args),
         MemoryCommand::Import(args) => import(context, &args),
-    }
-}
-
-pub(crate) fn whole(context: &Context, command: &WholeCommand) -> Done {
-    match command {
-        WholeCommand::Status(args) => status(context, args),
-        WholeCommand::Purge(args) => purge(context, args),
-        WholeCommand::Disable(args) => disable(context, args),
-        WholeCommand::Enable(args) => enable(context, args),
-    }
-}
-
-pub(crate) fn records(context: &Context, command: RecordsCommand) -> Done {
-    match command {
-        RecordsCommand::Approve(args) => approve(context, &args),
-        RecordsCommand::Search(args) => search(context, &args),
-        RecordsCommand::List(args) => list(context, &args),
-        RecordsCommand::Show(args) => show(context, &args),
-        RecordsCommand::Why(args) => why(context, &args),
-        RecordsCommand::Edit(args) => edit(context, &args),
-        RecordsCommand::Forget(args) => forget(context, &args),
-        RecordsCommand::Undo(args) => undo(context, &args),
     }
 }
 

@@ -23,8 +23,6 @@ use crate::upkeep::exchange::{
 enum FormatName {
     /// JSON Lines: everything, byte for byte; `memory import` reads it
     Jsonl,
-    /// A readable page
-    Markdown,
     /// A folder with a `SKILL.md` for each approved lesson
     Skills,
     /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
@@ -42,7 +40,7 @@ enum FormatName {
 /// that it says already are left out of the block. `memctl undo` reverts it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
-    memctl memory export --format markdown --kind reflexion --output -\n  \
+    memctl memory export --kind rule --output -\n  \
     memctl memory export --format skills --output ~/.claude/skills\n  \
     memctl memory export --format agents-md --dry-run")]
 pub(crate) struct ExportArgs {
@@ -102,7 +100,6 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
         output: (!is_stdout).then(|| context.environment.absolute(output)),
         format: match args.format {
             FormatName::Jsonl => ExportFormat::Jsonl,
-            FormatName::Markdown => ExportFormat::Markdown,
             FormatName::Skills | FormatName::AgentsMd => ExportFormat::Skills,
         },
         kinds: args.kinds.clone(),
@@ -164,10 +161,6 @@ impl Report for AgentsMdReport {
             ]);
             for rule in &file.said {
                 page.field("said already", &format!("{}  {}", rule.id, rule.statement));
-            }
-            for near in &file.near {
-                let text = format!("{}  {}", near.id, near.statement);
-                page.field("similar", &text);
             }
             if self.dry_run {
                 page.line(file.diff.trim_end());

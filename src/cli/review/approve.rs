@@ -127,11 +127,8 @@ impl Report for Approval {
                 }
                 _ => " ".to_owned(),
             };
-            let was = record.local_id.as_ref();
-            let was = was.map_or(String::new(), |id| format!(" (was {id})"));
             page.styled(&[
                 (Style::Plain, &record.id),
-                (Style::Dim, &was),
                 (Style::Dim, &before),
                 (style, now),
             ]);

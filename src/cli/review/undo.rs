@@ -8,6 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::output::page::Page;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Done, Report, Style};
+use crate::model::error::UserError;
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo;
 use crate::upkeep::undo::{ChangeReport, UndoReport};
@@ -39,6 +40,10 @@ pub(crate) struct UndoArgs {
 }
 
 pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
+    let name = args.change.as_deref();
+    if !args.list && !args.user_store {
+        return Ok(Box::new(revert(context, name, args.dry_run)?));
+    }
     let workspace = if args.user_store {
         context.of_user_store()?.workspace(None)?
     } else {
@@ -49,22 +54,28 @@ pub(crate) fn undo(context: &Context, args: &UndoArgs) -> Done {
             changes: undo::changes(&workspace.store, args.limit as usize)?,
         }));
     }
-    let name = args.change.as_deref();
-    let user = context
-        .of_user_store()
-        .ok()
-        .filter(|user| !args.user_store && Directory::at(&user.places.memory).is_there());
-    let report = match user {
+    Ok(Box::new(UndoReport {
+        of_user_store: true,
+        ..undo::revert(&workspace, name, args.dry_run)?
+    }))
+}
+
+/// Reverts a change of the workspace, with its part in the user store.
+pub(crate) fn revert(
+    context: &Context,
+    name: Option<&str>,
+    dry_run: bool,
+) -> Result<UndoReport, UserError> {
+    let workspace = context.workspace(None)?;
+    let user = context.of_user_store().ok();
+    let user = user.filter(|user| Directory::at(&user.places.memory).is_there());
+    Ok(match user {
         Some(user) => {
             let user = user.workspace(None)?;
-            undo::revert_with_user_store(&workspace, &user, name, args.dry_run)?
+            undo::revert_with_user_store(&workspace, &user, name, dry_run)?
         }
-        None => UndoReport {
-            of_user_store: args.user_store,
-            ..undo::revert(&workspace, name, args.dry_run)?
-        },
-    };
-    Ok(Box::new(report))
+        None => undo::revert(&workspace, name, dry_run)?,
+    })
 }
 
 impl Report for UndoReport {

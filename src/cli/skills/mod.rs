@@ -1,6 +1,5 @@
 //! Commands about skills: `run`, `correct`, `accept`, `reject`, `test`.
 
 pub(crate) mod correct;
-pub(crate) mod junit;
 pub(crate) mod run;
 pub(crate) mod test;

@@ -1,6 +1,6 @@
 //! `test`: regression tests of the rules.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +12,6 @@ use crate::cli::output::page::Page;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
-use crate::cli::skills::junit;
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
 use crate::skills;
@@ -32,7 +31,7 @@ const NO_TESTS: &str = "no regression tests; `memctl correct` creates one for ea
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl test\n  memctl test hr/resume-screen --model 'exec:claude -p'\n  \
-    memctl test --max-calls 40 --junit target/memory.xml\n  memctl test hr/resume-screen --export"
+    memctl test --max-calls 40\n  memctl test hr/resume-screen --export"
 )]
 pub(crate) struct TestArgs {
     /// Skill, as `domain/skill`; default: all skills
@@ -46,11 +45,8 @@ pub(crate) struct TestArgs {
     /// Call the model without a question about the cost
     #[arg(long)]
     yes: bool,
-    /// Also write the results as XML for build servers
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
     /// Decide one output by this case: `test_correction_3`
-    #[arg(long, value_name = "CASE", requires_all = ["output", "skill"], conflicts_with_all = ["max_calls", "yes", "junit"])]
+    #[arg(long, value_name = "CASE", requires_all = ["output", "skill"], conflicts_with_all = ["max_calls", "yes"])]
     case: Option<String>,
     /// File with the output to decide; `-` reads standard input
     #[arg(long, value_name = "FILE", requires = "case")]
@@ -59,7 +55,7 @@ pub(crate) struct TestArgs {
     #[arg(long)]
     allow_skipped: bool,
     /// Write the tests as files of DeepEval and Promptfoo, beside the cases of each skill
-    #[arg(long, conflicts_with_all = ["model", "max_calls", "yes", "junit", "case"])]
+    #[arg(long, conflicts_with_all = ["model", "max_calls", "yes", "case"])]
     export: bool,
 }
 
@@ -83,10 +79,6 @@ pub(crate) fn test(context: &Context, args: &TestArgs) -> Done {
     ))??;
     announce(context, &plan, args.yes)?;
     let report = run(context, &workspace, plan)?;
-    if let Some(path) = &args.junit {
-        let path = context.environment.absolute(path);
-        skills::write_report(&path, &junit::document(&report))?;
-    }
     Ok(Box::new(Tested {
         report,
         allow_skipped: args.allow_skipped,

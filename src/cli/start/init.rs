@@ -99,7 +99,7 @@ fn attributes() -> String {
         .map(|name| format!("/{DIRECTORY}/{name}"))
         .collect();
     patterns.push("/skills/**/GUARDRAILS.md".to_owned());
-    patterns.push("/skills/**/tests/generated/**".to_owned());
+    patterns.push("/skills/**/tests/generated/*.json".to_owned());
     let lines = patterns.iter();
     lines
         .flat_map(|pattern| [pattern.as_str(), " merge=", NAME, "\n"])

@@ -167,11 +167,6 @@ pub async fn test(
     Ok(report)
 }
 
-/// Writes a report to the file that the caller names.
-pub fn write_report(path: &std::path::Path, text: &str) -> Result<(), Error> {
-    crate::store::workspace::redacting_writer::create(path, text).map(drop)
-}
-
 fn rules_of(workspace: &Workspace, path: &SkillPath) -> Result<Vec<Reflexion>, Error> {
     let of_skill = Selection {
         skill: Some(path),

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::Kind;
-use crate::store::{Frame, laid_out};
+use crate::store::{Entry, Frame, laid_out};
 use memctl_files::hex;
 use memctl_files::json::compact;
 
@@ -77,6 +77,16 @@ pub enum Line {
         /// Text of the line, without the line break.
         text: Vec<u8>,
     },
+}
+
+impl From<Entry> for Line {
+    fn from(entry: Entry) -> Self {
+        Self::Entry {
+            kind: entry.kind,
+            id: entry.id,
+            text: entry.text,
+        }
+    }
 }
 
 /// JSON form of a line.

@@ -2,7 +2,7 @@
 //!
 //! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
 //! - `lines`: native export as JSON Lines, restored byte for byte.
-//! - `markdown`, `skill_md`: export for readers, and for agents that load skills.
+//! - `skill_md`: export for agents that load skills.
 //! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
 //! - `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
 //!
@@ -15,13 +15,12 @@ pub(crate) mod agents_md;
 pub(crate) mod export;
 pub(crate) mod import;
 pub mod lines;
-pub mod markdown;
 pub mod mem0;
 pub mod notes;
 pub mod skill_md;
 
 pub use agents_md::export as export_agents_md;
-pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
+pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule};
 pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 

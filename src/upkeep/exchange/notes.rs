@@ -1,7 +1,8 @@
 //! Markdown notes for agents: `CLAUDE.md`, `AGENTS.md`, `MEMORY.md` and the files next to it.
 //!
 //! Each bullet with its nested lines is one note, and so is each paragraph. A code block belongs to
-//! the note that introduces it. Headings are not notes; each note records the headings above it.
+//! the note before it, or to the heading above it. Headings are not notes; each note records the
+//! headings above it.
 //!
 //! Deliberately absent: following `@path` and links. Import such files by name.
 
@@ -21,115 +22,72 @@ pub fn read(name: &str, text: &str) -> Found {
         name,
         found: Found::default(),
         headings: Vec::new(),
-        item: None,
+        note: None,
     };
-    let mut lines = text.lines().enumerate().peekable();
-    if lines
-        .peek()
-        .is_some_and(|(_, line)| line.trim_end() == "---")
-    {
-        lines.next();
-        // Front matter describes the file and holds no notes.
-        let closed = text.lines().skip(1).any(|line| line.trim_end() == "---");
-        while closed
-            && lines
-                .next()
-                .is_some_and(|(_, line)| line.trim_end() != "---")
-        {}
-        let what = format!("the front matter of `{name}`");
-        reader.found.skipped.push(Skipped::one(
-            what,
-            "it says what the file is, and teaches nothing",
-        ));
-    }
-    let mut fence: Option<Fence> = None;
-    let mut comment = false;
-    let mut own_block = false;
-    for (i, line) in lines {
-        let number = i + 1;
-        if block::begins(line) && fence.is_none() {
-            reader.end();
-            reader.skip(number, "the rules of memctl itself");
-            own_block = true;
-        }
-        if own_block {
-            own_block = !block::ends(line);
-            continue;
-        }
-        if comment {
-            comment = !line.contains("-->");
-            continue;
-        }
-        if let Some(open) = &mut fence {
-            let closes = open.closes(line);
-            open.lines.push(line.to_owned());
-            if closes && let Some(fence) = fence.take() {
-                reader.code(fence);
-            }
-            continue;
-        }
+    // Text that ends a part which is no note, and the mark that ends a code block.
+    let (mut left_out, mut fence): (Option<&str>, Option<&str>) = (None, None);
+    for (number, line) in (1..).zip(text.lines()) {
         let trimmed = line.trim();
-        if let Some(open) = Fence::opened(line, number) {
-            fence = Some(open);
-        } else if trimmed.starts_with("<!--") {
-            reader.end();
-            comment = !trimmed.contains("-->");
-            reader.skip(number, "a comment is not shown to agents");
-        } else if let Some(heading) = heading(line) {
-            reader.end();
-            reader.under(heading);
-        } else if trimmed.is_empty() {
-            reader.pause();
-        } else if is_import(trimmed) {
+        if let Some(end) = left_out {
+            left_out = left_out.filter(|_| !trimmed.contains(end));
+        } else if let Some(mark) = fence {
+            reader.push(line);
+            fence = fence.filter(|_| !trimmed.starts_with(mark) || !is_made_of(trimmed, mark));
+        } else if number == 1 && trimmed == "---" {
             reader.skip(
                 number,
-                "an import of another file, which is not followed; import that file",
+                "front matter says what the file is, and teaches nothing",
             );
-        } else if trimmed
-            .chars()
-            .all(|c| matches!(c, '-' | '*' | '_' | '=' | ' '))
-        {
+            let mut rest = text.lines().skip(1);
+            left_out = rest.any(|line| line.trim() == "---").then_some("---");
+        } else if block::begins(line) {
+            reader.end();
+            reader.skip(number, "the rules of memctl itself");
+            left_out = Some(block::END);
+        } else if trimmed.starts_with("<!--") {
+            reader.end();
+            reader.skip(number, "a comment is not shown to agents");
+            left_out = (!trimmed.contains("-->")).then_some("-->");
+        } else if let Some(mark) = fence_of(trimmed) {
+            if reader.introduce(number, line.len() - line.trim_start().len()) {
+                reader.push(line);
+                fence = Some(mark);
+            } else {
+                reader.skip(number, "a code block that no words introduce");
+                left_out = Some(mark);
+            }
+        } else if let Some((level, heading)) = heading(line) {
+            reader.end();
+            reader.headings.retain(|(above, _)| *above < level);
+            reader.headings.push((level, heading));
+        } else if trimmed.is_empty() {
+            reader.note.iter_mut().for_each(|note| note.paused = true);
+        } else if is_import(trimmed) {
+            let reason = "an import of another file, which is not followed; import that file";
+            reader.skip(number, reason);
+        } else if is_made_of(trimmed, "-*_= ") {
             reader.end();
         } else {
             reader.line(number, line);
         }
     }
-    if let Some(fence) = fence {
-        reader.code(fence);
-    }
     reader.end();
     reader.found
 }
 
-/// Open code block.
-struct Fence {
-    mark: char,
-    length: usize,
-    number: usize,
-    lines: Vec<String>,
+fn is_made_of(text: &str, marks: &str) -> bool {
+    text.chars().all(|c| marks.contains(c))
 }
 
-impl Fence {
-    fn opened(line: &str, number: usize) -> Option<Self> {
-        let inner = line.trim_start();
-        let mark = inner.chars().next().filter(|c| matches!(c, '`' | '~'))?;
-        let length = inner.chars().take_while(|c| *c == mark).count();
-        (length >= 3).then(|| Self {
-            mark,
-            length,
-            number,
-            lines: vec![line.to_owned()],
-        })
-    }
-
-    fn closes(&self, line: &str) -> bool {
-        let inner = line.trim();
-        inner.chars().count() >= self.length && inner.chars().all(|c| c == self.mark)
-    }
+/// Mark that opens a code block, and ends it: three or more backticks or tildes.
+fn fence_of(line: &str) -> Option<&str> {
+    let rest = line.trim_start_matches(['`', '~']);
+    let mark = &line[..line.len() - rest.len()];
+    (mark.len() >= 3).then_some(mark)
 }
 
 /// Note being read.
-struct Item {
+struct Note {
     number: usize,
     /// Column of the bullet; `None` for a paragraph.
     bullet: Option<usize>,
@@ -138,119 +96,84 @@ struct Item {
     paused: bool,
 }
 
-impl Item {
-    /// Returns `true` if the last line says that something follows, also in bold.
-    fn introduces(&self) -> bool {
-        let last = self.lines.last().map_or("", |line| line.trim_end());
-        last.trim_end_matches(['*', '_']).ends_with(':')
-    }
-}
-
 struct Reader<'a> {
     name: &'a str,
     found: Found,
     headings: Vec<(usize, String)>,
-    item: Option<Item>,
+    note: Option<Note>,
 }
 
 impl Reader<'_> {
-    fn under(&mut self, (level, text): (usize, String)) {
-        self.headings.retain(|(above, _)| *above < level);
-        self.headings.push((level, text));
-    }
-
     fn skip(&mut self, number: usize, reason: &str) {
         let what = format!("line {number} of `{}`", self.name);
         self.found.skipped.push(Skipped::one(what, reason));
     }
 
-    fn pause(&mut self) {
-        if let Some(item) = &mut self.item {
-            item.paused = true;
+    /// Makes sure that a code block has a note: that before it, unless the list has ended, or one under
+    /// the heading. Returns `false` without any words for one.
+    fn introduce(&mut self, number: usize, indent: usize) -> bool {
+        let has_ended = |note: &Note| note.paused && note.bullet.is_some_and(|at| indent <= at);
+        if self.note.as_ref().is_some_and(has_ended) {
+            self.end();
+        }
+        if self.note.is_none() {
+            self.note = self.headings.last().map(|(_, heading)| Note {
+                number,
+                bullet: None,
+                lines: vec![heading.clone()],
+                paused: false,
+            });
+        }
+        self.note.is_some()
+    }
+
+    /// Adds a line to the note.
+    fn push(&mut self, line: &str) {
+        if let Some(note) = &mut self.note {
+            note.lines.extend(note.paused.then(String::new));
+            note.lines.push(line.to_owned());
+            note.paused = false;
         }
     }
 
+    /// Adds a line to the note that it belongs to, or begins a note with it.
     fn line(&mut self, number: usize, line: &str) {
         let indent = line.len() - line.trim_start().len();
         let bullet = bullet(line);
-        let goes_on = self.item.as_ref().is_some_and(|item| match item.bullet {
+        let goes_on = self.note.as_ref().is_some_and(|note| {
             // Lines indented deeper than the bullet belong to it.
-            Some(column) => indent > column || (bullet.is_none() && !item.paused),
-            None => bullet.is_none() && !item.paused,
+            let is_below = note.bullet.is_some_and(|column| indent > column);
+            is_below || (bullet.is_none() && !note.paused)
         });
-        if goes_on && let Some(item) = &mut self.item {
-            if item.paused {
-                item.lines.push(String::new());
-                item.paused = false;
-            }
-            item.lines.push(line.to_owned());
-            return;
+        if goes_on {
+            return self.push(line);
         }
         self.end();
-        let first = bullet.unwrap_or_else(|| line.trim_start()).to_owned();
-        self.item = Some(Item {
+        self.note = Some(Note {
             number,
             bullet: bullet.map(|_| indent),
-            lines: vec![first],
+            lines: vec![bullet.unwrap_or_else(|| line.trim_start()).to_owned()],
             paused: false,
         });
     }
 
-    /// A code block belongs to the bullet that it is indented under, to the text before it in the
-    /// same section, or to the heading above it.
-    fn code(&mut self, fence: Fence) {
-        let indent = fence
-            .lines
-            .first()
-            .map_or(0, |line| line.len() - line.trim_start().len());
-        let belongs = self.item.as_ref().is_some_and(|item| match item.bullet {
-            // A list has ended where a block stands at its own column after a blank line.
-            Some(column) => indent > column || !item.paused || item.introduces(),
-            None => true,
-        });
-        match (&mut self.item, self.headings.last()) {
-            (Some(item), _) if belongs => {
-                item.lines.extend(item.paused.then(String::new));
-                item.lines.extend(fence.lines);
-                item.paused = false;
-            }
-            (_, Some((_, heading))) => {
-                let heading = heading.clone();
-                self.end();
-                let mut lines = vec![heading];
-                lines.extend(fence.lines);
-                self.item = Some(Item {
-                    number: fence.number,
-                    bullet: None,
-                    lines,
-                    paused: false,
-                });
-            }
-            (_, None) => {
-                self.end();
-                self.skip(fence.number, "a code block that no words introduce");
-            }
-        }
-    }
-
     fn end(&mut self) {
-        let Some(item) = self.item.take() else {
+        let Some(note) = self.note.take() else {
             return;
         };
-        let text = item.lines.join("\n").trim().to_owned();
+        let text = note.lines.join("\n").trim().to_owned();
         if link_alone(&text) {
             return self.skip(
-                item.number,
+                note.number,
                 "it only points to another file; import that file",
             );
         }
         if !text.chars().any(char::is_alphanumeric) {
-            return self.skip(item.number, "it says nothing");
+            return self.skip(note.number, "it says nothing");
         }
         if text.chars().count() > LONGEST {
-            let reason =
-                format!("it is longer than {LONGEST} characters: a document, not a lesson");
-            return self.skip(item.number, &reason);
+            let reason = "it is longer than 4,000 characters: a document, not a lesson";
+            return self.skip(note.number, reason);
         }
         let under: Vec<&str> = self
             .headings
@@ -259,11 +182,11 @@ impl Reader<'_> {
             .collect();
         let fields = vec![
             ("file", json!(self.name)),
-            ("line", json!(item.number)),
+            ("line", json!(note.number)),
             ("heading", json!(under.join(" > "))),
         ];
         self.found.records.push(Foreign {
-            what: format!("line {} of `{}`", item.number, self.name),
+            what: format!("line {} of `{}`", note.number, self.name),
             // The id uses the text, since line numbers change with every edit.
             id: format!("{}:{text}", self.name),
             created: None,

@@ -9,8 +9,6 @@ use serde_json::value::RawValue;
 
 use memctl_redact::{lines, visible};
 
-use super::markdown::escaped;
-
 /// Mark of folders that this program generates.
 pub const GENERATOR: &str = "memctl-procedure";
 
@@ -187,6 +185,36 @@ fn name(id: &str, title: &str) -> String {
 /// Quoted text, valid in YAML and JSON.
 fn yaml(text: &str) -> String {
     serde_json::Value::from(text).to_string()
+}
+
+/// Text on one line, with a backslash before every special character.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let mut chars = text.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' | '\r' | '\t' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                out.push(' ');
+            }
+            // Control characters are removed; `guard::visible` handles other invisible ones.
+            c if c.is_control() => {}
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '<' | '>' | '#' | '|' | '~' | '&'
+            | '$' => {
+                out.extend(['\\', c]);
+            }
+            // At the start of a line these begin a list, an underlined heading or a numbered item.
+            '-' | '+' | '=' if out.is_empty() => out.extend(['\\', c]),
+            '.' | ')' if !out.is_empty() && out.bytes().all(|b| b.is_ascii_digit()) => {
+                out.extend(['\\', c]);
+            }
+            // Some renderers turn addresses into links.
+            '@' => out.push_str("\\@"),
+            ':' if chars.peek() == Some(&'/') => out.push_str("\\:"),
+            '.' if out.ends_with("www") || out.ends_with("WWW") => out.push_str("\\."),
+            c => out.push(c),
+        }
+    }
+    out
 }
 
 #[cfg(test)]

@@ -11,17 +11,18 @@
 
 pub(crate) mod git;
 mod ids;
-mod lines;
 mod records;
 pub(crate) mod resolve;
 mod side;
 mod skills;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
+use chrono::{DateTime, FixedOffset};
+
 use crate::model::Kind;
-use crate::store::{DIRECTORY, DataFileText, Role, logs};
+use crate::store::{DIRECTORY, DataFileText, Role, logs, text_field};
 use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
@@ -58,8 +59,6 @@ pub struct Joined {
     pub new_ids: Vec<NewId>,
     /// Fields that a person has to decide.
     pub conflicts: Vec<Conflict>,
-    /// Number of records added from their side.
-    pub came: u64,
     /// Notes for the user.
     pub notes: Vec<String>,
 }
@@ -95,18 +94,13 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         .union();
         joined.put(kind, [&base, &ours, &theirs], union);
     }
-    for (name, role) in logs().filter(|(_, role)| *role != Role::Account) {
-        debug_assert!(matches!(role, Role::Log | Role::Tombstones));
-        let lines = lines::union(base.lines(name), ours.lines(name), theirs.lines(name));
+    for (name, _) in logs().filter(|(_, role)| *role == Role::Tombstones) {
+        let lines = union(base.lines(name), ours.lines(name), theirs.lines(name));
         let is_there = ours.lines.contains_key(name) || theirs.lines.contains_key(name);
         if is_there {
-            let text: String = lines
-                .iter()
-                .flat_map(|line| [line.as_str(), "\n"])
-                .collect();
-            joined
-                .files
-                .insert(format!("{DIRECTORY}/{name}"), text.into_bytes());
+            let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
+            let path = format!("{DIRECTORY}/{name}");
+            joined.files.insert(path, text.into_bytes());
         }
     }
     let of_skills = |files: &Files| -> Files {
@@ -123,13 +117,30 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
         &skills::mended(&of_skills(&versions.theirs), &ids.theirs, known),
     );
     joined.files.extend(files);
-    joined.refused.extend(
-        refused
-            .into_iter()
-            .map(|(path, why)| (path, why.to_owned())),
-    );
+    let why = "both sides have changed it by hand, or one has removed it";
+    let refused = refused.into_iter();
+    joined.refused = refused.map(|path| (path, why.to_owned())).collect();
     joined.new_ids = ids.new;
     Ok(joined)
+}
+
+/// Returns our tombstones and the new ones of theirs, sorted by time. A base line that one side removed is dropped.
+fn union(base: &[String], ours: &[String], theirs: &[String]) -> Vec<String> {
+    let [of_base, of_ours, of_theirs] = [base, ours, theirs].map(HashSet::<_>::from_iter);
+    let is_dropped =
+        |line: &&String, other: &HashSet<&String>| of_base.contains(line) && !other.contains(line);
+    let kept = ours.iter().filter(|line| !is_dropped(line, &of_theirs));
+    let new = theirs.iter().filter(|line| !of_ours.contains(line));
+    let new = new.filter(|line| !of_base.contains(line));
+    let mut lines: Vec<String> = kept.chain(new).cloned().collect();
+    // The sort is stable: lines without a time stay behind, in their order.
+    lines.sort_by_cached_key(|line| (time(line).is_none(), time(line)));
+    lines
+}
+
+fn time(line: &str) -> Option<DateTime<FixedOffset>> {
+    let at = text_field(line.as_bytes(), "at")?;
+    DateTime::parse_from_rfc3339(&at).ok()
 }
 
 /// Writes the merged content of a file to the path that git gave.
@@ -171,7 +182,6 @@ impl Joined {
 
     /// Writes the merged records of a kind into their file.
     fn put(&mut self, kind: Kind, [base, ours, theirs]: [&Side; 3], union: Union) {
-        self.came += union.came;
         self.conflicts.extend(union.conflicts);
         self.notes.extend(union.notes);
         let [base, ours, theirs] = [base, ours, theirs].map(|side| side.seeds.get(&kind));

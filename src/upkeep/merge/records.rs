@@ -31,8 +31,6 @@ pub(crate) struct Versions<'a> {
 pub(crate) struct Union {
     pub(crate) entries: Vec<String>,
     pub(crate) conflicts: Vec<Conflict>,
-    /// Number of records added from their side.
-    pub(crate) came: u64,
     pub(crate) notes: Vec<String>,
 }
 
@@ -55,8 +53,6 @@ impl Versions<'_> {
                     union.notes.push(self.stays_away(record, "here"));
                     continue;
                 }
-            } else {
-                union.came += 1;
             }
             let mut text = record.text.clone();
             if let Some(from) = self.new.get(&record.id) {

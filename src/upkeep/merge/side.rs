@@ -86,7 +86,7 @@ impl Side {
             side.records.insert(kind, records);
             side.seeds.insert(kind, seed);
         }
-        for (name, role) in logs().filter(|(_, role)| *role != Role::Account) {
+        for (name, _) in logs().filter(|(_, role)| *role == Role::Tombstones) {
             let path = format!("{DIRECTORY}/{name}");
             let Some(bytes) = files.get(&path) else {
                 continue;
@@ -104,17 +104,11 @@ impl Side {
                 .filter(|line| !line.is_empty())
                 .map(str::to_owned)
                 .collect();
-            // A damaged line is harmless; the conflict markers of an unresolved merge are not.
-            let is_marked =
-                |line: &String| ["<<<<<<<", ">>>>>>>"].iter().any(|m| line.starts_with(m));
-            if lines.iter().any(is_marked) {
-                return Err(refused("a conflict in it was never resolved"));
-            }
-            if role == Role::Tombstones
-                && lines
-                    .iter()
-                    .any(|line| serde_json::from_str::<Tombstone>(line).is_err())
-            {
+            // Conflict markers of an unresolved merge are no tombstones either.
+            let mut read = lines
+                .iter()
+                .map(|line| serde_json::from_str::<Tombstone>(line));
+            if read.any(|tombstone| tombstone.is_err()) {
                 return Err(refused("a line of it cannot be read"));
             }
             side.lines.insert(name, lines);

@@ -1,13 +1,14 @@
-//! Merges the files that corrections write into skills: regression cases, their exports,
-//! guardrails.
+//! Merges the files that corrections write into skills: regression cases and guardrails.
 //!
-//! A case is named after its correction, so a new id of the correction renames the file. Unedited
-//! generated files are written again; in edited files only the ids change.
+//! A case is named after its correction, so a new id of the correction renames the file. An unedited
+//! case gets a new seal; in an edited one only the ids change.
+//!
+//! Deliberately absent: exports of cases, which git merges as text. `memctl test --export` writes them
+//! again.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::rules::regression::case::{self, Case};
-use crate::rules::regression::export;
 use crate::store::skill::guardrails;
 use crate::store::three_way;
 
@@ -20,7 +21,8 @@ const GUARDRAILS: &str = "GUARDRAILS.md";
 
 /// Returns true if the file may name records.
 pub fn is_of_corrections(path: &str) -> bool {
-    path.contains(CASES) || path.rsplit('/').next() == Some(GUARDRAILS)
+    let is_case = path.contains(CASES) && path.strip_suffix(".json").is_some();
+    is_case || path.rsplit('/').next() == Some(GUARDRAILS)
 }
 
 /// Replaces ids in the files of one side, and renames case files. `base` is the common ancestor
@@ -54,71 +56,7 @@ pub(crate) fn mended(
         let bytes = text.map_or_else(|| bytes.clone(), String::into_bytes);
         out.insert(new_path, bytes);
     }
-    // Exports are made from the cases, which have their new ids by now.
-    let paths: Vec<String> = out.keys().cloned().collect();
-    let back: HashMap<&str, &str> = ids
-        .iter()
-        .map(|(old, new)| (new.as_str(), old.as_str()))
-        .collect();
-    for path in paths {
-        let before = files
-            .get(&unmoved(&path, &back))
-            .or_else(|| files.get(&path));
-        if before != out.get(&path) {
-            export_again(&mut out, &path, before);
-        }
-    }
     out
-}
-
-/// Writes an unedited export again.
-fn export_again(files: &mut Files, path: &str, before: Option<&Vec<u8>>) {
-    let before = before.and_then(|bytes| std::str::from_utf8(bytes).ok());
-    if !before.is_some_and(export::is_untouched) {
-        return;
-    }
-    let new = if path.strip_suffix(".py").is_some() {
-        let case = path.strip_suffix(".py").map(|stem| format!("{stem}.json"));
-        case.and_then(|path| read_case(files, &path))
-            .map(|case| export::deepeval(&case))
-    } else if path.ends_with(export::PROMPTFOO) {
-        promptfoo(files, path)
-    } else {
-        None
-    };
-    if let Some(new) = new {
-        files.insert(path.to_owned(), new.into_bytes());
-    }
-}
-
-/// Combined file of all cases in the same directory.
-fn promptfoo(files: &Files, path: &str) -> Option<String> {
-    let directory = path.strip_suffix(export::PROMPTFOO)?;
-    let mut cases: Vec<(u64, Case)> = files
-        .range(directory.to_owned()..)
-        .take_while(|(path, _)| path.starts_with(directory))
-        .filter_map(|(path, _)| Some((number(path)?, read_case(files, path)?)))
-        .collect();
-    cases.sort_by_key(|(number, _)| *number);
-    let cases: Vec<Case> = cases.into_iter().map(|(_, case)| case).collect();
-    let skill = &cases.first()?.skill;
-    Some(export::promptfoo(skill, &cases))
-}
-
-fn read_case(files: &Files, path: &str) -> Option<Case> {
-    number(path)?;
-    let stem = path.rsplit('/').next()?.strip_suffix(".json")?;
-    let text = std::str::from_utf8(files.get(path)?).ok()?;
-    Case::parse(stem, text).ok()
-}
-
-/// Number of the correction in the name of a case file.
-fn number(path: &str) -> Option<u64> {
-    let name = path.rsplit('/').next()?;
-    name.strip_prefix("test_correction_")?
-        .strip_suffix(".json")?
-        .parse()
-        .ok()
 }
 
 /// New path of a case; `None` if it stays.
@@ -127,17 +65,6 @@ pub(crate) fn moved(path: &str, ids: &HashMap<String, String>) -> Option<String>
     let (stem, end) = name.rsplit_once('.')?;
     let new = ids.get(stem).filter(|_| path.contains(CASES))?;
     Some(format!("{directory}/{new}.{end}"))
-}
-
-/// Former path of a case.
-fn unmoved(path: &str, ids: &HashMap<&str, &str>) -> String {
-    let from = || {
-        let (directory, name) = path.rsplit_once('/')?;
-        let (stem, end) = name.rsplit_once('.')?;
-        let old = ids.get(stem)?;
-        Some(format!("{directory}/{old}.{end}"))
-    };
-    from().unwrap_or_else(|| path.to_owned())
 }
 
 /// Replaces ids in the text of a file.
@@ -180,113 +107,48 @@ fn words(text: &str, ids: &HashMap<String, String>) -> String {
     out + rest
 }
 
-/// Merge result of a file that both sides have changed.
-pub(crate) enum Both {
-    Joined(Vec<u8>),
-    /// Only a person can merge the file, for this reason.
-    Refused(&'static str),
-}
-
-/// Merges the files of skills. Returns the merged files, and each unmerged path with the reason.
-pub(crate) fn union(
-    base: &Files,
-    ours: &Files,
-    theirs: &Files,
-) -> (Files, Vec<(String, &'static str)>) {
-    let paths: BTreeSet<&String> = [base, ours, theirs]
-        .into_iter()
-        .flat_map(Files::keys)
-        .collect();
+/// Merges the files of skills. Returns the merged files, and the paths that only a person can merge.
+pub(crate) fn union(base: &Files, ours: &Files, theirs: &Files) -> (Files, Vec<String>) {
+    let sides = [base, ours, theirs];
+    let paths: BTreeSet<&String> = sides.into_iter().flat_map(Files::keys).collect();
     let mut out = Files::new();
-    let mut late = Vec::new();
     let mut refused = Vec::new();
     for path in paths {
-        let (o, a, b) = (base.get(path), ours.get(path), theirs.get(path));
-        let decided = if a == b || o == b {
-            a
-        } else if o == a {
-            b
+        let [before, a, b] = sides.map(|files| files.get(path));
+        let joined = if a == b || before == b {
+            a.cloned()
+        } else if before == a {
+            b.cloned()
         } else {
-            late.push(path);
-            continue;
+            let joined = both(path, [before, a, b]);
+            refused.extend(joined.is_none().then(|| path.clone()));
+            joined
         };
-        if let Some(bytes) = decided {
-            out.insert(path.clone(), bytes.clone());
-        }
-    }
-    // Cases first: the other files are made from them.
-    late.sort_by_key(|path| path.strip_suffix(".json").is_none());
-    for path in late {
-        let versions = [base, ours, theirs].map(|files| files.get(path).map(Vec::as_slice));
-        match both(path, versions, &out) {
-            Both::Joined(bytes) => {
-                out.insert(path.clone(), bytes);
-            }
-            Both::Refused(reason) => refused.push((path.clone(), reason)),
-        }
+        out.extend(joined.map(|bytes| (path.clone(), bytes)));
     }
     (out, refused)
 }
 
-fn both(path: &str, versions: [Option<&[u8]>; 3], files: &Files) -> Both {
-    let [base, ours, theirs] = versions.map(|bytes| bytes.map(std::str::from_utf8));
-    let (Some(Ok(ours)), Some(Ok(theirs))) = (ours, theirs) else {
-        return Both::Refused(
-            "one side has changed it, the other has removed it, or it is no text",
-        );
-    };
-    let base = base.and_then(Result::ok);
-    let joined = if path.strip_suffix(".json").is_some() {
-        let decided = three_way(base, ours, theirs);
-        let is_json = serde_json::from_str::<serde_json::Value>(&decided.text).is_ok();
-        let is_ours = case::is_untouched(ours) && case::is_untouched(theirs);
-        let conflicts = decided
-            .conflicts
-            .iter()
-            .filter(|field| field.pointer != "/seal");
-        match (conflicts.count(), is_json) {
-            (0, true) if is_ours => Some(sealed(&decided.text)),
-            (0, true) => Some(decided.text),
-            _ => None,
-        }
-    } else if path.ends_with(GUARDRAILS) {
-        guardrails::join(base.unwrap_or_default(), ours, theirs)
-    } else if export::is_untouched(ours) && export::is_untouched(theirs) {
-        let mut again = files.clone();
-        again.insert(path.to_owned(), ours.as_bytes().to_vec());
-        export_again(&mut again, path, Some(&ours.as_bytes().to_vec()));
-        again
-            .remove(path)
-            .and_then(|bytes| String::from_utf8(bytes).ok())
-    } else if path.ends_with(export::PROMPTFOO) {
-        with_cases(path, base.unwrap_or_default(), ours, theirs, files)
-    } else {
-        None
-    };
-    joined.map_or(
-        Both::Refused("both sides have changed it by hand"),
-        |text| Both::Joined(text.into_bytes()),
-    )
-}
-
-/// Combined case file that a person has edited on one side, with the missing cases added.
-fn with_cases(path: &str, base: &str, ours: &str, theirs: &str, files: &Files) -> Option<String> {
-    let mut text = match (export::is_untouched(ours), export::is_untouched(theirs)) {
-        (false, true) => ours.to_owned(),
-        (true, false) => theirs.to_owned(),
-        _ if ours == base => theirs.to_owned(),
-        _ => return None,
-    };
-    let directory = path.strip_suffix(export::PROMPTFOO)?;
-    for name in files.keys().filter(|name| name.starts_with(directory)) {
-        let Some(case) = read_case(files, name) else {
-            continue;
-        };
-        if let Some(longer) = export::append_to_promptfoo(&text, &case) {
-            text = longer;
-        } else if !text.contains(&case.correction_id) {
-            return None;
-        }
+/// Merges a file that both sides have changed; `None` if only a person can.
+fn both(path: &str, versions: [Option<&Vec<u8>>; 3]) -> Option<Vec<u8>> {
+    let text = |bytes: Option<&Vec<u8>>| String::from_utf8(bytes?.clone()).ok();
+    let [base, ours, theirs] = versions.map(text);
+    let (base, ours, theirs) = (base.as_deref(), ours?, theirs?);
+    if path.ends_with(GUARDRAILS) {
+        let joined = guardrails::join(base.unwrap_or_default(), &ours, &theirs);
+        return joined.map(String::into_bytes);
     }
-    Some(text)
+    let decided = three_way(base, &ours, &theirs);
+    let is_json = serde_json::from_str::<serde_json::Value>(&decided.text).is_ok();
+    let mut conflicts = decided.conflicts.iter();
+    if !is_json || conflicts.any(|field| field.pointer != "/seal") {
+        return None;
+    }
+    let is_ours = case::is_untouched(&ours) && case::is_untouched(&theirs);
+    let text = if is_ours {
+        sealed(&decided.text)
+    } else {
+        decided.text
+    };
+    Some(text.into_bytes())
 }

@@ -26,40 +26,20 @@ impl Walk<'_> {
             return Ok(None);
         }
         for rule in &execution.reflexions_injected {
-            self.visit(
-                Kind::Reflexion,
-                rule,
-                Relation::HadRule,
-                Some(from),
-                Direction::Up,
-            )?;
+            self.follow(from, Direction::Up, Relation::HadRule, rule)?;
         }
         for procedure in &execution.procedures_injected {
             let relation = Relation::HadProcedure;
-            self.visit(
-                Kind::Procedure,
-                procedure,
-                relation,
-                Some(from),
-                Direction::End,
-            )?;
+            self.follow(from, Direction::End, relation, procedure)?;
         }
         let case = execution.nearest_case.map(|case| case.source);
-        if let Some(source) = case
-            && let Some(kind) = Kind::of_id(&source)
-        {
-            self.visit(kind, &source, Relation::Repeats, Some(from), Direction::End)?;
+        if let Some(source) = case {
+            self.follow(from, Direction::End, Relation::Repeats, &source)?;
         }
         let of_it = |correction: &Correction| correction.execution_id == from.id;
         for correction in self.naming(from.id, of_it)? {
             let id = &correction.correction_id;
-            self.visit(
-                Kind::Correction,
-                id,
-                Relation::CorrectedBy,
-                Some(from),
-                Direction::Down,
-            )?;
+            self.follow(from, Direction::Down, Relation::CorrectedBy, id)?;
         }
         Ok(None)
     }
@@ -73,14 +53,8 @@ impl Walk<'_> {
             return Ok(None);
         };
         let execution = &correction.execution_id;
-        if from.way.is_up() && !execution.is_empty() {
-            self.visit(
-                Kind::Execution,
-                execution,
-                Relation::Corrects,
-                Some(from),
-                Direction::End,
-            )?;
+        if from.way.is_up() {
+            self.follow(from, Direction::End, Relation::Corrects, execution)?;
         }
         if !from.way.is_down() {
             return Ok(None);
@@ -95,7 +69,7 @@ impl Walk<'_> {
                 Relation::Strengthened
             };
             let id = &rule.reflexion_id;
-            self.visit(Kind::Reflexion, id, relation, Some(from), Direction::Down)?;
+            self.follow(from, Direction::Down, relation, id)?;
         }
         Ok(None)
     }
@@ -116,14 +90,10 @@ impl Walk<'_> {
             .or(receipts);
         if from.way.is_up() {
             let first = (Relation::DistilledFrom, &rule.correction_id);
-            let later = rule
-                .also_corrected_by
-                .iter()
-                .map(|id| (Relation::StrengthenedBy, id));
+            let later = rule.also_corrected_by.iter();
+            let later = later.map(|id| (Relation::StrengthenedBy, id));
             for (relation, id) in std::iter::once(first).chain(later) {
-                if !id.is_empty() {
-                    self.visit(Kind::Correction, id, relation, Some(from), Direction::Up)?;
-                }
+                self.follow(from, Direction::Up, relation, id)?;
             }
         }
         if from.way == Direction::Both {
@@ -131,26 +101,12 @@ impl Walk<'_> {
             let replaced = |older: &Reflexion| older.superseded_by == from.id;
             for older in self.naming(from.id, replaced)? {
                 let id = &older.reflexion_id;
-                self.visit(
-                    Kind::Reflexion,
-                    id,
-                    Relation::Supersedes,
-                    Some(from),
-                    Direction::End,
-                )?;
+                self.follow(from, Direction::End, Relation::Supersedes, id)?;
             }
         }
         if from.way.is_down() {
             let newer = &rule.superseded_by;
-            if !newer.is_empty() {
-                self.visit(
-                    Kind::Reflexion,
-                    newer,
-                    Relation::SupersededBy,
-                    Some(from),
-                    Direction::End,
-                )?;
-            }
+            self.follow(from, Direction::End, Relation::SupersededBy, newer)?;
             let tests = [
                 (Relation::ValidatedBy, &rule.generated_test_ids),
                 (Relation::PartlyValidatedBy, &rule.partial_test_ids),
@@ -186,13 +142,7 @@ impl Walk<'_> {
         })?;
         self.chain[at].executions = Some(count);
         for id in newest.iter().rev() {
-            self.visit(
-                Kind::Execution,
-                id,
-                Relation::InjectedInto,
-                Some(from),
-                Direction::End,
-            )?;
+            self.follow(from, Direction::End, Relation::InjectedInto, id)?;
         }
         Ok(())
     }
@@ -305,13 +255,7 @@ impl Walk<'_> {
         };
         for procedure in self.naming(name, of_it)? {
             let id = &procedure.procedure_id;
-            self.visit(
-                Kind::Procedure,
-                id,
-                Relation::Taught,
-                Some(from),
-                Direction::End,
-            )?;
+            self.follow(from, Direction::End, Relation::Taught, id)?;
         }
         Ok(())
     }

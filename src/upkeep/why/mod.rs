@@ -35,7 +35,7 @@ pub struct WhyReport {
 }
 
 /// Record, test or session in a chain.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Link {
     /// Id of the record, host id of the session, or name of the test.
     pub id: String,
@@ -74,11 +74,12 @@ pub struct Link {
 }
 
 /// Relation of one link to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are the definition")]
 pub enum Relation {
     /// Requested record.
+    #[default]
     Asked,
     HadRule,
     HadProcedure,
@@ -166,7 +167,7 @@ pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
         id,
         kind,
         warnings: warnings.chain(unnoted).collect(),
-        chain: chain.links,
+        chain: chain.chain,
         evidence: chain.evidence,
     })
 }

@@ -12,26 +12,16 @@ use crate::store::workspace::Error;
 use crate::store::workspace::records::document;
 use crate::store::{Scoped, Selection, TrustSnapshot};
 
-/// Result of following the links of a record.
-pub(crate) struct Chain {
-    /// Links, from the record itself.
-    pub(crate) links: Vec<Link>,
-    /// Evidence that counts for the record.
-    pub(crate) evidence: Evidence,
-    /// Records in the chain, each once, with their users.
-    pub(crate) read: Vec<(Kind, String, Option<String>)>,
-}
-
 /// Builds the chain of a record.
-pub(crate) fn chain(store: &Scoped, kind: Kind, id: &str) -> Result<Chain, Error> {
+pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<'a>, Error> {
     let mut walk = Walk::new(store);
     walk.visit(kind, id, Relation::Asked, None, Direction::Both)?;
-    Ok(walk.end())
+    Ok(walk)
 }
 
 /// Builds the chain of a session that is known only by the records learned from its file; `None`
 /// if there are none.
-pub(crate) fn transcript(store: &Scoped, name: &str) -> Result<Option<Chain>, Error> {
+pub(crate) fn transcript<'a>(store: &'a Scoped, name: &str) -> Result<Option<Walk<'a>>, Error> {
     let mut walk = Walk::new(store);
     walk.chain.push(Link {
         kind: "transcript",
@@ -43,7 +33,7 @@ pub(crate) fn transcript(store: &Scoped, name: &str) -> Result<Option<Chain>, Er
         way: Direction::Both,
     };
     walk.recoveries(name, from)?;
-    Ok((walk.chain.len() > 1).then(|| walk.end()))
+    Ok((walk.chain.len() > 1).then_some(walk))
 }
 
 /// Link of which nothing but its place in the chain is known.
@@ -53,15 +43,8 @@ pub(super) fn link(id: &str, kind: Kind, relation: Relation, from: Option<Step<'
         kind: kind.name(),
         relation,
         to: from.map(|from| from.id.to_owned()),
-        at: String::new(),
-        summary: String::new(),
-        state: None,
-        trust: None,
-        status: None,
-        source: None,
-        executions: None,
-        origins: None,
         depth: from.map_or(0, |from| from.depth + 1),
+        ..Link::default()
     }
 }
 
@@ -96,14 +79,18 @@ pub(super) struct Step<'a> {
     pub(super) way: Direction,
 }
 
-pub(super) struct Walk<'a> {
+/// Walk over the links of a record.
+pub(crate) struct Walk<'a> {
     store: &'a Scoped,
     pub(super) trust_snapshot: TrustSnapshot,
-    pub(super) chain: Vec<Link>,
+    /// Links, from the record itself.
+    pub(crate) chain: Vec<Link>,
     /// Ids visited so far; each is followed once.
     met: HashSet<String>,
-    evidence: Evidence,
-    read: Vec<(Kind, String, Option<String>)>,
+    /// Evidence that counts for the record.
+    pub(crate) evidence: Evidence,
+    /// Records in the chain, each once, with their users.
+    pub(crate) read: Vec<(Kind, String, Option<String>)>,
 }
 
 impl<'a> Walk<'a> {
@@ -117,18 +104,10 @@ impl<'a> Walk<'a> {
             read: Vec::new(),
         }
     }
-
-    fn end(self) -> Chain {
-        Chain {
-            links: self.chain,
-            evidence: self.evidence,
-            read: self.read,
-        }
-    }
 }
 
 impl Walk<'_> {
-    pub(super) fn visit(
+    fn visit(
         &mut self,
         kind: Kind,
         id: &str,
@@ -174,6 +153,20 @@ impl Walk<'_> {
             self.evidence.harmed += found.harmed;
         }
         Ok(())
+    }
+
+    /// Follows a link from one record to another, which its id names.
+    pub(super) fn follow(
+        &mut self,
+        from: Step<'_>,
+        way: Direction,
+        relation: Relation,
+        id: &str,
+    ) -> Result<(), Error> {
+        match Kind::of_id(id) {
+            Some(kind) => self.visit(kind, id, relation, Some(from), way),
+            None => Ok(()),
+        }
     }
 
     /// Adds a link to a record that is not there.

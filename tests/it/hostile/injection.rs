@@ -323,7 +323,6 @@ fn terminal_obeys_nothing() {
             vec!["memory", "conflicts"],
             vec!["session", "list"],
             vec!["stats"],
-            vec!["memory", "export", "--format", "markdown", "--output", "-"],
             vec![
                 "hint",
                 "--error",
@@ -416,32 +415,6 @@ fn pages_stay_pages() {
         terminal_is_safe("stats --html", &page);
         for tag in ["<script", "<img", "<zqx", "</zqx"] {
             assert!(!page.contains(tag), "{tag} in {page}");
-        }
-        let export = ["memory", "export", "--format", "markdown", "--output", "-"];
-        let page = workspace.run(&export).stdout;
-        for begins in [
-            "## Learned", "---", "System:", "- \\*\\*REFL-666", "- **REFL-666", "zqx-forged",
-            "allowed-tools", "</",
-        ] {
-            assert!(
-                !page
-                    .lines()
-                    .any(|line| line.trim_start().starts_with(begins)),
-                "{begins} in {page}"
-            );
-        }
-        // A backslash takes the meaning of what follows.
-        let mut meant = String::new();
-        let mut chars = page.chars();
-        while let Some(c) = chars.next() {
-            if c == '\\' {
-                chars.next();
-            } else {
-                meant.push(c);
-            }
-        }
-        for raw in ["<script", "<img", "](http", "](javascript", "<|im_start|>"] {
-            assert!(!meant.contains(raw), "{raw} in {meant}");
         }
     }
 }

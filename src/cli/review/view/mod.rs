@@ -2,18 +2,16 @@
 //!
 //! - `state` changes by keys and is pure; `draw` shows it; this file carries decisions out by the
 //!   verbs of the commands, each as a change of its own in the undo journal.
-//! - `record`: an entry as lines of styled text. `key`: keys and their names.
+//! - `record`: an entry as lines of styled text.
 //!
 //! Entries that single records tell are shown at once. Another thread compares the rules meanwhile.
 //!
 //! The terminal is restored at the end, on errors, on a panic, and while an editor runs.
 
 pub(crate) mod draw;
-pub(crate) mod key;
 pub(crate) mod record;
 pub(crate) mod state;
 
-use std::cell::RefCell;
 use std::path::Path;
 use std::sync::mpsc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -21,19 +19,18 @@ use std::time::Duration;
 
 use console::Term;
 use crossterm::event;
-use crossterm::event::Event;
-use memctl_files::Directory;
 
 use crate::cli::context::Context;
 use crate::cli::ending::restore_at_termination;
-use crate::cli::live;
-use crate::cli::live::FullScreen;
 use crate::cli::memory::edit::in_editor;
 use crate::cli::output::Style;
+use crate::cli::review::undo::revert;
 use crate::cli::review::view::draw::Theme;
-use crate::cli::review::view::key::Key;
 use crate::cli::review::view::record::{Piece, shown};
 use crate::cli::review::view::state::{Action, Decision, State};
+use crate::cli::review::whole;
+use crate::cli::screen;
+use crate::cli::screen::{FullScreen, Pressed};
 use crate::lessons::HintService;
 use crate::model::error::{Kind, UserError};
 use crate::model::{Reflexion, SkillPath};
@@ -42,14 +39,14 @@ use crate::rules::forbids_advice;
 use crate::skills::prompt::tokens;
 use crate::store::Here;
 use crate::store::workspace::{Error, Workspace};
-use crate::upkeep::{merge, undo as journal};
+use crate::upkeep::merge;
 use crate::{review, rules, skills, upkeep};
 
 /// Time between two looks for entries that are still searched.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Channel of the entries that take longer to find; `None` if they are there.
-type Searching = RefCell<Option<Receiver<Result<Rest, Error>>>>;
+type Searching = Option<Receiver<Result<Rest, Error>>>;
 
 /// Shows the queue until the user ends it. `queue` is without [`Rest`].
 pub(crate) fn show(
@@ -62,54 +59,54 @@ pub(crate) fn show(
     if let Some(warning) = queue.warnings.first() {
         state.status = (Style::Warn, warning.clone());
     }
-    let searching = RefCell::new(Some(search(workspace, skill.cloned(), queue.rules)?));
-    state.is_searching = true;
-    let read = || {
-        // A queue that is read again is whole.
-        searching.take();
-        crate::cli::review::whole(context, &context.workspace(None)?, skill)
-    };
+    let mut searching = Some(search(workspace, skill.cloned(), queue.rules)?);
     let theme = Theme {
         has_colour: context.printer.page_has_colour(),
         now: context.environment.now,
     };
-    restore_at_termination(|| live::leave(&mut Term::stdout()))?;
+    restore_at_termination(|| screen::leave(&mut Term::stdout()))?;
     let mut terminal = Term::stdout();
     let mut full = FullScreen::enter(&terminal)?;
     loop {
+        state.is_searching = searching.is_some();
         state.screen_selected();
         let (rows, columns) = terminal.size();
         let lines = draw::frame(&state, theme, columns.into(), rows.into());
-        live::draw(&mut terminal, &lines)?;
-        if searching.borrow().is_some() && !event::poll(LOOK)? {
-            look(&searching, &mut state);
+        screen::draw(&mut terminal, &lines)?;
+        if searching.is_some() && !event::poll(LOOK)? {
+            look(&mut searching, &mut state);
             continue;
         }
-        let Event::Key(event) = event::read()? else {
-            continue;
+        let key = match Pressed::of(&event::read()?) {
+            Some(Pressed::Key(key)) => key,
+            Some(Pressed::Interrupt) => return Ok(Kind::Interrupted.code()),
+            None => continue,
         };
-        let Some(key) = Key::of(&event) else {
-            continue;
-        };
-        let done = match state.update(key) {
-            Action::Nothing => Ok(()),
+        let must_read = match state.update(key) {
+            Action::Nothing => Ok(false),
             Action::Quit => return Ok(0),
-            Action::Interrupt => return Ok(Kind::Interrupted.code()),
-            Action::Reload => read().map(|queue| state.replace(queue.waiting)),
+            Action::Reload => Ok(true),
             Action::Show => show_seen(context, &mut state),
-            Action::Undo(change) => undo(context, &change, &mut state, &read),
+            Action::Undo(change) => undo(context, &change, &mut state),
             Action::Decide(Decision::Edit) => {
                 drop(full);
-                let done = decide(context, Decision::Edit, &mut state, &read);
+                let done = decide(context, Decision::Edit, &mut state);
                 full = FullScreen::enter(&terminal)?;
                 done
             }
-            Action::Decide(decision) => decide(context, decision, &mut state, &read),
+            Action::Decide(decision) => decide(context, decision, &mut state),
         };
+        let done = must_read.and_then(|must_read| {
+            if must_read {
+                // A queue that is read again is whole.
+                searching = None;
+                state.replace(whole(context, &context.workspace(None)?, skill)?.waiting);
+            }
+            Ok(())
+        });
         if let Err(error) = done {
             state.status = (Style::Bad, error.message);
         }
-        state.is_searching = searching.borrow().is_some();
     }
 }
 
@@ -129,9 +126,8 @@ fn search(
 }
 
 /// Adds the entries of the search, if it has ended.
-fn look(searching: &Searching, state: &mut State) {
-    let found = searching.borrow().as_ref().map(Receiver::try_recv);
-    match found {
+fn look(searching: &mut Searching, state: &mut State) {
+    match searching.as_ref().map(Receiver::try_recv) {
         None | Some(Err(TryRecvError::Empty)) => return,
         Some(Ok(Ok(rest))) => state.add(rest),
         Some(Ok(Err(error))) => state.status = (Style::Bad, error.to_string()),
@@ -139,114 +135,91 @@ fn look(searching: &Searching, state: &mut State) {
             state.status = (Style::Bad, "rules could not be compared".to_owned());
         }
     }
-    searching.take();
-    state.is_searching = false;
+    *searching = None;
 }
 
 /// Shows the text that agents get now.
-fn show_seen(context: &Context, state: &mut State) -> Result<(), UserError> {
+fn show_seen(context: &Context, state: &mut State) -> Result<bool, UserError> {
     let workspace = context.workspace(None)?;
     let skill = state.selected().and_then(|one| one.skill.clone());
     state.mode = state::Mode::Seen(seen(&workspace, skill.as_deref())?);
     state.scroll = 0;
-    Ok(())
+    Ok(false)
 }
 
-type Read<'a> = &'a dyn Fn() -> Result<Queue, UserError>;
-
-/// Decides about the selected entry. After an error, nothing has changed.
-pub(crate) fn decide(
-    context: &Context,
-    decision: Decision,
-    state: &mut State,
-    read: Read<'_>,
-) -> Result<(), UserError> {
+/// Decides about the selected entry. Returns `true` if the queue must be read again. After an error,
+/// nothing has changed.
+fn decide(context: &Context, decision: Decision, state: &mut State) -> Result<bool, UserError> {
     let Some(waiting) = state.selected().cloned() else {
-        return Ok(());
+        return Ok(false);
     };
     let context = context.for_next_change();
     let workspace = context.workspace(None)?;
     let change = workspace.store.audit_context().change.clone();
+    let id = &waiting.id;
     // Of a pair, the newer rule.
-    let newer = waiting.other.as_ref().unwrap_or(&waiting.id).clone();
-    let (did, gone, warnings) = match decision {
+    let newer = waiting.other.as_ref().unwrap_or(id).clone();
+    let mut gone = None;
+    let (did, warnings) = match decision {
         Decision::Approve(action) => {
             let action = (!waiting.patterns.is_empty()).then_some(action);
-            let done = review::approve(&workspace, std::slice::from_ref(&waiting.id), action)?;
+            let done = review::approve(&workspace, std::slice::from_ref(id), action)?;
             let warnings = done.into_iter().flat_map(|one| one.warnings).collect();
-            (format!("approved {}", waiting.id), None, warnings)
+            (format!("approved {id}"), warnings)
         }
         Decision::Edit => {
             let draft = review::draft(&workspace, &newer)?;
             let done = in_editor(&context, &workspace, &draft)?;
             if done.changed.is_empty() {
                 state.status = (Style::Dim, format!("{newer} is unchanged"));
-                return Ok(());
+                return Ok(false);
             }
             state.decided(change, |_| false);
-            state.replace(read()?.waiting);
             report(state, &format!("edited {newer}"), &done.warnings);
-            return Ok(());
+            return Ok(true);
         }
         Decision::Reject { reason } => {
-            let done = review::reject(&workspace, &waiting.id, &reason)?;
-            (format!("rejected {}", done.id), None, done.warnings)
+            let done = review::reject(&workspace, id, &reason)?;
+            (format!("rejected {}", done.id), done.warnings)
         }
         Decision::Forget => {
             let done = upkeep::forget(&workspace, &newer, false)?;
-            (format!("forgot {newer}"), Some(newer), done.warnings)
+            let did = format!("forgot {newer}");
+            gone = Some(newer);
+            (did, done.warnings)
         }
         Decision::Merge { keep, other } => {
             let done = rules::merge(&workspace, &keep, &other)?;
-            (
-                format!("merged {other} into {keep}"),
-                Some(other),
-                done.warnings,
-            )
+            let did = format!("merged {other} into {keep}");
+            gone = Some(other);
+            (did, done.warnings)
         }
         Decision::KeepBoth => {
-            rules::keep_both(&workspace, &waiting.id, &newer)?;
-            (format!("kept {} and {newer}", waiting.id), None, Vec::new())
+            rules::keep_both(&workspace, id, &newer)?;
+            (format!("kept {id} and {newer}"), Vec::new())
         }
         Decision::Pin => {
-            let done = rules::pin(&workspace, &waiting.id, true)?;
-            (format!("pinned {}", waiting.id), None, done.warnings)
+            let done = rules::pin(&workspace, id, true)?;
+            (format!("pinned {id}"), done.warnings)
         }
         Decision::Resolve(side) => {
-            let done = merge::resolve(&workspace, &waiting.id, side, None)?;
-            (format!("resolved {}", waiting.id), None, done.warnings)
+            let done = merge::resolve(&workspace, id, side, None)?;
+            (format!("resolved {id}"), done.warnings)
         }
     };
     state.decided(change, |one| {
         is_same(one, &waiting) || gone.as_ref().is_some_and(|id| one.names(id))
     });
     report(state, &did, &warnings);
-    Ok(())
+    Ok(false)
 }
 
-/// Reverts a decision of this view.
-pub(crate) fn undo(
-    context: &Context,
-    change: &str,
-    state: &mut State,
-    read: Read<'_>,
-) -> Result<(), UserError> {
-    let context = context.for_next_change();
-    let workspace = context.workspace(None)?;
-    let user = context.of_user_store().ok();
-    let user = user.filter(|user| Directory::at(&user.places.memory).is_there());
-    let done = match user {
-        Some(user) => {
-            let user = user.workspace(None)?;
-            journal::revert_with_user_store(&workspace, &user, Some(change), false)?
-        }
-        None => journal::revert(&workspace, Some(change), false)?,
-    };
-    if !state.undone() {
-        state.replace(read()?.waiting);
-    }
+/// Reverts a decision of this view. Returns `true` if the queue must be read again.
+fn undo(context: &Context, change: &str, state: &mut State) -> Result<bool, UserError> {
+    let done = revert(&context.for_next_change(), Some(change), false)?;
+    let must_read = !state.undone();
     report(state, "undone", &done.warnings);
-    Ok(())
+    Ok(must_read)
 }
 
 fn is_same(a: &Waiting, b: &Waiting) -> bool {

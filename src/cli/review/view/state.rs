@@ -1,11 +1,13 @@
-//! State of the view and its change by keys. Pure: nothing here draws, reads or writes.
+//! State of the view and its change by keys, which are listed at the end. Pure: nothing here draws,
+//! reads or writes.
 
 use std::collections::HashSet;
 
+use crossterm::event::KeyCode;
+
 use crate::cli::output::Style;
-use crate::cli::review::view::key::{Key, decisions};
 use crate::cli::review::view::record::Piece;
-use crate::model::CallAction;
+use crate::model::{CallAction, Kind};
 use crate::review::queue::{Queue, Rest, Waiting, WaitingKind};
 use crate::upkeep::merge::ResolveSide;
 
@@ -57,7 +59,6 @@ pub(crate) enum Action {
     Show,
     Reload,
     Quit,
-    Interrupt,
 }
 
 /// Decision that was made, with the entries that it took out.
@@ -107,11 +108,8 @@ impl State {
     }
 
     /// Takes a key, and returns what it asks for.
-    pub(crate) fn update(&mut self, key: Key) -> Action {
+    pub(crate) fn update(&mut self, key: KeyCode) -> Action {
         self.is_used = true;
-        if key == Key::Interrupt {
-            return Action::Interrupt;
-        }
         match std::mem::replace(&mut self.mode, Mode::List) {
             Mode::List => self.in_list(key),
             Mode::Help => Action::Nothing,
@@ -125,9 +123,9 @@ impl State {
             }
             Mode::Reason(text) => self.in_reason(key, text),
             Mode::Merge([first, second]) => match key {
-                Key::Char('1') => merge(first, second),
-                Key::Char('2') => merge(second, first),
-                Key::Esc => Action::Nothing,
+                KeyCode::Char('1') => merge(first, second),
+                KeyCode::Char('2') => merge(second, first),
+                KeyCode::Esc => Action::Nothing,
                 _ => {
                     self.mode = Mode::Merge([first, second]);
                     Action::Nothing
@@ -136,15 +134,15 @@ impl State {
         }
     }
 
-    fn in_filter(&mut self, key: Key) {
+    fn in_filter(&mut self, key: KeyCode) {
         match key {
-            Key::Enter => return,
-            Key::Esc => self.filter.clear(),
-            Key::Backspace => {
+            KeyCode::Enter => return,
+            KeyCode::Esc => self.filter.clear(),
+            KeyCode::Backspace => {
                 self.filter.pop();
                 self.mode = Mode::Filter;
             }
-            Key::Char(c) => {
+            KeyCode::Char(c) => {
                 self.filter.push(c);
                 self.mode = Mode::Filter;
             }
@@ -154,12 +152,12 @@ impl State {
         self.go(0);
     }
 
-    fn in_seen(&mut self, key: Key, lines: Vec<Piece>) {
+    fn in_seen(&mut self, key: KeyCode, lines: Vec<Piece>) {
         self.scroll = match key {
-            Key::Char('j') | Key::Down => self.scroll.saturating_add(1),
-            Key::Char('k') | Key::Up => self.scroll.saturating_sub(1),
-            Key::PageDown | Key::Char(' ') => self.scroll.saturating_add(10),
-            Key::PageUp => self.scroll.saturating_sub(10),
+            KeyCode::Char('j') | KeyCode::Down => self.scroll.saturating_add(1),
+            KeyCode::Char('k') | KeyCode::Up => self.scroll.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.scroll.saturating_add(10),
+            KeyCode::PageUp => self.scroll.saturating_sub(10),
             _ => {
                 self.scroll = 0;
                 return;
@@ -168,44 +166,44 @@ impl State {
         self.mode = Mode::Seen(lines);
     }
 
-    fn in_reason(&mut self, key: Key, mut text: String) -> Action {
+    fn in_reason(&mut self, key: KeyCode, mut text: String) -> Action {
         match key {
-            Key::Enter if !text.trim().is_empty() => {
+            KeyCode::Enter if !text.trim().is_empty() => {
                 return Action::Decide(Decision::Reject { reason: text });
             }
-            Key::Esc => return Action::Nothing,
-            Key::Backspace => {
+            KeyCode::Esc => return Action::Nothing,
+            KeyCode::Backspace => {
                 text.pop();
             }
-            Key::Char(c) => text.push(c),
+            KeyCode::Char(c) => text.push(c),
             _ => {}
         }
         self.mode = Mode::Reason(text);
         Action::Nothing
     }
 
-    fn in_list(&mut self, key: Key) -> Action {
+    fn in_list(&mut self, key: KeyCode) -> Action {
         self.status = (Style::Plain, String::new());
         let last = self.shown.len().saturating_sub(1);
         match key {
-            Key::Char('q') => return Action::Quit,
-            Key::Esc if self.filter.is_empty() => {}
-            Key::Esc => self.in_filter(Key::Esc),
-            Key::Char('j') | Key::Down => self.go(self.at + 1),
-            Key::Char('k') | Key::Up => self.go(self.at.saturating_sub(1)),
-            Key::Home => self.go(0),
-            Key::End => self.go(last),
-            Key::PageDown => self.scroll = self.scroll.saturating_add(5),
-            Key::PageUp => self.scroll = self.scroll.saturating_sub(5),
-            Key::Char('/') => self.mode = Mode::Filter,
-            Key::Char('?') => self.mode = Mode::Help,
-            Key::Char('r') => return Action::Reload,
-            Key::Char('v') => return Action::Show,
-            Key::Char('u') => match self.done.last() {
+            KeyCode::Char('q') => return Action::Quit,
+            KeyCode::Esc if self.filter.is_empty() => {}
+            KeyCode::Esc => self.in_filter(KeyCode::Esc),
+            KeyCode::Char('j') | KeyCode::Down => self.go(self.at + 1),
+            KeyCode::Char('k') | KeyCode::Up => self.go(self.at.saturating_sub(1)),
+            KeyCode::Home => self.go(0),
+            KeyCode::End => self.go(last),
+            KeyCode::PageDown => self.scroll = self.scroll.saturating_add(5),
+            KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(5),
+            KeyCode::Char('/') => self.mode = Mode::Filter,
+            KeyCode::Char('?') => self.mode = Mode::Help,
+            KeyCode::Char('r') => return Action::Reload,
+            KeyCode::Char('v') => return Action::Show,
+            KeyCode::Char('u') => match self.done.last() {
                 Some(done) => return Action::Undo(done.change.clone()),
                 None => self.status = (Style::Warn, "nothing to undo on this screen".to_owned()),
             },
-            Key::Char(key) => return self.decide(key),
+            KeyCode::Char(key) => return self.decide(key),
             _ => {}
         }
         Action::Nothing
@@ -376,3 +374,93 @@ impl State {
         self.scroll = 0;
     }
 }
+
+/// Keys that decide about an entry, each with its name.
+pub(super) fn decisions(waiting: &Waiting) -> Vec<(char, &'static str)> {
+    let mut keys: Vec<(char, &'static str)> = Vec::new();
+    if waiting.waits_for_approval() {
+        keys.push(('a', "approve"));
+    }
+    let may_act = waiting.waits_for_approval() || waiting.kind == WaitingKind::Doubtful;
+    if !waiting.patterns.is_empty() && may_act {
+        keys.extend([('A', "approve, ask me"), ('D', "approve, refuse")]);
+    }
+    match waiting.kind {
+        WaitingKind::Contradiction | WaitingKind::Similar => {
+            keys.extend([('m', "merge"), ('b', "keep both")]);
+        }
+        WaitingKind::Doubtful if waiting.record == Kind::Reflexion => keys.push(('b', "keep")),
+        WaitingKind::Merge => keys.extend([('o', "ours"), ('t', "theirs")]),
+        _ => {}
+    }
+    if waiting.record != Kind::Session {
+        keys.push(('e', "edit"));
+    }
+    if matches!(
+        waiting.kind,
+        WaitingKind::Candidate | WaitingKind::Quarantined | WaitingKind::Procedure
+    ) {
+        keys.push(('x', "reject"));
+    }
+    if waiting.near.is_some() {
+        keys.push(('m', "merge"));
+    }
+    if waiting.kind != WaitingKind::Merge {
+        keys.push(('f', "forget"));
+    }
+    keys.push(('s', "skip"));
+    keys
+}
+
+/// Keys that every entry has.
+pub(super) const COMMON: [(char, &str); 5] = [
+    ('u', "undo"),
+    ('/', "filter"),
+    ('v', "view what agents get"),
+    ('?', "help"),
+    ('q', "quit"),
+];
+
+/// Lines of the help.
+pub(super) const HELP: &[(&str, &str)] = &[
+    (
+        "j k ↓ ↑",
+        "next and previous entry; Home and End: first and last",
+    ),
+    ("PgDn PgUp", "scroll the record"),
+    ("/", "show only entries with a text; Esc shows all again"),
+    ("a", "approve: agents are told the record as a fact"),
+    (
+        "A D",
+        "approve a rule; calls that break it are asked about, or refused",
+    ),
+    ("e", "edit in $VISUAL or $EDITOR; of a pair, the newer rule"),
+    (
+        "x",
+        "reject with a reason: it stays in its file and is not proposed again",
+    ),
+    (
+        "f",
+        "forget: delete it and do not learn it again; of a pair, the newer rule",
+    ),
+    ("m", "merge two rules: you choose the one that stays"),
+    (
+        "b",
+        "keep both rules, or keep a doubtful rule whatever its evidence (pin)",
+    ),
+    ("o t", "decide a merge conflict: ours or theirs"),
+    ("s", "skip: leave the entry for another time"),
+    (
+        "u",
+        "undo the last decision of this screen; again: the one before",
+    ),
+    (
+        "v",
+        "view what agents get now: at the start of a session, and of the skill",
+    ),
+    ("r", "read the memory again"),
+    (
+        "q",
+        "quit; decisions are stored one by one, nothing is lost",
+    ),
+];

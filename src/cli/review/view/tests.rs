@@ -1,9 +1,9 @@
 //! The view by key sequences, and its screens.
 
 use super::draw::{Theme, frame};
-use super::key::Key;
 use super::state::{Action, Decision, Mode, State};
 use crate::review::queue::Waiting;
+use crossterm::event::KeyCode;
 
 use crate::model::{CallAction, Kind};
 use crate::review::queue::WaitingKind;
@@ -52,9 +52,9 @@ fn entries() -> Vec<Waiting> {
 fn typed(state: &mut State, keys: &str) -> Action {
     keys.chars()
         .map(|key| match key {
-            '\n' => Key::Enter,
-            '\u{1b}' => Key::Esc,
-            key => Key::Char(key),
+            '\n' => KeyCode::Enter,
+            '\u{1b}' => KeyCode::Esc,
+            key => KeyCode::Char(key),
         })
         .fold(Action::Nothing, |_, key| state.update(key))
 }
@@ -102,7 +102,6 @@ fn keys_move_and_decide_only_as_the_entry_allows() {
         Action::Decide(Decision::Reject { reason })
     );
     assert_eq!(typed(&mut state, "xq\u{1b}q"), Action::Quit);
-    assert_eq!(state.update(Key::Interrupt), Action::Interrupt);
 }
 
 #[test]
@@ -137,6 +136,34 @@ fn undo_puts_entries_back_where_they_were() {
     // An edit takes nothing out: the queue is read again.
     state.decided("c3".to_owned(), |_| false);
     assert!(!state.undone());
+}
+
+#[test]
+fn small_screen_shows_the_text_that_is_approved_and_which_rule_stays() {
+    let mut state = State::new(entries());
+    let rule = "When a price is shown, ALWAYS name its currency and never round it before the tax is \
+        added, because the sum of rounded prices differs from the invoice.";
+    let mut near = entries()[1].clone();
+    near.parts[0].text = rule.to_owned();
+    near.near = Some(crate::review::queue::NearRule {
+        id: "REFL-009".to_owned(),
+        rule: "Round prices at the end".to_owned(),
+        score: 0.8,
+    });
+    state.replace(vec![near]);
+    let (text, _) = screen(&state, 80, 24, true);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains(&words(rule)), "{text}");
+    typed(&mut state, "m");
+    let (text, _) = screen(&state, 80, 24, true);
+    let question =
+        "which stays?  1 REFL-003 \"When a price \u{2026}\"  2 REFL-009 \"Round prices \u{2026}\"";
+    assert!(text.contains(question), "{text}");
+    let merge = Decision::Merge {
+        keep: "REFL-003".to_owned(),
+        other: "REFL-009".to_owned(),
+    };
+    assert_eq!(typed(&mut state, "1"), Action::Decide(merge));
 }
 
 #[test]

@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::cli::context::Context;
-use crate::cli::live::Live;
 use crate::cli::output::Style;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::change;
@@ -20,7 +19,7 @@ use crate::model::{
 /// Event.
 pub(crate) enum WatchEvent {
     Execution(Box<Execution>),
-    Other(Box<Other>),
+    Other(Other),
 }
 
 /// Event that is no execution, as `--json` prints it.
@@ -84,7 +83,7 @@ impl WatchEvent {
     pub(crate) fn id(&self) -> &str {
         match self {
             Self::Execution(execution) => &execution.execution_id,
-            Self::Other(other) => match &**other {
+            Self::Other(other) => match other {
                 Other::Hint(hint) => &hint.log,
                 Other::Lesson(lesson) => &lesson.id,
                 Other::Rule(rule) => &rule.id,
@@ -121,26 +120,26 @@ impl From<Procedure> for WatchEvent {
     fn from(procedure: Procedure) -> Self {
         let lesson = procedure.summary();
         let pattern = procedure.pattern.unwrap_or_default();
-        Self::Other(Box::new(Other::Lesson(NewLesson {
+        Self::Other(Other::Lesson(NewLesson {
             at: procedure.created_at,
             id: procedure.procedure_id,
             lesson,
             failing_code: pattern.failing_code,
             working_code: pattern.working_code,
-        })))
+        }))
     }
 }
 
 impl From<Reflexion> for WatchEvent {
     fn from(rule: Reflexion) -> Self {
         let is_candidate = rule.trust() == Trust::Observed;
-        Self::Other(Box::new(Other::Rule(NewRule {
+        Self::Other(Other::Rule(NewRule {
             at: rule.created_at,
             id: rule.reflexion_id,
             skill: rule.skill,
             rule: rule.rule,
             is_candidate,
-        })))
+        }))
     }
 }
 
@@ -154,7 +153,7 @@ impl From<ExecutionLog> for WatchEvent {
         let key = field(&line.input_data, "error_key");
         let ids = field(&line.output_data, "hints");
         let text = |value: &serde_json::Value| value.as_str().map(str::to_owned);
-        Self::Other(Box::new(Other::Hint(ShownHint {
+        Self::Other(Other::Hint(ShownHint {
             at: line.created_at,
             log: line.id,
             session: line.session_id,
@@ -165,7 +164,7 @@ impl From<ExecutionLog> for WatchEvent {
                 .and_then(serde_json::Value::as_array)
                 .map(|ids| ids.iter().filter_map(text).collect())
                 .unwrap_or_default(),
-        })))
+        }))
     }
 }
 
@@ -178,7 +177,9 @@ const LEAST_TEXT: usize = 20;
 pub(crate) struct Screen<'a> {
     context: &'a Context,
     feed: Feed<'a>,
-    executions: (Vec<Execution>, u64),
+    executions: Vec<Execution>,
+    /// Number of all executions.
+    total: u64,
     others: Vec<Other>,
 }
 
@@ -187,19 +188,31 @@ impl<'a> Screen<'a> {
         Self {
             context,
             feed,
-            executions: (Vec::new(), 0),
+            executions: Vec::new(),
+            total: 0,
             others: Vec::new(),
         }
     }
-}
 
-impl Live for Screen<'_> {
-    fn look(&mut self) {
-        self.executions = self.feed.executions();
-        self.others = self.feed.others();
+    /// Reads what may have changed.
+    pub(crate) fn look(&mut self) {
+        let (events, total) = self.feed.newest();
+        self.total = total;
+        self.executions.clear();
+        self.others.clear();
+        for event in events {
+            match event {
+                WatchEvent::Execution(execution) => self.executions.push(*execution),
+                WatchEvent::Other(other) => self.others.push(other),
+            }
+        }
+        let surplus = self.others.len().saturating_sub(self.feed.limit);
+        self.others.drain(..surplus);
     }
 
-    fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
+    /// Returns the text for a screen of `rows` × `columns`, `since` after the start. It has at most
+    /// `rows - 1` lines: the cursor rests on the last row.
+    pub(crate) fn frame(&self, rows: usize, columns: usize, since: Duration) -> String {
         let now = self.context.environment.now + since;
         let colour = self.context.printer.page_has_colour();
         // Empty line, totals, and the row of the cursor.
@@ -210,7 +223,7 @@ impl Live for Screen<'_> {
             (some, false) => some.min(room.saturating_sub(1)),
             // A third of the screen, or what the executions leave.
             (some, true) => {
-                let left = room.saturating_sub(self.executions.0.len() + 3);
+                let left = room.saturating_sub(self.executions.len() + 3);
                 some.min(left.max(room / 3).saturating_sub(1))
             }
         };
@@ -238,7 +251,7 @@ impl Live for Screen<'_> {
 impl Screen<'_> {
     fn executions_table(&self, room: usize, now: chrono::DateTime<chrono::Utc>) -> Table {
         let mut table = Table::new("ID|Skill|Outcome|>Cost|>Latency|Model|>Age", &[1, 5, 0]);
-        for execution in self.executions.0.iter().rev().take(room) {
+        for execution in self.executions.iter().rev().take(room) {
             table.styled_row(cells(execution, &when(&execution.timestamp, now)));
         }
         table
@@ -270,7 +283,7 @@ impl Screen<'_> {
 
     /// Totals on one line.
     fn sums(&self, has_executions: bool) -> String {
-        let (executions, total) = &self.executions;
+        let (executions, total) = (&self.executions, self.total);
         let mut sums = Vec::new();
         if has_executions {
             // The sum of no values is negative zero; `+ 0.0` makes it positive.
@@ -355,6 +368,6 @@ mod tests {
         let WatchEvent::Other(other) = WatchEvent::from(line) else {
             panic!("no hint");
         };
-        assert!(matches!(*other, Other::Hint(hint) if hint.hints.is_empty()));
+        assert!(matches!(other, Other::Hint(hint) if hint.hints.is_empty()));
     }
 }

@@ -5,17 +5,23 @@
 //! another program is rewriting, is read again at its next event.
 
 pub(crate) mod event;
+mod follow;
 
 use std::collections::{HashMap, HashSet};
 use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use console::Term;
 use memctl_files::json::compact;
 
+use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::live::{Event, Follower};
-use crate::cli::review::watch::event::{Other, Screen, WatchEvent, cells, said};
-use crate::cli::{connections, live};
+use crate::cli::ending::restore_at_termination;
+use crate::cli::review::watch::event::{Screen, WatchEvent, cells, said};
+use crate::cli::review::watch::follow::{Event, Follower};
+use crate::cli::screen;
+use crate::cli::screen::FullScreen;
 use crate::model::error::UserError;
 use crate::model::{Execution, Kind, Procedure, Record, Reflexion, SkillPath, error};
 use crate::serve::arguments::TYPED;
@@ -61,10 +67,52 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     let mut follower = Follower::new(&context.places.memory, &files)?;
     let mut feed = Feed::new(&workspace, skill.as_ref(), kinds, args.limit as usize);
     if std::io::stdout().is_terminal() && !context.printer.is_json() {
-        live::redraw(context, &mut follower, &mut Screen::new(context, feed))
+        redraw(context, &mut follower, &mut Screen::new(context, feed))
     } else {
         lines(context, &mut feed, &mut follower)
     }
+}
+
+/// Interval at which ages are updated on a quiet screen.
+const TICK: Duration = Duration::from_secs(5);
+
+/// Redraws in place until the user quits or interrupts.
+fn redraw(
+    context: &Context,
+    follower: &mut Follower,
+    screen: &mut Screen<'_>,
+) -> Result<u8, UserError> {
+    let mut terminal = Term::stdout();
+    let start = Instant::now();
+    screen.look();
+    restore_at_termination(|| screen::leave(&mut Term::stdout()))?;
+    let full = FullScreen::enter(&terminal)?;
+    follower.read_keys();
+    let mut warnings = Vec::new();
+    let code = loop {
+        let (rows, columns) = terminal.size();
+        let columns = usize::from(columns);
+        let frame = screen.frame(usize::from(rows), columns, start.elapsed());
+        let frame = memctl_redact::redact(&frame).text;
+        let lines = frame.lines();
+        let lines: Vec<_> = lines
+            .map(|line| console::truncate_str(line, columns, "…"))
+            .collect();
+        screen::draw(&mut terminal, &lines)?;
+        match follower.next(Some(TICK))? {
+            Event::Changed => screen.look(),
+            Event::Nothing => {}
+            Event::Quit => break 0,
+            Event::Interrupted => break error::Kind::Interrupted.code(),
+            Event::Failed(reason) => warnings.push(reason),
+        }
+    };
+    drop(full);
+    warnings.dedup();
+    for reason in warnings {
+        context.printer.warn(&reason);
+    }
+    Ok(code)
 }
 
 /// Prints one line per event until interrupted, or until the reader closes the pipe.
@@ -191,34 +239,19 @@ impl<'a> Feed<'a> {
         self.kinds.contains(&what)
     }
 
-    /// Returns the newest executions, oldest first, and their total number.
-    pub(crate) fn executions(&self) -> (Vec<Execution>, u64) {
-        let read = self
-            .has(What::Executions)
-            .then(|| self.read(What::Executions, self.limit))
-            .flatten();
-        let Some(read) = read else {
-            return (Vec::new(), 0);
-        };
-        let executions = read.events.into_iter().filter_map(|event| match event {
-            WatchEvent::Execution(execution) => Some(*execution),
-            WatchEvent::Other(_) => None,
-        });
-        (executions.collect(), read.total.unwrap_or_default())
-    }
-
-    /// Returns the newest events that are no executions, oldest first.
-    pub(crate) fn others(&self) -> Vec<Other> {
-        let kinds = self.kinds.iter().filter(|what| **what != What::Executions);
-        let read = kinds.filter_map(|what| Some(self.read(*what, self.limit)?.events));
-        let merged = read.reduce(merge).unwrap_or_default();
-        let surplus = merged.len().saturating_sub(self.limit);
-        let newest = merged.into_iter().skip(surplus);
-        let others = newest.filter_map(|event| match event {
-            WatchEvent::Other(other) => Some(*other),
-            WatchEvent::Execution(_) => None,
-        });
-        others.collect()
+    /// Returns the newest events of each kind, oldest first, and the number of all executions.
+    pub(crate) fn newest(&self) -> (Vec<WatchEvent>, u64) {
+        let (mut newest, mut executions) = (Vec::new(), 0);
+        for what in &self.kinds {
+            let Some(read) = self.read(*what, self.limit) else {
+                continue;
+            };
+            if *what == What::Executions {
+                executions = read.total.unwrap_or_default();
+            }
+            newest = merge(newest, read.events);
+        }
+        (newest, executions)
     }
 
     /// Returns the newest events at the start, oldest first.

@@ -28,8 +28,6 @@ use crate::store::{DERIVED, DataFile, Entry, Error, Problem, ProblemKind, Row};
 ///
 /// - 1: the source documents' own files, which have no `format` key.
 pub const FORMAT: u64 = 1;
-/// Formats that this program reads, each with the first version of the program that writes it.
-pub const FORMATS: &[(u64, &str)] = &[(FORMAT, "0.1.0")];
 /// Size in bytes below which a scan is as cheap as reading a table.
 const SMALL: u64 = 64 << 10;
 /// Time for which a reader tries to keep writers out.

@@ -17,7 +17,7 @@ use sha2::{Digest as _, Sha256};
 use memctl_files::hex;
 
 const BEGIN: &str = "<!-- memctl:begin";
-const END: &str = "<!-- memctl:end";
+pub(crate) const END: &str = "<!-- memctl:end";
 const MARK: char = '\u{feff}';
 
 /// Block of a file, as it is.
@@ -48,11 +48,6 @@ pub(crate) fn begins(line: &str) -> bool {
     line.trim_start().starts_with(BEGIN)
 }
 
-/// Returns `true` for the line of a last marker.
-pub(crate) fn ends(line: &str) -> bool {
-    line.trim_start().starts_with(END)
-}
-
 impl<'t> Block<'t> {
     /// Finds the block of a text; `None` if there is none.
     pub(crate) fn find(text: &'t str) -> Result<Option<Self>, Misplaced> {
@@ -72,7 +67,7 @@ impl<'t> Block<'t> {
                     return Err(misplaced("a second `memctl:begin`"));
                 }
                 begin = Some((start, at, number));
-            } else if ends(line) {
+            } else if line.trim_start().starts_with(END) {
                 match (begin, end) {
                     (None, _) => return Err(misplaced("a `memctl:end` without `memctl:begin`")),
                     (_, Some(_)) => return Err(misplaced("a second `memctl:end`")),

@@ -18,15 +18,14 @@ mod targets;
 
 use std::path::Path;
 
-use crate::model::{CHAT, Record as _, Reflexion};
-use crate::store::workspace::error::chain;
+use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{BlockError, Error, Workspace, redacting_writer};
 use crate::store::{Here, Selection};
 use memctl_files::ProjectPath;
 
 use block::{Block, Misplaced, with_lines};
-pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, NearRule, SaidRule};
-use said::Statements;
+pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule};
+use said::{same, statements};
 use targets::{journaled, real, root_of, targets};
 pub(crate) use targets::{of_journal, read};
 
@@ -119,30 +118,21 @@ fn file_report(
         }
     }
     let statements = match old {
-        Some(old) => Statements::of(&[old.before, old.after]),
-        None => Statements::of(&[text]),
+        Some(old) => statements(&[old.before, "\n\n", old.after].concat()),
+        None => statements(text),
     };
     let mut said = Vec::new();
-    let mut kept: Vec<&Reflexion> = Vec::new();
     let mut items: Vec<String> = Vec::new();
     for rule in rules {
-        if let Some(statement) = statements.same(&rule.rule) {
+        if let Some(statement) = same(&statements, &rule.rule) {
             let id = rule.reflexion_id.clone();
             said.push(SaidRule { id, statement });
         } else if let Some(item) = block::item(&rule.skill, &rule.rule)
             && !items.contains(&item)
         {
-            kept.push(rule);
             items.push(item);
         }
     }
-    let near = near(&statements, &kept).unwrap_or_else(|error| {
-        warnings.push(format!(
-            "similar statements were not looked for: {}",
-            chain(&error)
-        ));
-        Vec::new()
-    });
     // A file without rules gets no block.
     let after = if items.is_empty() && old.is_none() {
         text.to_owned()
@@ -163,26 +153,10 @@ fn file_report(
         change,
         rules: items.len(),
         said,
-        near,
         diff: report::diff(text, &after),
         before,
         after,
     })
-}
-
-fn near(statements: &Statements, rules: &[&Reflexion]) -> Result<Vec<NearRule>, Error> {
-    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-    let found = rules.iter().zip(statements.near(&texts)?);
-    let found = found.filter_map(|(rule, near)| {
-        let (statement, score) = near?;
-        Some(NearRule {
-            id: rule.reflexion_id.clone(),
-            rule: rule.summary(),
-            statement,
-            score: (score * 100.0).round() / 100.0,
-        })
-    });
-    Ok(found.collect())
 }
 
 /// Writes the changed files, each after its line in the undo journal.

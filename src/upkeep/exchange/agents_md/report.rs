@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
+use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 /// Target of the rules.
 #[derive(Debug)]
@@ -45,8 +46,6 @@ pub struct FileReport {
     pub rules: usize,
     /// Rules left out because the file says them itself.
     pub said: Vec<SaidRule>,
-    /// Rules in the block that the file may say in other words.
-    pub near: Vec<NearRule>,
     /// Changed lines; empty for no change.
     pub diff: String,
     #[serde(skip)]
@@ -78,87 +77,29 @@ pub struct SaidRule {
     pub statement: String,
 }
 
-/// Rule that a file may say in other words.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct NearRule {
-    /// Id of the rule.
-    pub id: String,
-    /// Text of the rule.
-    pub rule: String,
-    /// Statement of the file.
-    pub statement: String,
-    /// Cosine of both, from 0 to 1.
-    pub score: f64,
-}
-
 /// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
-/// Maximum number of lines to compare one by one: longer changes are shown as a whole.
-const LONGEST: usize = 2_000;
 
-/// Returns the changed lines with `-` and `+`, after the lines around them; empty for equal texts.
+/// Returns the changed lines with `-` and `+`, among the lines around them; empty for equal texts.
 pub(crate) fn diff(before: &str, after: &str) -> String {
-    let (a, b): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let begin = a.iter().zip(&b).take_while(|(a, b)| a == b).count();
-    let rest = a.len().min(b.len()) - begin;
-    let tails = a.iter().rev().zip(b.iter().rev()).take(rest);
-    let tail = tails.take_while(|(a, b)| a == b).count();
-    let (old, new) = (&a[begin..a.len() - tail], &b[begin..b.len() - tail]);
-    if old.is_empty() && new.is_empty() {
-        return String::new();
-    }
-    let first = begin.saturating_sub(CONTEXT);
-    let mut out = format!("@@ line {} @@\n", first + 1);
-    let mut push = |mark: &str, lines: &[&str]| {
-        for line in lines {
-            out.extend([mark, line, "\n"]);
-        }
-    };
-    push(" ", &a[first..begin]);
-    for (mark, line) in edits(old, new) {
-        push(mark, &[line]);
-    }
-    push(
-        " ",
-        &a[a.len() - tail..(a.len() - tail + CONTEXT).min(a.len())],
-    );
-    out
-}
-
-/// Shortest edit of the lines between: longest common subsequence.
-fn edits<'t>(old: &[&'t str], new: &[&'t str]) -> Vec<(&'static str, &'t str)> {
-    if old.len().max(new.len()) > LONGEST {
-        let gone = old.iter().map(|line| ("-", *line));
-        return gone.chain(new.iter().map(|line| ("+", *line))).collect();
-    }
-    let width = new.len() + 1;
-    let mut length = vec![0_u16; (old.len() + 1) * width];
-    for i in (0..old.len()).rev() {
-        for j in (0..new.len()).rev() {
-            length[i * width + j] = if old[i] == new[j] {
-                length[(i + 1) * width + j + 1] + 1
-            } else {
-                length[(i + 1) * width + j].max(length[i * width + j + 1])
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let ops = capture_diff_slices(Algorithm::Patience, &old, &new);
+    let mut out = String::new();
+    for group in group_diff_ops(ops, CONTEXT) {
+        let first = group.first().map_or(0, |op| op.old_range().start);
+        out.extend(["@@ line ", &(first + 1).to_string(), " @@\n"]);
+        for (tag, lines) in group.iter().flat_map(|op| op.iter_slices(&old, &new)) {
+            let mark = match tag {
+                ChangeTag::Equal => " ",
+                ChangeTag::Delete => "-",
+                ChangeTag::Insert => "+",
             };
+            for line in lines {
+                out.extend([mark, line, "\n"]);
+            }
         }
     }
-    let (mut i, mut j) = (0, 0);
-    let mut edits = Vec::new();
-    while i < old.len() || j < new.len() {
-        if i < old.len() && j < new.len() && old[i] == new[j] {
-            edits.push((" ", old[i]));
-            (i, j) = (i + 1, j + 1);
-        } else if j == new.len()
-            || (i < old.len() && length[(i + 1) * width + j] >= length[i * width + j + 1])
-        {
-            edits.push(("-", old[i]));
-            i += 1;
-        } else {
-            edits.push(("+", new[j]));
-            j += 1;
-        }
-    }
-    edits
+    out
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::model::{Kind, Memory, OBSERVED, Record as _, Trust};
 use crate::store::{ForgottenRecords, RawEntry, foreign_entries, laid_out, redact};
 use crate::upkeep::exchange::{Foreign, Found, Skipped};
 
-use super::ids::Taken;
+use super::existing::Taken;
 use super::{ImportOptions, ImportReport};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};

@@ -128,13 +128,7 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
     for kind in Kind::ALL {
         let (entries, problems) = foreign_entries(memory, kind)?;
         warnings.extend(problems.iter().map(ToString::to_string));
-        carried
-            .lines
-            .extend(entries.into_iter().map(|entry| Line::Entry {
-                kind,
-                id: entry.id,
-                text: entry.text,
-            }));
+        carried.lines.extend(entries.into_iter().map(Line::from));
     }
     for (name, _) in logs() {
         for text in foreign_lines(memory, name)? {

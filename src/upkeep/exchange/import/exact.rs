@@ -12,8 +12,7 @@ use memctl_files::json::{with_fields, with_other_strings};
 use serde_json::json;
 
 use super::detect::ParsedExport;
-use super::existing::{FROM, Here, Known, Origin, created, digest};
-use super::ids::tests;
+use super::existing::{FROM, Here, Known, Origin, created, digest, tests};
 use super::{ImportOptions, ImportReport, Renamed};
 use crate::model::{Kind, local_number};
 use crate::store::workspace::records::{document, remembered};

@@ -10,10 +10,8 @@ mod candidates;
 mod detect;
 mod exact;
 pub(crate) mod existing;
-mod ids;
 
-pub(crate) use existing::{FROM, created, digest};
-pub(crate) use ids::{Taken, tests};
+pub(crate) use existing::{FROM, Taken, created, digest, tests};
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

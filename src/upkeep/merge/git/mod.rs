@@ -78,12 +78,6 @@ impl Repository {
         self.ask(&["config", "--local", name, value]).map(drop)
     }
 
-    /// Path of a file in the git directory, such as `hooks`.
-    pub(crate) fn inside(&self, name: &str) -> Option<PathBuf> {
-        let path = self.ask(&["rev-parse", "--git-path", name]).ok()?;
-        Some(self.top.join(path))
-    }
-
     /// Value of an attribute of a path.
     pub(crate) fn attribute(&self, name: &str, path: &Path) -> Option<String> {
         let path = path.to_str()?;

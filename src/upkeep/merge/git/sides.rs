@@ -11,9 +11,6 @@ use memctl_files::named;
 
 use super::{Error, Repository};
 
-/// Maximum bytes read of git's list of rebase steps.
-const LONGEST: u64 = 16 << 20;
-
 /// Input of the merge driver.
 #[derive(Debug)]
 pub(crate) struct DriverInput<'a> {
@@ -61,13 +58,7 @@ impl Repository {
             .find(|commit| *commit != ours && has(commit, &other))
             .ok_or(Error::UnknownSide("theirs"))?;
         let before = self.hash(base)?;
-        let label = input.labels[0].and_then(word).map(|(commit, is_parent)| {
-            if is_parent {
-                format!("{commit}^")
-            } else {
-                commit.to_owned()
-            }
-        });
+        let label = input.labels[0].and_then(commit_of);
         let common = self
             .ask(&["merge-base", "--all", &ours, &theirs])
             .unwrap_or_default();
@@ -93,30 +84,11 @@ impl Repository {
         let mut names = Vec::new();
         if let Some(label) = input.labels[1] {
             names.push(label.to_owned());
-            if let Some((commit, is_parent)) = word(label) {
-                names.push(if is_parent {
-                    format!("{commit}^")
-                } else {
-                    commit.to_owned()
-                });
-            }
+            names.extend(commit_of(label));
         }
         names.extend(input.heads.iter().cloned());
-        for name in [
-            "MERGE_HEAD", "CHERRY_PICK_HEAD", "REBASE_HEAD", "REVERT_HEAD^", "refs/stash",
-        ] {
-            names.push(name.to_owned());
-        }
-        let done = self.inside("rebase-merge/done");
-        let done = done
-            .and_then(|path| named::read_text(&path, LONGEST).ok())
-            .unwrap_or_default();
-        let last = done.lines().rfind(|line| !line.trim().is_empty());
-        names.extend(
-            last.and_then(|line| line.split_whitespace().nth(1))
-                .map(str::to_owned),
-        );
-        // A cherry-pick in older git versions leaves no trace except the content.
+        names.push("MERGE_HEAD".to_owned());
+        // Commits that a rebase, a cherry-pick or a stash applies have brought the content.
         let find = format!("--find-object={blob}");
         let args = [
             "log", "--all", "--reflog", "--format=%H", "-n", "8", &find, "--", input.path,
@@ -204,16 +176,16 @@ impl Repository {
     }
 }
 
-/// Commit at the start of a git label, and `true` if its parent is meant: `1f2e3d4 (subject)`,
-/// `parent of 1f2e3d4 (subject)`.
-fn word(label: &str) -> Option<(&str, bool)> {
-    let (rest, is_parent) = match label.strip_prefix("parent of ") {
-        Some(rest) => (rest, true),
-        None => (label, false),
+/// Commit that a git label begins with, `1f2e3d4 (subject)`, or its parent: `parent of 1f2e3d4
+/// (subject)`.
+fn commit_of(label: &str) -> Option<String> {
+    let (rest, mark) = match label.strip_prefix("parent of ") {
+        Some(rest) => (rest, "^"),
+        None => (label, ""),
     };
     let word = rest.split_whitespace().next()?;
     let is_hash = word.len() >= 4 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    is_hash.then_some((word, is_parent))
+    is_hash.then(|| [word, mark].concat())
 }
 
 #[cfg(test)]
@@ -222,9 +194,11 @@ mod tests {
 
     #[test]
     fn a_label_names_a_commit_or_its_parent() {
-        let check = |label: &str, expected: Option<(&str, bool)>| assert_eq!(word(label), expected);
-        check("1f2e3d4 (a subject)", Some(("1f2e3d4", false)));
-        check("parent of 1f2e3d4 (x)", Some(("1f2e3d4", true)));
+        let check = |label: &str, expected: Option<&str>| {
+            assert_eq!(commit_of(label).as_deref(), expected);
+        };
+        check("1f2e3d4 (a subject)", Some("1f2e3d4"));
+        check("parent of 1f2e3d4 (x)", Some("1f2e3d4^"));
         check("feature", None);
         check("%Y", None);
         check("", None);

@@ -1,12 +1,7 @@
-//! Exports memories: complete for this program, readable for people, or as skills for agents.
+//! Exports memories: complete for this program, or as skills for agents.
 //!
 //! An export holds only what the caller may see, and no secrets. A file is written completely or
 //! not at all, and replaces nothing but an earlier export.
-
-mod of_user;
-mod readable;
-
-pub use of_user::export_user;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::model::{Kind, Procedure, SkillPath, Trust};
-use crate::store::{Entry, Frame, Selection, logs, redact};
+use crate::store::{
+    self, AuditAction, AuditLine, Entry, Frame, Role, Scoped, Selection, logs, redact,
+};
 use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
 use crate::upkeep::exchange::skill_md;
 use memctl_files::named;
@@ -28,8 +25,6 @@ use crate::store::workspace::{Error, Workspace, redacting_writer};
 pub enum ExportFormat {
     /// JSON Lines, which can be imported without loss.
     Jsonl,
-    /// Markdown page for people.
-    Markdown,
     /// Folder with a `SKILL.md` for each approved procedure.
     Skills,
 }
@@ -67,11 +62,21 @@ pub struct ExportReport {
     pub text: Option<String>,
 }
 
+impl ExportReport {
+    fn new(options: &ExportOptions) -> Self {
+        Self {
+            output: options.output.clone(),
+            format: options.format,
+            counts: BTreeMap::new(),
+            bytes: 0,
+            warnings: Vec::new(),
+            text: None,
+        }
+    }
+}
+
 /// Progress callback: number of records done, and the total.
 pub type OnRecords<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// First line of a readable export, which identifies it.
-const PAGE_MARK: &str = "<!-- memctl-export -->\n";
 
 /// Exports what the caller may see.
 pub fn export(
@@ -89,26 +94,9 @@ pub fn export(
     {
         return Err(Error::no_parent(path));
     }
-    let mut report = ExportReport {
-        output: options.output.clone(),
-        format: options.format,
-        counts: BTreeMap::new(),
-        bytes: 0,
-        warnings: Vec::new(),
-        text: None,
-    };
+    let mut report = ExportReport::new(options);
     let text = match options.format {
         ExportFormat::Jsonl => lines(workspace, options, &mut report, progress)?,
-        ExportFormat::Markdown => {
-            let entries = entries(workspace, options, &mut report, progress)?;
-            let name = workspace
-                .store
-                .directory()
-                .parent()
-                .and_then(Path::file_name);
-            let name = name.unwrap_or_default().to_string_lossy();
-            PAGE_MARK.to_owned() + &readable::page(&name, &workspace.timestamp(), &entries)
-        }
         ExportFormat::Skills => {
             skills_of(workspace, options, &mut report, progress)?;
             return Ok(report);
@@ -118,9 +106,7 @@ pub fn export(
     match &options.output {
         None => report.text = Some(text),
         Some(path) => {
-            let is_ours = |text: &str| {
-                text.starts_with(PAGE_MARK) || text.lines().next().and_then(Header::of).is_some()
-            };
+            let is_ours = |text: &str| text.lines().next().and_then(Header::of).is_some();
             may_replace(path, options.force, is_ours)?;
             redacting_writer::write_output(path, text.as_bytes())?;
         }
@@ -190,29 +176,16 @@ fn remember_said(workspace: &Workspace, entries: &[Entry], report: &mut ExportRe
     }
 }
 
-/// Builds the JSON Lines text.
+/// Builds the JSON Lines text of the records, the text around them, and the logs.
 fn lines(
     workspace: &Workspace,
     options: &ExportOptions,
     report: &mut ExportReport,
     progress: OnRecords<'_>,
 ) -> Result<String, Error> {
-    let cannot_write = crate::store::Error::from;
-    let mut body = String::new();
-    let mut push = |line: &Line| -> Result<(), Error> {
-        body.push_str(&line.write().map_err(cannot_write)?);
-        body.push('\n');
-        Ok(())
-    };
     let entries = entries(workspace, options, report, progress)?;
     remember_said(workspace, &entries, report);
-    for entry in entries {
-        push(&Line::Entry {
-            kind: entry.kind,
-            id: entry.id,
-            text: entry.text,
-        })?;
-    }
+    let mut lines: Vec<Line> = entries.into_iter().map(Line::from).collect();
     if options.skill.is_none() {
         for kind in Kind::ALL {
             let is_wanted = options.kinds.is_empty() || options.kinds.contains(&kind);
@@ -220,39 +193,107 @@ fn lines(
             if let Some(frame) = frame.filter(|frame| *frame != Frame::plain(kind)) {
                 let clean = |text: String| redact(&text).text.into_owned();
                 let (head, tail) = (clean(frame.head), clean(frame.tail));
-                push(&Line::Frame {
-                    kind,
-                    frame: Frame { head, tail },
-                })?;
+                let frame = Frame { head, tail };
+                lines.push(Line::Frame { kind, frame });
             }
         }
     }
     if options.skill.is_none() && options.kinds.is_empty() {
         for (name, _) in logs() {
-            let lines = workspace.store.lines(name)?;
-            if !lines.is_empty() {
-                report.counts.insert(name.to_owned(), lines.len() as u64);
-            }
-            for text in lines {
-                let text = match std::str::from_utf8(&text) {
-                    Ok(line) => redact(line).text.into_owned().into_bytes(),
-                    Err(_) => text,
-                };
-                let name = name.to_owned();
-                push(&Line::Log { name, text })?;
-            }
+            push_log(&workspace.store, name, &mut lines, &mut report.counts)?;
         }
     }
+    text_of(workspace, &report.counts, &lines)
+}
+
+/// Adds the redacted lines of a log.
+fn push_log(
+    store: &Scoped,
+    name: &str,
+    lines: &mut Vec<Line>,
+    counts: &mut BTreeMap<String, u64>,
+) -> Result<(), Error> {
+    for text in store.lines(name)? {
+        let text = match std::str::from_utf8(&text) {
+            Ok(line) => redact(line).text.into_owned().into_bytes(),
+            Err(_) => text,
+        };
+        *counts.entry(name.to_owned()).or_default() += 1;
+        let name = name.to_owned();
+        lines.push(Line::Log { name, text });
+    }
+    Ok(())
+}
+
+/// Returns the header and the lines as text.
+fn text_of(
+    workspace: &Workspace,
+    counts: &BTreeMap<String, u64>,
+    lines: &[Line],
+) -> Result<String, Error> {
     let header = Header {
         format: FORMAT.to_owned(),
         version: VERSION,
         workspace: workspace.store.identity().map(|identity| identity.origin),
         exported_at: workspace.timestamp(),
-        counts: report.counts.clone(),
+        counts: counts.clone(),
     };
-    let mut text = serde_json::to_string(&header).map_err(cannot_write)?;
+    let mut text = serde_json::to_string(&header).map_err(store::Error::from)?;
     text.push('\n');
-    Ok(text + &body)
+    for line in lines {
+        text.push_str(&line.write().map_err(store::Error::from)?);
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+/// Returns the JSON Lines with everything that the user who asks has in a memory, and audits the
+/// export: their records, the log lines that name them, and the audit events of them and on their
+/// records. An event of somebody else names only the user and their records. Rules, lessons and
+/// executions have no user and are not in it, and neither are records that have expired.
+///
+/// # Errors
+///
+/// Fails unless the caller is a user with access to all domains: a part of the data must not be taken
+/// for all of it.
+pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
+    let user = workspace.whole_user()?;
+    let of_user = Kind::ALL.into_iter().filter(|kind| kind.has_user());
+    let options = ExportOptions {
+        output: None,
+        format: ExportFormat::Jsonl,
+        kinds: of_user.collect(),
+        skill: None,
+        force: false,
+    };
+    let mut report = ExportReport::new(&options);
+    let entries = entries(workspace, &options, &mut report, &mut |_, _| {})?;
+    let mut lines: Vec<Line> = entries.into_iter().map(Line::from).collect();
+    for (name, role) in logs() {
+        if role != Role::Account {
+            push_log(&workspace.store, name, &mut lines, &mut report.counts)?;
+            continue;
+        }
+        let mut failed = None;
+        let mut events = Vec::new();
+        let mut take = |line: AuditLine| match serde_json::to_vec(&line) {
+            Ok(text) => events.push(text),
+            Err(error) => failed = Some(error),
+        };
+        workspace.store.audited_by_all(&mut take)?;
+        if let Some(error) = failed {
+            return Err(store::Error::from(error).into());
+        }
+        for text in events {
+            *report.counts.entry(name.to_owned()).or_default() += 1;
+            let name = name.to_owned();
+            lines.push(Line::Log { name, text });
+        }
+    }
+    // Also an export of nothing is one.
+    let touched = [("everything of a user", Some(user.as_str()))];
+    workspace.store.audit(AuditAction::Exported, &touched)?;
+    text_of(workspace, &report.counts, &lines)
 }
 
 /// Writes the approved procedures as skill folders.
@@ -342,7 +383,7 @@ fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Resu
         return Err(occupied(path));
     }
     // A device or a pipe would be replaced by a plain file.
-    named::refuse_special(path).map_err(crate::store::Error::io("write", path))?;
+    named::refuse_special(path).map_err(store::Error::io("write", path))?;
     if force || metadata.len() == 0 {
         return Ok(());
     }

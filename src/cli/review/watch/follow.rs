@@ -1,122 +1,20 @@
-//! Full screen that redraws in place until the user quits, and the changes that it follows.
+//! Changes of files in a memory directory, and keys of the screen that follows them.
 //!
-//! It redraws on changes of files and of its size; in between it only updates ages. The terminal is
-//! restored at the end, on errors and on a panic. The watch is on the directory, not on the file: a
-//! rewrite replaces the file, and it may not exist yet. Every watch starts before the caller reads,
-//! so that no change is missed.
+//! The watch is on the directory, not on the file: a rewrite replaces the file, and it may not exist
+//! yet. Every watch starts before the caller reads, so that no change is missed.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use console::Term;
-use crossterm::cursor::{Hide, MoveTo, Show};
-use crossterm::event::{KeyCode, KeyEventKind, KeyModifiers};
-use crossterm::terminal::{Clear, ClearType};
-use crossterm::{event, execute, queue, terminal};
+use crossterm::event;
+use crossterm::event::KeyCode;
 use memctl_files::{named, process};
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use crate::cli::context::Context;
-use crate::cli::ending::restore_at_termination;
-use crate::model::error;
-use crate::model::error::UserError;
-
-/// Interval at which ages are updated on a quiet screen.
-const TICK: Duration = Duration::from_secs(5);
-
-/// Content of a live screen.
-pub(crate) trait Live {
-    /// Reads what may have changed.
-    fn look(&mut self);
-
-    /// Returns the text for a screen of `rows` × `columns`, `since` after the start. It has at most
-    /// `rows - 1` lines: the cursor rests on the last row.
-    fn frame(&self, rows: usize, columns: usize, since: Duration) -> String;
-}
-
-/// Redraws in place until the user quits or interrupts.
-pub(crate) fn redraw(
-    context: &Context,
-    follower: &mut Follower,
-    screen: &mut dyn Live,
-) -> Result<u8, UserError> {
-    let mut terminal = Term::stdout();
-    let start = Instant::now();
-    screen.look();
-    restore_at_termination(|| leave(&mut Term::stdout()))?;
-    let full = FullScreen::enter(&terminal)?;
-    follower.read_keys();
-    let mut warnings = Vec::new();
-    let code = loop {
-        let (rows, columns) = terminal.size();
-        let columns = usize::from(columns);
-        let frame = screen.frame(usize::from(rows), columns, start.elapsed());
-        let frame = memctl_redact::redact(&frame).text;
-        let lines = frame.lines();
-        let lines: Vec<_> = lines
-            .map(|line| console::truncate_str(line, columns, "…"))
-            .collect();
-        draw(&mut terminal, &lines)?;
-        match follower.next(Some(TICK))? {
-            Event::Changed => screen.look(),
-            Event::Nothing => {}
-            Event::Quit => break 0,
-            Event::Interrupted => break error::Kind::Interrupted.code(),
-            Event::Failed(reason) => warnings.push(reason),
-        }
-    };
-    drop(full);
-    warnings.dedup();
-    for reason in warnings {
-        context.printer.warn(&reason);
-    }
-    Ok(code)
-}
-
-/// Draws lines over the ones before. Clearing each line, not the screen, avoids flicker.
-pub(crate) fn draw<L: AsRef<str>>(terminal: &mut Term, lines: &[L]) -> std::io::Result<()> {
-    let (rows, _) = terminal.size();
-    let mut frame = Vec::new();
-    for (row, line) in (0..rows).zip(lines) {
-        queue!(frame, MoveTo(0, row), Clear(ClearType::UntilNewLine))?;
-        frame.extend_from_slice(line.as_ref().as_bytes());
-    }
-    if let Some(below) = u16::try_from(lines.len())
-        .ok()
-        .filter(|below| *below < rows)
-    {
-        queue!(frame, MoveTo(0, below), Clear(ClearType::FromCursorDown))?;
-    }
-    terminal.write_all(&frame)?;
-    terminal.flush()
-}
-
-/// Alternate screen without a cursor, with keys that are not echoed; ends when dropped.
-pub(crate) struct FullScreen(Term);
-
-impl FullScreen {
-    pub(crate) fn enter(terminal: &Term) -> std::io::Result<Self> {
-        let screen = Self(terminal.clone());
-        // Without keys the screen still shows, and an interrupt ends it.
-        drop(terminal::enable_raw_mode());
-        execute!(&screen.0, terminal::EnterAlternateScreen, Hide)?;
-        Ok(screen)
-    }
-}
-
-impl Drop for FullScreen {
-    fn drop(&mut self) {
-        leave(&mut self.0);
-    }
-}
-
-pub(crate) fn leave(terminal: &mut Term) {
-    drop(execute!(terminal, Show, terminal::LeaveAlternateScreen));
-    drop(terminal::disable_raw_mode());
-}
+use crate::cli::screen::Pressed;
+use crate::model::error::{Explain, Explanation, Kind, UserError};
 
 /// Time within which events count as one: a single write causes several.
 const BURST_GAP: Duration = Duration::from_millis(15);
@@ -193,9 +91,13 @@ impl Follower {
         // Ends with the process, or when the terminal is gone.
         std::thread::spawn(move || {
             while let Ok(event) = event::read() {
-                if let Some(signal) = signal_of(&event)
-                    && sender.send(signal).is_err()
-                {
+                let signal = match Pressed::of(&event) {
+                    Some(Pressed::Interrupt) => Signal::Interrupted,
+                    Some(Pressed::Key(KeyCode::Char('q') | KeyCode::Esc)) => Signal::Quit,
+                    None if matches!(event, event::Event::Resize(..)) => Signal::Resized,
+                    _ => continue,
+                };
+                if sender.send(signal).is_err() {
                     return;
                 }
             }
@@ -268,22 +170,14 @@ impl Follower {
     }
 }
 
-/// Meaning of a terminal event; `None` if it has none.
-fn signal_of(event: &event::Event) -> Option<Signal> {
-    match event {
-        event::Event::Resize(..) => Some(Signal::Resized),
-        event::Event::Key(key) if key.kind != KeyEventKind::Release => match key.code {
-            KeyCode::Char('c' | 'd') if key.modifiers.contains(KeyModifiers::CONTROL) => {
-                Some(Signal::Interrupted)
-            }
-            KeyCode::Char('q') | KeyCode::Esc => Some(Signal::Quit),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 fn report_interrupts(sender: Sender<Signal>) -> Result<(), UserError> {
     let report = move || drop(sender.send(Signal::Interrupted));
     Ok(process::at_interrupt(report)?)
+}
+
+impl Explain for notify::Error {
+    fn explain(&self) -> Explanation {
+        let hint = "check the limit of watched files: sysctl fs.inotify";
+        (Kind::Io, Some(hint.to_owned()))
+    }
 }

@@ -2,8 +2,6 @@
 //!
 //! A figure without data is left out, never shown as a number.
 
-pub(crate) mod html;
-
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -24,8 +22,8 @@ use crate::upkeep::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport,
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
-/// Reads the records of the store; figures without data are left out. `--html` writes one page
-/// with charts that needs no network.
+/// Reads the records of the store; figures without data are left out. `--html` writes the same page
+/// for a browser.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
 pub(crate) struct StatsArgs {
@@ -33,6 +31,9 @@ pub(crate) struct StatsArgs {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
+
+/// Columns of the page for a browser.
+const HTML_WIDTH: usize = 110;
 
 /// What past sessions repeat, statistics, and the path of the written page.
 #[derive(Serialize, schemars::JsonSchema)]
@@ -59,15 +60,40 @@ pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     let report = upkeep::stats(&workspace);
     drop(spinner);
     let report = report?;
-    if let Some(path) = &path {
-        upkeep::save_page(path, &html::page(&report, workspace.now))?;
-    }
-    let past = Some(repeats::of_project(context, &workspace)?);
-    Ok(Box::new(Shown {
-        past: past.filter(|past| past.sessions > 0),
+    let past = repeats::of_project(context, &workspace)?;
+    let shown = Shown {
         report,
-        page: path,
-    }))
+        past: Some(past).filter(|past| past.sessions > 0),
+        page: None,
+    };
+    if let Some(path) = &path {
+        let mut page = Page::new(HTML_WIDTH, false, workspace.now);
+        shown.page(&mut page);
+        upkeep::save_page(path, &html(&page.into_text()))?;
+        return Ok(Box::new(Shown {
+            page: Some(path.clone()),
+            ..shown
+        }));
+    }
+    Ok(Box::new(shown))
+}
+
+/// Returns a page for a browser with the text of the page for a terminal: one file, which forbids
+/// scripts and requests, so that stored text cannot run.
+fn html(text: &str) -> String {
+    let text = memctl_redact::redact(text).text;
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = text.replace('>', "&gt;").replace('"', "&quot;");
+    let text = text.replace('\'', "&#39;");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+        <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
+        <meta name=\"color-scheme\" content=\"light dark\"/><title>memctl: benefit of memory</title>\
+        <style>body{{max-width:70rem;margin:2rem auto;padding:0 1rem;font-family:system-ui}}\
+        pre{{overflow-x:auto;line-height:1.5}}</style></head>\
+        <body><h1>Benefit of memory</h1><pre>{text}</pre></body></html>\n"
+    )
 }
 
 /// Fails early, with a hint, if the page cannot be written.
