@@ -121,12 +121,12 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let failed = connection.failed("partitions of the log cannot be made");
     let keep = "select memctl.keep_logs('1000 years')";
     connection.client.execute(keep, &[]).await.map_err(failed)?;
-    // Supabase's role may be younger than the migration.
-    let failed = connection.failed("`service_role` cannot be given its rights");
-    let admit = "select memctl.admit_service_role()";
+    // Roles of Supabase or PostgREST may be younger than the migration.
+    let failed = connection.failed("roles cannot be given their rights");
+    let grant = "select memctl.grant_rights()";
     connection
         .client
-        .execute(admit, &[])
+        .execute(grant, &[])
         .await
         .map_err(failed)?;
     let server = connection.server().await?;

@@ -33,15 +33,14 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
     fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
 
-    /// Deletes the lines of the log of agents of a user; without a user those of the memory, with its
-    /// outcomes of hints.
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory.
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
 
-    /// Adds lines of a log. Lines that are there already stay as they are.
-    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault>;
+    /// Adds audit events. Those that are there already stay as they are.
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault>;
 
-    /// Passes the lines of a log from all copies of the memory to `take`, oldest first.
-    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
+    /// Passes the audit events of all copies of the memory to `take`, oldest first.
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
 
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
     /// the files.
@@ -62,21 +61,7 @@ pub trait Turn: fmt::Debug + Send {
     -> Result<Reached, Fault>;
 }
 
-/// A log of which the database has the lines of all copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SharedLog {
-    /// Audit events.
-    Audit,
-    /// Outcomes of hints.
-    Hints,
-}
-
-impl SharedLog {
-    /// Both logs.
-    pub const ALL: [Self; 2] = [Self::Audit, Self::Hints];
-}
-
-/// A line of such a log. It never changes.
+/// A line of the audit log. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedLine {
     /// Id, unique within a memory.

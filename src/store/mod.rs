@@ -53,9 +53,7 @@ pub use access::scoped::Scoped;
 pub use audit::audit_log::AuditContext;
 pub use audit::audit_log::{AuditAction, Line as AuditLine, Touched};
 pub use audit::verify::{Audited, ChainError};
-pub use database::{
-    Fetched, Primary, PrimaryChange, PrimaryRow, Reached, SharedLine, SharedLog, Turn,
-};
+pub use database::{Fetched, Primary, PrimaryChange, PrimaryRow, Reached, SharedLine, Turn};
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind};
 pub use files::counters::fields as counter_fields;

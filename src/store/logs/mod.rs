@@ -3,7 +3,7 @@
 //! - `execution_logs`: actions of agents. `session_lines`: removal and restoration of a session's
 //!   lines.
 //! - `hint_log`: outcomes of hints.
-//! - `shared_lines`: lines of the hint log and of the audit log in a database, with those of all copies.
+//! - `shared_lines`: audit events in a database, with those of all copies.
 //! - `late_calls`: calls whose rules were not checked in time.
 //! - `retrievals`: how often a record was put into a prompt or an answer.
 
