@@ -6,7 +6,7 @@
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `shell`, `schema`: for programs.
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
-//!   models, prompts and database. `arguments`: values of options. `off`: the switch.
+//!   models, prompts and database. `database`: files, or the database of `DATABASE_URL`. `arguments`: values of options. `off`: the switch.
 //! - `output`: pages, tables and JSON. `ask`: questions and prices. `live`: screens that follow
 //!   changes. `ending`: interrupts, crashes and deadlines.
 
@@ -16,6 +16,7 @@ pub(crate) mod care;
 pub mod config;
 pub(crate) mod connections;
 pub(crate) mod context;
+pub(crate) mod database;
 pub(crate) mod ending;
 pub(crate) mod explain;
 pub(crate) mod help;

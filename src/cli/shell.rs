@@ -141,6 +141,7 @@ impl Source {
             json: false,
             root: self.root.clone(),
             scope: None,
+            store: Some("json".to_owned()),
             user: None,
             quiet: true,
             no_color: true,

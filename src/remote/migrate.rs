@@ -255,6 +255,22 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
     Ok(Some(newest))
 }
 
+/// Returns `true` if the database has our schema and the login is a user of it, `false` if it has none.
+///
+/// # Errors
+///
+/// Fails if the database cannot be reached or used.
+pub async fn is_ours(address: &Address) -> Result<bool, Error> {
+    let connection = Connection::open(address).await?;
+    match demand(&connection).await {
+        Err(Error::Foreign(_)) => Ok(false),
+        demanded => {
+            demanded?;
+            connection.name().await.map(|_| true)
+        }
+    }
+}
+
 /// Fails unless the schema has exactly the newest version.
 pub(super) async fn demand(connection: &Connection) -> Result<(), Error> {
     match version(connection).await? {

@@ -47,8 +47,8 @@ pub use error::{Error, Holder};
 pub use locks::Shrinking;
 pub use locks::{RemotePruneReport, prune};
 pub use login_guard::Refusal;
-pub use migrate::{InitReport, Migration, init};
-pub use primary::{JoinReport, PgStore, join};
+pub use migrate::{InitReport, Migration, init, is_ours};
+pub use primary::{JoinReport, PgStore, has_memory, join};
 pub use search::{RemoteHit, RemoteQuestion, search};
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{

@@ -130,7 +130,11 @@ fn the_python_store_has_the_nine_methods_and_keeps_domains_apart() {
     let out: Value = serde_json::from_str(&ran.stdout).unwrap();
     let run = out["run"].as_str().unwrap();
     assert!(run.starts_with("EXEC-"), "{out}");
-    assert_eq!(out["ids"], json!(["CORR-001", "REFL-001", "REFL-002"]), "{out}");
+    assert_eq!(
+        out["ids"],
+        json!(["CORR-001", "REFL-001", "REFL-002"]),
+        "{out}"
+    );
     assert_eq!(
         out["rules"],
         json!([
@@ -139,17 +143,31 @@ fn the_python_store_has_the_nine_methods_and_keeps_domains_apart() {
         ])
     );
     assert_eq!(out["all"], 3);
-    assert_eq!(out["executions"], json!([[run, "hr/resume-screen", 0.0093]]));
-    assert_eq!(out["corrections"], json!(["Weigh system design separately."]));
+    assert_eq!(
+        out["executions"],
+        json!([[run, "hr/resume-screen", 0.0093]])
+    );
+    assert_eq!(
+        out["corrections"],
+        json!(["Weigh system design separately."])
+    );
     assert_eq!(out["similar"][0], "REFL-001", "{out}");
-    assert_eq!((&out["scoped"], &out["refused"]), (&json!([1, 2, 0]), &json!([true, true])));
+    assert_eq!(
+        (&out["scoped"], &out["refused"]),
+        (&json!([1, 2, 0]), &json!([true, true]))
+    );
     assert_eq!(out["unrestricted"], 2);
     // The program refuses what a changed class would let through.
     let scope = ["edit", "REFL-003", "--set", "rule=x", "--scope", "hr"];
     assert_ne!(workspace.run(&scope).code, 0);
     // The rules are in the prompt, as those of every other way in.
     let prompt = workspace.run(&["memory", "prompt", "hr/resume-screen"]);
-    assert!(prompt.stdout.contains("Check for system design experience first."), "{prompt:?}");
+    assert!(
+        prompt
+            .stdout
+            .contains("Check for system design experience first."),
+        "{prompt:?}"
+    );
 }
 
 /// Runs the hook with its imports resolved as in an application.

@@ -114,6 +114,11 @@ pub(super) const KEYS: &[Key] = &[
         "current user: reads and writes only this user's memories and sessions",
     ),
     Key::open(
+        "store",
+        "auto",
+        "where the memory is kept: `auto` (the database of `DATABASE_URL` if it is one of memctl, else files), `json` (files) or `postgres`",
+    ),
+    Key::open(
         "memory.task_days",
         "90",
         "days until a task_memory expires; 0 means never",

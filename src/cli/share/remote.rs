@@ -5,8 +5,8 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::connections::DATABASE;
 use crate::cli::context::{Context, random};
+use crate::cli::database::{self, DATABASE};
 use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
 use crate::cli::output::printer::Bars;
@@ -111,6 +111,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
+    database::forget(&context.environment);
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;

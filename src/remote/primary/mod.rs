@@ -31,7 +31,7 @@ use super::error::Error;
 use super::locks;
 use super::migrate;
 
-pub use join::{JoinReport, join};
+pub use join::{JoinReport, has_memory, join};
 pub(super) use logs::send_missing;
 
 /// Time limit for an answer of the database.

@@ -4,6 +4,7 @@
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
 mod audit;
+mod choice;
 pub(crate) mod client;
 mod clients;
 mod commands;
