@@ -54,7 +54,8 @@ fn check(store: &Store, workspace: &Workspace, id: &str) {
             &expected.map(str::to_owned)[4..]
         )
     );
-    assert_eq!(row[3].parse::<f64>().unwrap(), cost.parse::<f64>().unwrap());
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert!((number(&row[3]) - number(&cost)).abs() < 1e-9, "{row:?}");
     let rule = store.ann.run(RULES).concat();
     let words = "Always name the licence of a nurse.";
     assert_eq!(
