@@ -31,6 +31,9 @@ pub(crate) struct Global {
     /// Use only this user's notes and sessions; also `MEMCTL_USER`, setting `user`
     #[arg(long, global = true, value_name = "ID")]
     pub(crate) user: Option<String>,
+    /// Where the memory is kept: `auto`, `json` or `postgres`; also the setting `store`
+    #[arg(long, global = true, value_name = "STORE")]
+    pub(crate) store: Option<String>,
     /// Print only results, warnings and errors
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,

@@ -12,6 +12,7 @@ use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig
 
 use crate::cli::config::{Config, Environment, LONGEST};
 use crate::cli::context::Context;
+use crate::cli::database::DATABASE;
 use crate::model::Scope;
 use crate::model::error::UserError;
 use crate::remote;
@@ -117,9 +118,6 @@ impl Context {
         names
     }
 }
-
-/// Variables that name the database, in order of precedence.
-pub(crate) const DATABASE: [&str; 2] = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
 
 /// Last database used. A server opens the memory for every call, and a login takes longer than most
 /// calls.

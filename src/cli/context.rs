@@ -27,6 +27,10 @@ pub(crate) struct Context {
     pub(crate) given_scope: Option<String>,
     scope: Scope,
     user: Option<String>,
+    /// Store of the command line.
+    store: Option<String>,
+    /// `false` for another workspace than that of the command line.
+    may_choose: bool,
     pub(crate) verbose: bool,
     /// Name of the command in audit events and the undo journal.
     why: String,
@@ -50,6 +54,8 @@ impl Context {
             given_scope: global.scope.clone(),
             scope: global.scope.as_deref().map_or(Scope::All, Scope::parse),
             user: global.user.clone(),
+            store: global.store.clone(),
+            may_choose: true,
             verbose: global.verbose,
             environment,
             printer,
@@ -66,6 +72,8 @@ impl Context {
             given_scope: None,
             scope: Scope::All,
             user: None,
+            store: None,
+            may_choose: false,
             verbose: self.verbose,
             why: self.why.clone(),
             change: self.change.clone(),
@@ -79,6 +87,7 @@ impl Context {
             given_scope: self.given_scope.clone(),
             scope: self.scope.clone(),
             user: self.user.clone(),
+            store: self.store.clone(),
             ..self.for_workspace(self.places.clone())
         }
     }
@@ -108,6 +117,16 @@ impl Context {
         })
     }
 
+    /// Returns `true` if the environment may name the store of this workspace.
+    pub(crate) const fn may_choose(&self) -> bool {
+        self.may_choose
+    }
+
+    /// Returns the words of the command.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
+    }
+
     /// Returns the user of the command line.
     pub(crate) fn given_user(&self) -> Option<&str> {
         self.user.as_deref()
@@ -115,8 +134,7 @@ impl Context {
 
     /// Loads the settings and prints their warnings.
     pub(crate) fn config(&self, flags: &[(&str, String)]) -> Result<Config, UserError> {
-        let user = self.user.iter().map(|user| ("user", user.clone()));
-        let flags: Vec<(&str, String)> = flags.iter().cloned().chain(user).collect();
+        let flags = self.flags(flags);
         let config = Config::load(&self.environment, &self.places.memory, &flags)?;
         for warning in &config.warnings {
             self.printer.warn(warning);
@@ -126,12 +144,24 @@ impl Context {
 
     /// Loads the settings without printing their warnings.
     pub(crate) fn config_quietly(&self) -> Result<Config, UserError> {
-        Ok(Config::load(&self.environment, &self.places.memory, &[])?)
+        let flags = self.flags(&[]);
+        Ok(Config::load(
+            &self.environment, &self.places.memory, &flags,
+        )?)
+    }
+
+    fn flags<'a>(&self, given: &[(&'a str, String)]) -> Vec<(&'a str, String)> {
+        let user = self.user.iter().map(|user| ("user", user.clone()));
+        let store = self.store.iter().map(|store| ("store", store.clone()));
+        given.iter().cloned().chain(user).chain(store).collect()
     }
 
     /// Opens the workspace and applies what other copies of the memory have written. `model` is the
     /// model of the command line.
     pub(crate) fn workspace(&self, model: Option<&str>) -> Result<Workspace, UserError> {
+        if self.off.is_none() {
+            self.choose_store(&self.config_quietly()?)?;
+        }
         let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() {
             remote::catch_up(&workspace.store)?;

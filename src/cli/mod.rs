@@ -6,8 +6,10 @@
 //! - `start`, `skills`, `learn`, `review`, `memory`, `share`, `care`: commands, by the groups of the
 //!   help. `help`: the groups, pages and messages of the parser. `shell`, `schema`: for programs.
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
-//!   models, prompts and database. `arguments`: values of options. `off`: the switch.
-//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens. `ending`: interrupts, crashes and deadlines.
+//!   models, prompts and database. `database`: files, or the database of `DATABASE_URL`. `arguments`: values of
+//!   options. `off`: the switch.
+//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens. 
+//!   `ending`: interrupts, crashes and deadlines.
 
 pub(crate) mod arguments;
 pub(crate) mod ask;
@@ -15,6 +17,7 @@ pub(crate) mod care;
 pub mod config;
 pub(crate) mod connections;
 pub(crate) mod context;
+pub(crate) mod database;
 pub(crate) mod ending;
 pub(crate) mod help;
 pub(crate) mod learn;

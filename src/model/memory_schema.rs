@@ -231,6 +231,13 @@ pub struct Misfit {
     pub meant: Option<String>,
 }
 
+impl Misfit {
+    /// Returns `true` for a field that is not given, also under no name that looks mistyped.
+    pub const fn is_missing(&self) -> bool {
+        self.value.is_none() && self.meant.is_none()
+    }
+}
+
 /// Number of characters of a value shown in a message.
 const SHOWN: usize = 60;
 

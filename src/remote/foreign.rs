@@ -9,68 +9,27 @@ use super::error::Error;
 
 /// Tables of the seeds with their columns. A table is compatible if it has all of these and no
 /// other column that must be filled.
-const SEEDS: [(&str, &[(&str, &str)]); 4] = [
+const SEEDS: [(&str, &str); 4] = [
     (
         "context_eng_memories",
-        &[
-            ("id", "bigint"),
-            ("content", "text"),
-            ("metadata", "jsonb"),
-            ("embedding", "vector(1536)"),
-            ("fts", "tsvector"),
-            ("created_dt", "timestamp with time zone"),
-        ],
+        "id bigint, content text, metadata jsonb, embedding vector(1536), fts tsvector, created_dt timestamptz",
     ),
     (
         "agent_memory",
-        &[
-            ("id", "uuid"),
-            ("user_id", "uuid"),
-            ("memory_type", "text"),
-            ("content", "text"),
-            ("embedding", "vector(1536)"),
-            ("metadata", "jsonb"),
-            ("created_at", "timestamp with time zone"),
-            ("updated_at", "timestamp with time zone"),
-            ("expires_at", "timestamp with time zone"),
-        ],
+        "id uuid, user_id uuid, memory_type text, content text, embedding vector(1536), metadata jsonb, \
+         created_at timestamptz, updated_at timestamptz, expires_at timestamptz",
     ),
     (
         "agent_sessions",
-        &[
-            ("id", "uuid"),
-            ("user_id", "uuid"),
-            ("status", "text"),
-            ("current_step", "text"),
-            ("progress_percentage", "integer"),
-            ("total_steps", "integer"),
-            ("completed_steps", "text[]"),
-            ("error_message", "text"),
-            ("session_data", "jsonb"),
-            ("started_at", "timestamp with time zone"),
-            ("completed_at", "timestamp with time zone"),
-            ("created_at", "timestamp with time zone"),
-            ("updated_at", "timestamp with time zone"),
-        ],
+        "id uuid, user_id uuid, status text, current_step text, progress_percentage integer, \
+         total_steps integer, completed_steps text[], error_message text, session_data jsonb, \
+         started_at timestamptz, completed_at timestamptz, created_at timestamptz, updated_at timestamptz",
     ),
     (
         "agent_execution_logs",
-        &[
-            ("id", "uuid"),
-            ("session_id", "uuid"),
-            ("user_id", "uuid"),
-            ("step_name", "text"),
-            ("tool_name", "text"),
-            ("action_type", "text"),
-            ("input_data", "jsonb"),
-            ("output_data", "jsonb"),
-            ("reasoning", "text"),
-            ("confidence_score", "numeric(3,2)"),
-            ("execution_time_ms", "integer"),
-            ("status", "text"),
-            ("error_message", "text"),
-            ("created_at", "timestamp with time zone"),
-        ],
+        "id uuid, session_id uuid, user_id uuid, step_name text, tool_name text, action_type text, \
+         input_data jsonb, output_data jsonb, reasoning text, confidence_score numeric(3,2), \
+         execution_time_ms integer, status text, error_message text, created_at timestamptz",
     ),
 ];
 
@@ -124,7 +83,8 @@ pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error
     for (name, expected) in SEEDS {
         let columns = client
             .query(
-                "select a.attname::text, format_type(a.atttypid, a.atttypmod),
+                "select a.attname::text,
+                        replace(format_type(a.atttypid, a.atttypmod), 'timestamp with time zone', 'timestamptz'),
                         a.attnotnull and not a.atthasdef and a.attidentity = ''
                  from pg_catalog.pg_attribute a
                  where a.attrelid = to_regclass('public.' || quote_ident($1::text))
@@ -136,8 +96,12 @@ pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error
         if columns.is_empty() {
             continue;
         }
-        for (column, kind) in expected {
-            let found = columns.iter().find(|row| row.get::<_, &str>(0) == *column);
+        let expected: Vec<(&str, &str)> = expected
+            .split(", ")
+            .filter_map(|column| column.split_once(' '))
+            .collect();
+        for &(column, kind) in &expected {
+            let found = columns.iter().find(|row| row.get::<_, &str>(0) == column);
             // A type is qualified with its schema unless the schema is in the search path.
             let found = found.map(|row| row.get::<_, &str>(1));
             if found.is_none_or(|found| found.rsplit('.').next() != Some(kind)) {

@@ -17,8 +17,7 @@ use serde::Serialize;
 
 use crate::remote::address::Address;
 use crate::remote::connection::Connection;
-use crate::remote::error::Error;
-use crate::remote::holder::Holder;
+use crate::remote::error::{Error, Holder};
 use crate::remote::migrate;
 
 /// Key of the advisory lock of `init`, as an SQL expression.

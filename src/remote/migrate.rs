@@ -121,12 +121,12 @@ async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let failed = connection.failed("partitions of the log cannot be made");
     let keep = "select memctl.keep_logs('1000 years')";
     connection.client.execute(keep, &[]).await.map_err(failed)?;
-    // Supabase's role may be younger than the migration.
-    let failed = connection.failed("`service_role` cannot be given its rights");
-    let admit = "select memctl.admit_service_role()";
+    // Roles of Supabase or PostgREST may be younger than the migration.
+    let failed = connection.failed("roles cannot be given their rights");
+    let grant = "select memctl.grant_rights()";
     connection
         .client
-        .execute(admit, &[])
+        .execute(grant, &[])
         .await
         .map_err(failed)?;
     let server = connection.server().await?;
@@ -253,6 +253,22 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
         });
     }
     Ok(Some(newest))
+}
+
+/// Returns `true` if the database has our schema and the login is a user of it, `false` if it has none.
+///
+/// # Errors
+///
+/// Fails if the database cannot be reached or used.
+pub async fn is_ours(address: &Address) -> Result<bool, Error> {
+    let connection = Connection::open(address).await?;
+    match demand(&connection).await {
+        Err(Error::Foreign(_)) => Ok(false),
+        demanded => {
+            demanded?;
+            connection.name().await.map(|_| true)
+        }
+    }
 }
 
 /// Fails unless the schema has exactly the newest version.

@@ -3,12 +3,11 @@
 //! - `address`: parsed database URL. `policy`: security policy of a connection.
 //! - `dial`: connects and logs in, using `stream`, `tls` and `login_guard`, which refuses to reveal
 //!   the password.
-//! - `connection`: a session and its errors. `locks`, `holder`: lookup of lock
-//!   holders.
+//! - `connection`: a session and its errors. `locks`: lookup of lock holders.
 //! - `migrate`: schema versions. `foreign`: existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check. `status`: row counts.
 //! - `search`, `prune`: search of the shared store, and removal of expired rows.
-//! - `lines`: lines of the audit log and of the hint log.
+//! - `audit`: audit events.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
 //! - `schema/*.sql`: tables, functions and policies, each with a rationale.
@@ -21,14 +20,12 @@
 //! connection pool (one command uses one session).
 
 mod address;
+mod audit;
 mod check;
 mod connection;
 mod dial;
 mod error;
-pub(crate) mod explain;
 mod foreign;
-mod holder;
-mod lines;
 mod locks;
 mod login_guard;
 mod migrate;
@@ -46,18 +43,17 @@ pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder};
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
-pub use error::Error;
-pub use holder::Holder;
+pub use error::{Error, Holder};
 pub use locks::Shrinking;
 pub use locks::{RemotePruneReport, prune};
 pub use login_guard::Refusal;
-pub use migrate::{InitReport, Migration, init};
-pub use primary::{JoinReport, PgStore, join};
+pub use migrate::{InitReport, Migration, init, is_ours};
+pub use primary::{JoinReport, PgStore, has_memory, join};
 pub use search::{RemoteHit, RemoteQuestion, search};
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Direction, Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, VectorRows,
-    Vectorise, VectorsReport, fill_vectors, sync,
+    Direction, Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, Vectorise,
+    VectorsReport, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};
 
@@ -67,5 +63,5 @@ const TABLES: [&str; 7] = [
     "agent_sessions", "agent_execution_logs",
 ];
 
-/// Tables of the schema `memctl` that hold lines of logs, each with lines of all users.
-const LOGS: [&str; 2] = ["audit_events", "hint_outcomes"];
+/// Tables of the schema `memctl` that hold lines of all users.
+const LOGS: [&str; 1] = ["audit_events"];

@@ -39,7 +39,7 @@ pub struct ExecutionOptions {
 }
 
 /// Stored execution.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, schemars::JsonSchema)]
 pub struct LoggedExecution {
     /// Id of the execution.
     pub execution_id: String,

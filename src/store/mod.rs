@@ -70,7 +70,7 @@ pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared_lines::Unsent;
 pub use memctl_files::json::{compact, with_fields};
 pub use primary::{
-    Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, SharedLog, Turn,
+    Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
 pub use project::{Here, Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::serve::{Served, token};
 use crate::workspace::{Ran, Workspace};
@@ -65,6 +65,109 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stdout.contains(said), "{ran:?}");
     }
+}
+
+/// What the source document does with a store, and what it refuses.
+const STORE: &str = r#"
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from memory_store import get_scoped_store
+
+program, root = sys.argv[2:]
+store = get_scoped_store(root=root, program=program)
+out = {}
+run = store.log_execution("hr/resume-screen", {"input_summary": {"candidate": "Jane"}, "output_summary": {"score": 72}, "outcome": "accepted", "cost_usd": 0.0093})
+out["run"] = run
+fix = store.add_correction("hr/resume-screen", {"execution_id": run, "user_correction": "Weigh system design separately."})
+rule = store.add_reflexion("hr/resume-screen", {"correction_id": fix, "rule": "Check for system design experience.", "confidence": 0.96})
+out["ids"] = [fix, rule, store.add_reflexion("hr/resume-screen", {"rule": "Name the licence of a nurse."})]
+other = store.log_execution("finance/expense-analyzer", {"outcome": "rejected"})
+store.add_reflexion("finance/expense-analyzer", {"rule": "Ask for the receipt."})
+store.update_reflexion(rule, {"confidence": 0.5, "rule": "Check for system design experience first."})
+out["rules"] = [[r["reflexion_id"], r["rule"], r["confidence"]] for r in store.get_reflexions("hr/resume-screen")]
+out["all"] = len(store.get_all_reflexions())
+out["executions"] = [[e["execution_id"], e["skill"], e["cost_usd"]] for e in store.get_executions("hr/resume-screen")]
+out["corrections"] = [c["user_correction"] for c in store.get_corrections()]
+out["similar"] = [hit["id"] for hit in store.search_similar("hr/resume-screen", "system design experience", limit=2)]
+hr = get_scoped_store(allowed_domains={"hr"}, root=root, program=program)
+out["scoped"] = [len(hr.get_executions()), len(hr.get_all_reflexions()), len(hr.get_executions("finance/expense-analyzer"))]
+def refused(call):
+    try:
+        call()
+    except PermissionError:
+        return True
+    return False
+out["refused"] = [
+    refused(lambda: hr.add_reflexion("finance/expense-analyzer", {"rule": "x"})),
+    refused(lambda: hr.log_execution("finance/expense-analyzer", {})),
+]
+everything = get_scoped_store(allowed_domains={"*"}, root=root, program=program)
+out["unrestricted"] = len(everything.get_executions())
+print(json.dumps(out))
+"#;
+
+#[test]
+fn the_python_store_has_the_nine_methods_and_keeps_domains_apart() {
+    let python = Command::new("python3").arg("--version").output();
+    if !python.is_ok_and(|out| out.status.success()) {
+        println!("skipped: there is no `python3`");
+        return;
+    }
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let script = workspace.write("store.py", STORE);
+    let examples = example("memory_store.py");
+    let mut command = Command::new("python3");
+    command
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .env("HOME", workspace.home())
+        .arg(&script)
+        .arg(examples.parent().unwrap())
+        .arg(env!("CARGO_BIN_EXE_memctl"))
+        .arg(workspace.root());
+    let ran = Ran::of(command.output().unwrap());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let out: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let run = out["run"].as_str().unwrap();
+    assert!(run.starts_with("EXEC-"), "{out}");
+    assert_eq!(
+        out["ids"],
+        json!(["CORR-001", "REFL-001", "REFL-002"]),
+        "{out}"
+    );
+    assert_eq!(
+        out["rules"],
+        json!([
+            ["REFL-001", "Check for system design experience first.", 0.5],
+            ["REFL-002", "Name the licence of a nurse.", 0.8]
+        ])
+    );
+    assert_eq!(out["all"], 3);
+    assert_eq!(
+        out["executions"],
+        json!([[run, "hr/resume-screen", 0.0093]])
+    );
+    assert_eq!(
+        out["corrections"],
+        json!(["Weigh system design separately."])
+    );
+    assert_eq!(out["similar"][0], "REFL-001", "{out}");
+    assert_eq!(
+        (&out["scoped"], &out["refused"]),
+        (&json!([1, 2, 0]), &json!([true, true]))
+    );
+    assert_eq!(out["unrestricted"], 2);
+    // The program refuses what a changed class would let through.
+    let scope = ["edit", "REFL-003", "--set", "rule=x", "--scope", "hr"];
+    assert_ne!(workspace.run(&scope).code, 0);
+    // The rules are in the prompt, as those of every other way in.
+    let prompt = workspace.run(&["memory", "prompt", "hr/resume-screen"]);
+    assert!(
+        prompt
+            .stdout
+            .contains("Check for system design experience first."),
+        "{prompt:?}"
+    );
 }
 
 /// Runs the hook with its imports resolved as in an application.

@@ -266,7 +266,7 @@ const ERRORS: &Documents = &[
 ];
 
 /// Commands without a snapshot, and why.
-const NOT_COMPARED: [(&str, &str); 13] = [
+const NOT_COMPARED: [(&str, &str); 12] = [
     ("hook", "answers in the format of the agent host"),
     ("statusline", "answers in the format of the agent host"),
     ("mcp", "speaks the Model Context Protocol"),
@@ -275,7 +275,6 @@ const NOT_COMPARED: [(&str, &str); 13] = [
     ("remote init", "needs a database"),
     ("remote user add", "needs a database"),
     ("remote check", "needs a database"),
-    ("remote embed", "needs a database"),
     ("remote status", "needs a database"),
     ("remote join", "needs a database"),
     ("sync", "needs a database"),

@@ -65,7 +65,7 @@ const DO_NOT: [(&str, &[&str]); 7] = [
         &["logging-set-level"],
     ),
     (
-        "the suite reads resources of its own; there are no subscriptions",
+        "no resources are offered",
         &[
             "resources-read-text",
             "resources-read-binary",

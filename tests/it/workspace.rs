@@ -118,6 +118,11 @@ impl Workspace {
     /// Sets a variable for every later call.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
         self.vars.push((name.to_owned(), value.to_owned()));
+        // Tests of a database move a memory there themselves, but those of the choice.
+        if name.ends_with("DATABASE_URL") {
+            self.vars
+                .push(("MEMCTL_STORE".to_owned(), "json".to_owned()));
+        }
         self
     }
 

@@ -84,6 +84,8 @@ macro_rules! keys {
 pub(super) const KEYS: &[Key] = keys! {
     "model" = "", Model, "model that answers: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`";
     "user" = "", Open, "current user: reads and writes only this user's memories and sessions";
+    "store" = "auto", Open,
+        "where the memory is kept: `auto` (the database of `DATABASE_URL` if it is one of memctl, else files), `json` (files) or `postgres`";
     "memory.task_days" = "90", Open, "days until a task_memory expires; 0 means never";
     "memory.user_store" = "true", Rules,
         "use the rules and lessons of the user store, once `memory promote` has created it";

@@ -14,7 +14,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::connections;
 use crate::cli::context::Context;
 use crate::cli::memory::audit::{AuditArgs, audit};
 use crate::cli::memory::conflicts::{ConflictsArgs, ResolveArgs, conflicts, resolve};
@@ -103,15 +102,10 @@ pub(crate) struct StatusArgs {}
 fn status(context: &Context, _args: &StatusArgs) -> Done {
     let mut report = upkeep::status(&context.workspace(None)?)?;
     report.enabled = context.off.is_none();
-    let database = connections::DATABASE
-        .iter()
-        .find(|name| context.environment.var(name).is_some());
-    if let ("JSONStore", Some(name)) = (report.store, database) {
-        report.store_reason.extend([
-            "; `",
-            name,
-            "` is set, and used by: memctl sync, or memctl remote join NAME",
-        ]);
+    if report.store == "JSONStore"
+        && let Some(why) = context.why_files()?
+    {
+        report.store_reason.extend(["; ", &why]);
     }
     Ok(Box::new(report))
 }

@@ -20,7 +20,8 @@ use crate::cli::start::hooks::{in_project, is_on_path, of_user, project_of};
 use crate::host;
 use crate::host::{Host, RegisterReport, ServerHost, ServerReport, Start};
 use crate::model::error::UserError;
-use crate::serve::mcp::{Purpose, Server, serve};
+use crate::serve::mcp::{Server, serve};
+use crate::serve::operations::Operation;
 use crate::store::workspace::Workspace;
 
 /// Time for pending calls after the input ends.
@@ -165,8 +166,8 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
     context.config(&[])?;
     let (environment, global) = (context.environment.clone(), global.clone());
     let kept = EmbedderCache::default();
-    let open = move |purpose: Purpose| {
-        let mut workspace = open(&environment.later(), &global, purpose)?;
+    let open = move |operation: Operation| {
+        let mut workspace = open(&environment.later(), &global, operation)?;
         workspace.providers.kept = Some(kept.clone());
         Ok::<_, UserError>(workspace)
     };
@@ -190,16 +191,16 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
 fn open(
     environment: &Environment,
     global: &Global,
-    purpose: Purpose,
+    operation: Operation,
 ) -> Result<Workspace, UserError> {
-    let why = format!("mcp {}", purpose.name());
+    let why = format!("mcp {}", operation.name());
     let printer = Printer::new(false, true, true);
     let context = Context::new(environment.clone(), global, printer, why);
     if let Some(off) = &context.off {
         return Err(UserError::usage(off.to_string(), off.hint()));
     }
     // An agent host starts the server in every project; only a person creates a memory there.
-    if !purpose.reads() && !Directory::at(&context.places.memory).is_there() {
+    if !operation.reads() && !Directory::at(&context.places.memory).is_there() {
         let message = format!("no memory found in `{}`", project_of(&context).display());
         return Err(UserError::usage(
             message,

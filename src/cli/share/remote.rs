@@ -1,13 +1,12 @@
 //! `remote …`: the shared store, and its logins.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use crate::cli::connections::DATABASE;
 use crate::cli::context::{Context, random};
+use crate::cli::database::{self, DATABASE};
 use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
 use crate::cli::output::printer::Bars;
@@ -19,7 +18,7 @@ use crate::model::error::UserError;
 use crate::remote;
 use crate::remote::{
     Address, CheckReport, InitReport, JoinReport, PgStore, RemotePruneReport, StatusReport,
-    UserReport, VectorRows, VectorsReport,
+    UserReport,
 };
 
 /// Set up and check a PostgreSQL database that a team shares
@@ -37,7 +36,6 @@ pub(crate) enum RemoteCommand {
     User(UserCommand),
     Check(CheckArgs),
     Status(StatusArgs),
-    Embed(EmbedArgs),
     Join(JoinArgs),
     Leave(LeaveArgs),
 }
@@ -113,6 +111,7 @@ pub(crate) struct StatusArgs {
 }
 
 pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
+    database::forget(&context.environment);
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;
@@ -138,7 +137,6 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
             let address = address(context, args.url.as_deref())?;
             Ok(Box::new(wait(remote::status(&address))??))
         }
-        RemoteCommand::Embed(args) => embed(context, &args),
         RemoteCommand::Join(args) => {
             let address = address(context, args.url.as_deref())?;
             join(context, &args, address)
@@ -368,41 +366,5 @@ impl Report for JoinReport {
             format!("This directory is a copy of `{memory}` in {database}: {records}.")
         });
         page.dim("Every command needs the database from now on: keep `DATABASE_URL` set.");
-    }
-}
-
-/// Embed rows that other programs wrote to the shared store without a vector
-///
-/// Takes the configured embedder, for your rows of `context_eng_memories` and `agent_memory`. Rows with a
-/// vector stay as they are. Until then, `memctl sync` and a search by keywords find such rows.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl remote embed\n  \
-    memctl remote embed --url postgres://memctl_ann@db.example/memory")]
-pub(crate) struct EmbedArgs {
-    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
-}
-
-pub(crate) fn embed(context: &Context, args: &EmbedArgs) -> Done {
-    let address = address(context, args.url.as_deref())?;
-    let workspace = context.workspace(None)?;
-    let embedder = remote::shared_embedder(&workspace)?;
-    let mut bars = Bars::new(&context.printer);
-    let on = &mut |stage| bars.on(stage);
-    let vectorise = &mut |texts: &[String]| embedder.vectors(texts);
-    let rows = VectorRows::OtherPrograms;
-    let (name, no_limit) = (embedder.name(), Duration::MAX);
-    let filled = remote::fill_vectors(&address, rows, name, no_limit, vectorise, on);
-    Ok(Box::new(wait(filled)??))
-}
-
-impl Report for VectorsReport {
-    fn page(&self, page: &mut Page) {
-        let made = plural(self.made, "vector");
-        page.line(format!(
-            "{made} added by {}; {} left.",
-            self.embedder, self.waiting
-        ));
     }
 }

@@ -16,9 +16,7 @@ use crate::cli::output::{Done, Report};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::remote;
-use crate::remote::{
-    Address, Direction, OnSync, SyncOptions, SyncReport, VectorRows, VectorsReport,
-};
+use crate::remote::{Address, Direction, OnSync, SyncOptions, SyncReport, VectorsReport};
 use crate::store::workspace::Workspace;
 
 /// Maximum time for embedding in one sync. The next sync continues.
@@ -128,8 +126,7 @@ async fn share_vectors(
     let shared_embedder = remote::shared_embedder(workspace).map_err(|error| error.to_string())?;
     let name = shared_embedder.name();
     let vectorise = &mut |texts: &[String]| shared_embedder.vectors(texts);
-    let rows = VectorRows::Origin(origin);
-    let filled = remote::fill_vectors(address, rows, name, VECTORS_WITHIN, vectorise, on);
+    let filled = remote::fill_vectors(address, origin, name, VECTORS_WITHIN, vectorise, on);
     filled.await.map_err(|error| error.to_string())
 }
 

@@ -131,10 +131,12 @@ fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddR
     let metadata = metadata.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
     let metadata = metadata.map_err(crate::store::Error::from)?;
     let mut warnings = Vec::new();
-    if options.metadata.is_some() {
-        problems.extend(misfits(memory_type, &metadata));
-    } else if trust == Trust::User {
-        warnings.extend(misfits(memory_type, &metadata));
+    // A program may know only some of the fields; what it gives has to fit.
+    let found = memory_type.check(&metadata).into_iter();
+    let (missing, wrong): (Vec<Misfit>, Vec<Misfit>) = found.partition(Misfit::is_missing);
+    problems.extend(described(wrong));
+    if trust == Trust::User {
+        warnings.extend(described(missing));
     }
     let end = match &options.expires_at {
         Some(given) => ending(given, workspace.now).unwrap_or_else(|reason| {
@@ -251,10 +253,12 @@ pub(crate) fn timestamp(time: DateTime<Utc>) -> String {
 
 /// Problems in metadata, as messages. Secrets in them are redacted.
 pub(crate) fn misfits(memory_type: MemoryType, metadata: &RawValue) -> Vec<String> {
-    let misfits = memory_type.check(metadata).into_iter();
-    misfits
-        .map(|misfit| memctl_redact::redact(&misfit.to_string()).text.into_owned())
-        .collect()
+    described(memory_type.check(metadata)).collect()
+}
+
+fn described(misfits: Vec<Misfit>) -> impl Iterator<Item = String> {
+    let misfits = misfits.into_iter();
+    misfits.map(|misfit| memctl_redact::redact(&misfit.to_string()).text.into_owned())
 }
 
 /// Warnings about names in metadata that may be mistyped.

@@ -51,11 +51,6 @@ fn sample(table: &str, user: &str) -> String {
             "insert into {table} (held_by, origin, entry_id, entry, number, who, did, records, of_users, why, created_at)
              values ({user}, 'memctl-check', repeat('0', 64), '{{}}', 1, '', 'read', '{{}}', '{{}}', '', now())"
         ),
-        "memctl.hint_outcomes" => format!(
-            "insert into {table} (held_by, origin, entry_id, entry, session, error_key, hints, overcome,
-               helped, repeats, steps, created_at)
-             values ({user}, 'memctl-check', repeat('0', 32), '{{}}', '', '', '{{}}', false, false, 0, 0, now())"
-        ),
         "memctl.disabled_users" => format!(
             "insert into {table} (held_by, origin, sub, is_disabled)
              values ({user}, 'memctl-check', 'probe', false)"

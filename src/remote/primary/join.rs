@@ -116,6 +116,13 @@ async fn joined(
     Ok(report)
 }
 
+/// Returns `true` if the database has a memory of this name for the login.
+pub async fn has_memory(address: &Address, name: &str) -> Result<bool, Error> {
+    let connection = Connection::open(address).await?;
+    let claimed = claimed(&connection, name).await?;
+    Ok(claimed.is_some_and(|there| there.tombstone_key.is_some()))
+}
+
 /// Claim on a memory name.
 struct Claimed {
     replica: String,

@@ -120,9 +120,7 @@ pub(super) async fn delete(
     user: Option<&str>,
 ) -> Result<(), Error> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&user, Type::TEXT)];
-    // Outcomes of hints name no user, and go with the memory.
-    let sql = "select memctl.delete_logs($1, $2),
-                      case when $2 is null then memctl.delete_hints($1) end";
+    let sql = "select memctl.delete_logs($1, $2)";
     let failed = connection.failed("the log of agents cannot be deleted");
     connection
         .client
@@ -132,13 +130,13 @@ pub(super) async fn delete(
     Ok(())
 }
 
-/// Sends the recent lines of this copy that the database does not have: hooks write them without
-/// waiting for it.
+/// Sends the recent lines of this directory that the database does not have. Hooks of a copy write them
+/// without waiting for it. Returns their number.
 pub(in super::super) async fn send_missing(
     connection: &Connection,
     store: &Scoped,
     origin: &str,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&DAYS, Type::INT4)];
     let known = connection.client.query_typed(
         "select entry_id from public.agent_execution_logs
@@ -165,5 +163,6 @@ pub(in super::super) async fn send_missing(
         .filter(|(id, _)| !known.contains(id))
         .map(|(_, text)| text)
         .collect();
-    put(connection, origin, &missing).await
+    put(connection, origin, &missing).await?;
+    Ok(missing.len() as u64)
 }

@@ -22,18 +22,16 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::{Mutex, oneshot};
 
-use crate::store::{
-    self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, SharedLog, Turn,
-};
+use crate::store::{self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, Turn};
 
 use super::address::Address;
+use super::audit;
 use super::connection::Connection;
 use super::error::Error;
-use super::lines;
 use super::locks;
 use super::migrate;
 
-pub use join::{JoinReport, join};
+pub use join::{JoinReport, has_memory, join};
 pub(super) use logs::send_missing;
 
 /// Time limit for an answer of the database.
@@ -254,20 +252,20 @@ impl Primary for PgStore {
         })
     }
 
-    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault> {
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault> {
         let (shared, lines) = (Arc::clone(&self.shared), lines.to_vec());
         self.ask(async move {
             let reader = shared.reader().await?;
-            lines::put(&reader, &shared.name.origin, log, &lines).await
+            audit::put(&reader, &shared.name.origin, &lines).await
         })
     }
 
-    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {
         let (send, receive) = tokio::sync::mpsc::channel::<Vec<SharedLine>>(2);
         let shared = Arc::clone(&self.shared);
         let fetching = async move {
             let reader = shared.reader().await?;
-            lines::all(&reader, &shared.name.origin, log, &send).await
+            audit::all(&reader, &shared.name.origin, &send).await
         };
         let mut take = |batch: Vec<SharedLine>| {
             batch.into_iter().for_each(&mut *take);

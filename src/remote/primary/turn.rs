@@ -22,7 +22,7 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::locks;
-use super::super::sync::{RowUser, fields_with_user, is_fit, table};
+use super::super::sync::{fields_or_blank, is_fit, table};
 use super::fetch::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
@@ -190,7 +190,7 @@ impl Sessions {
         rows: &[PrimaryRow],
     ) -> Result<Reached, Error> {
         let fields = rows.iter().map(|row| {
-            let fields = is_fit(&row.id, &row.text).then(|| fields_with_user(kind, &row.text));
+            let fields = is_fit(&row.id, &row.text).then(|| fields_or_blank(kind, &row.text));
             fields.ok_or_else(|| Error::Unfit {
                 kind,
                 id: row.id.clone(),
@@ -216,9 +216,8 @@ impl Sessions {
                 ]
             })
             .collect();
-        let given = table(kind).parameters();
-        let all: Vec<&[_]> = all.iter().map(|all| &all[..given]).collect();
-        let upsert = table(kind).upsert(RowUser::Record);
+        let all: Vec<&[_]> = all.iter().map(|all| &all[..]).collect();
+        let upsert = table(kind).upsert();
         self.store(origin, after, &upsert, &all).await
     }
 

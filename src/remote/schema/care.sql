@@ -92,39 +92,21 @@ as $$
   select count(*) from gone
 $$;
 
--- Outcomes of a memory go with the memory. The audit stays: it tells who has removed it.
-create function memctl.delete_hints(_origin text) returns bigint
-language sql volatile security definer
-set search_path = pg_catalog, pg_temp
-as $$
-  with gone as (
-    delete from memctl.hint_outcomes o
-    where o.held_by = (select memctl.current_user_id()) and o.origin = _origin
-    returning 1
-  )
-  select count(*) from gone
-$$;
-
--- Deletes the events and outcomes that are older than `keep`. For the administrator or pg_cron, as
--- `memctl.keep_logs`; `memctl memory prune --remote` calls it. Answers how many lines were deleted.
+-- Deletes the audit events that are older than `keep`. For the administrator or pg_cron, as
+-- `memctl.keep_logs`; `memctl memory prune --remote` calls it. Answers how many were deleted.
 create function memctl.keep_audit(keep interval default '24 months') returns bigint
 language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   events bigint;
-  outcomes bigint;
 begin
   -- Row security would hide the rows from an owner who is no superuser.
   alter table memctl.audit_events no force row level security;
-  alter table memctl.hint_outcomes no force row level security;
   delete from memctl.audit_events where created_at < now() - keep;
   get diagnostics events = row_count;
-  delete from memctl.hint_outcomes where created_at < now() - keep;
-  get diagnostics outcomes = row_count;
   alter table memctl.audit_events force row level security;
-  alter table memctl.hint_outcomes force row level security;
-  return events + outcomes;
+  return events;
 end
 $$;
 
@@ -210,58 +192,6 @@ begin
     where a.attrelid = s.starelid and a.attnum = s.staattnum and a.attstattarget = 0
       and (s.starelid = any(ours)
         or s.starelid in (select x.indexrelid from pg_index x where x.indrelid = any(ours)));
-  end if;
-end
-$$;
-
--- Lets Supabase's `service_role` read and write for all users. It counts only if it bypasses row security
--- already, which a superuser has decided. `memctl remote init` calls this again.
-create function memctl.admit_service_role() returns void
-language plpgsql
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  name text;
-  is_super boolean := (select rolsuper from pg_roles where rolname = current_user);
-begin
-  if not exists (select from pg_roles where rolname = 'service_role' and rolbypassrls)
-    or has_function_privilege('service_role', 'memctl.hybrid_search_of_all(text, @vector@.vector, integer,
-      double precision, double precision, integer)', 'execute')
-  then
-    return;
-  end if;
-  if not is_super then
-    execute format('grant memctl_definer to %I', current_user);
-  end if;
-  grant usage on schema memctl to service_role;
-  grant usage on sequence memctl.changes to service_role;
-  grant select on memctl.embedders, memctl.hosted_users to service_role;
-  foreach name in array array[
-    'executions', 'corrections', 'reflexions',
-    'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
-  ] loop
-    execute format('grant select, insert, update, delete on public.%I to service_role', name);
-  end loop;
-  for name in
-    select p.oid::regprocedure::text from pg_proc p
-    where p.pronamespace = 'memctl'::regnamespace
-      and p.proname in ('current_user_id', 'searched_models', 'hybrid_search_of_all')
-      or p.pronamespace = 'public'::regnamespace
-      and p.proname in ('hybrid_search_context_eng_memories', 'match_memory')
-  loop
-    execute format('grant execute on function %s to service_role', name);
-  end loop;
-  -- The numbers of rows that `identity` or `serial` columns count.
-  for name in
-    select s.oid::regclass::text from pg_class s
-      join pg_depend d on d.objid = s.oid and d.deptype in ('a', 'i')
-      join pg_class t on t.oid = d.refobjid
-    where s.relkind = 'S' and t.relnamespace = 'public'::regnamespace and t.relname = 'context_eng_memories'
-  loop
-    execute format('grant usage on sequence %s to service_role', name);
-  end loop;
-  if not is_super then
-    execute format('revoke memctl_definer from %I', current_user);
   end if;
 end
 $$;

@@ -60,19 +60,16 @@ create policy "the keyword search ranks it" on public.context_eng_memories for s
   to memctl_definer using (true);
 create policy "holders delete it by name" on public.agent_execution_logs
   to memctl_definer using (held_by = (select memctl.current_user_id()));
-create policy "holders delete it by name" on memctl.hint_outcomes
-  to memctl_definer using (held_by = (select memctl.current_user_id()));
 grant select (id, user_id, fts, deleted_at) on public.context_eng_memories to memctl_definer;
 grant select (id, expires_at, user_id, origin, held_by), delete on public.agent_memory to memctl_definer;
 grant select (held_by, origin, user_id), delete on public.agent_execution_logs to memctl_definer;
-grant select (held_by, origin), delete on memctl.hint_outcomes to memctl_definer;
 
 -- Tables of ours beside the seeds'.
 do $$
 declare
   name text;
 begin
-  foreach name in array array['embedders', 'audit_events', 'hint_outcomes', 'disabled_users'] loop
+  foreach name in array array['embedders', 'audit_events', 'disabled_users'] loop
     execute format('alter table memctl.%I enable row level security, force row level security', name);
     execute format('revoke all on memctl.%I from public', name);
     if name <> 'embedders' then
@@ -112,54 +109,3 @@ create policy "users know of themselves" on memctl.disabled_users for select
     where h.host_id = disabled_users.held_by and h.user_id = (select memctl.current_user_id())
       and h.sub = disabled_users.sub));
 grant update (is_disabled, changed_at) on memctl.disabled_users to memctl_user;
-
--- Rights. Supabase gives every new table of `public` to everybody by default, so they are taken first.
---
--- `lock table` in the modes that keep others out takes the right to update, delete or truncate the table as a
--- whole. A login has none of them: it may update each column, and what is to be deleted it marks
--- (`deleted_at`), or lets expire. Clients with a token (`authenticated`) have them; they have no way to hold
--- a lock.
-do $$
-declare
-  name text;
-  who name;
-  columns text;
-  -- Not the id: whoever chooses numbers can take those that others are about to get.
-  of_procedures text :=
-    'content, metadata, embedding, embedding_model, created_dt, origin, entry_id, skill, entry, deleted_at, tombstone';
-begin
-  foreach name in array array[
-    'executions', 'corrections', 'reflexions',
-    'context_eng_memories', 'agent_memory', 'agent_sessions', 'agent_execution_logs'
-  ] loop
-    execute format('revoke all on public.%I from public', name);
-    for who in select rolname from pg_catalog.pg_roles where rolname in ('anon', 'authenticated') loop
-      execute format('revoke all on public.%I from %I', name, who);
-    end loop;
-    select string_agg(quote_ident(attname), ', ') into columns from pg_catalog.pg_attribute
-      where attrelid = format('public.%I', name)::regclass and attnum > 0 and not attisdropped
-        and attname not in ('domain', 'held_by');
-    for who in select rolname from pg_catalog.pg_roles where rolname in ('memctl_user', 'authenticated') loop
-      if name = 'context_eng_memories' then
-        execute format('grant select, insert (user_id, %s), update (%s) on public.%I to %I',
-          of_procedures, of_procedures, name, who);
-      elsif name = 'agent_execution_logs' then
-        execute format('grant select, insert on public.%I to %I', name, who);
-      elsif who = 'memctl_user' then
-        execute format('grant select, insert, update (%s) on public.%I to %I', columns, name, who);
-      else
-        execute format('grant select, insert, update on public.%I to %I', name, who);
-      end if;
-      if who = 'authenticated' and name <> 'agent_execution_logs' then
-        execute format('grant delete on public.%I to %I', name, who);
-      end if;
-    end loop;
-  end loop;
-  for who in select rolname from pg_catalog.pg_roles where rolname in ('memctl_user', 'authenticated') loop
-    execute format('grant usage on schema memctl to %I', who);
-    execute format('grant usage on sequence memctl.changes to %I', who);
-    execute format('grant select on memctl.hosted_users to %I', who);
-    execute format('grant select, insert, update on memctl.embedders to %I', who);
-  end loop;
-end
-$$;

@@ -73,10 +73,37 @@ create table if not exists public.agent_execution_logs (
 alter table public.agent_sessions
   add constraint agent_sessions_id_and_user unique (id, user_id);
 
--- The other kinds hold entries as they stand in the files; their text is the record.
-create table public.executions ();
-create table public.corrections ();
-create table public.reflexions ();
+-- The other kinds: the fields of the source document, for those who ask in SQL. What stands in `entry` is
+-- the record.
+create table public.executions (
+  execution_id text,
+  "timestamp" timestamptz,
+  input_summary jsonb,
+  output_summary jsonb,
+  outcome text,
+  cost_usd double precision,
+  latency_ms double precision,
+  model_used text
+);
+create table public.corrections (
+  correction_id text,
+  execution_id text,
+  "timestamp" timestamptz,
+  original_output jsonb,
+  user_correction text
+);
+create table public.reflexions (
+  reflexion_id text,
+  created_at timestamptz,
+  correction_id text,
+  mistake text,
+  root_cause text,
+  rule text,
+  applies_when text,
+  confidence double precision,
+  validated_by_test boolean,
+  generated_test_ids jsonb
+);
 
 -- `born` is the order in which records were made, where `seq` is that of their last changes. `tombstone`
 -- is what is kept of a record that was removed: its id, the time, and a hash of its content under the key.
@@ -215,11 +242,10 @@ create table memctl.embedders (
   model text not null
 );
 
--- Audit events and outcomes of hints: lines of the files `audit.jsonl` and `hints.jsonl` of all copies and
--- workspaces, each with its text (`entry`).
+-- Audit events: lines of the file `audit.jsonl` of all copies and workspaces, each with its text (`entry`).
 --
 -- A line never changes, so a login may add and read, and nothing else. The user whose login has added a line holds
--- it. The tables lie in the schema `memctl`, which no API shows.
+-- it. The table lies in the schema `memctl`, which no API shows.
 
 create table memctl.audit_events (
   held_by uuid not null default memctl.current_user_id() references auth.users (id) on delete cascade,
@@ -243,26 +269,6 @@ create table memctl.audit_events (
 );
 create index on memctl.audit_events (held_by, origin, created_at, number);
 create index on memctl.audit_events (created_at);
-
-create table memctl.hint_outcomes (
-  held_by uuid not null default memctl.current_user_id() references auth.users (id) on delete cascade,
-  origin text not null check (origin ~ '^[A-Za-z0-9][A-Za-z0-9._-]*$' and length(origin) <= 64),
-  -- Hash of the line, and its number among those with the same text.
-  entry_id text not null check (entry_id ~ '^[0-9a-f]{32}(-[0-9]{1,9})?$'),
-  entry text not null,
-  session text not null,
-  error_key text not null,
-  -- Ids of the procedures that were told.
-  hints text[] not null,
-  -- A call with the same goal succeeded; it succeeded in the way of a hint.
-  overcome boolean not null,
-  helped boolean not null,
-  repeats bigint not null,
-  steps bigint not null,
-  created_at timestamptz not null,
-  primary key (held_by, origin, entry_id)
-);
-create index on memctl.hint_outcomes (created_at);
 
 -- Users of a server for whom a memory is switched off. Every copy of the memory refuses their requests.
 

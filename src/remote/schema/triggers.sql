@@ -113,7 +113,10 @@ language plpgsql
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  new.updated_at := now();
+  -- A vector that memctl makes for a text is no change of it.
+  if coalesce(current_setting('memctl.vectors', true), '') <> 'on' then
+    new.updated_at := now();
+  end if;
   return new;
 end
 $$;

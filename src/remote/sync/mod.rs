@@ -2,10 +2,8 @@
 //! pulls those of others.
 //!
 //! - `tables`: table and columns of each kind.
-//! - `push`, `pull`: execute the plan. `push_batch`, `pull_batch`: records in transit.
-//!   `push_statements`: their SQL. `state`: progress of the pull.
-//! - `outcomes`: audit events, and outcomes of hints.
-//! - `vectors`: vectors of pushed records. `other_programs`: rows that other programs wrote.
+//! - `plan`: what to send, and the progress of the pull. `push`, `pull`: execute it.
+//! - `vectors`: vectors of rows. `other_programs`: rows that other programs wrote.
 //!
 //! Invariants: an origin writes only its own rows. Every batch is a transaction, and every step is
 //! idempotent, so an interrupted run can be repeated. Everything sent passes the redactor of the
@@ -15,13 +13,9 @@
 //! row.
 
 mod other_programs;
-mod outcomes;
 mod plan;
 mod pull;
-mod pull_batch;
 mod push;
-mod push_batch;
-mod push_statements;
 mod tables;
 mod vectors;
 
@@ -34,18 +28,19 @@ use crate::model::Kind;
 use crate::store::Scoped;
 
 use super::address::Address;
+use super::audit;
 use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
 use super::locks;
 use super::migrate;
 use super::primary::send_missing;
+use push::Unreadable;
 
-pub use outcomes::MovedLines;
 pub(super) use plan::is_fit;
-pub(super) use tables::{RowUser, Table, fields_with_user, table, time, without_nul};
+pub(super) use tables::{Table, fields_or_blank, table, time, without_nul};
 pub(super) use vectors::as_vector;
-pub use vectors::{VectorRows, Vectorise, VectorsReport, fill_vectors};
+pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +95,7 @@ pub struct SyncReport {
     pub tombstones: u64,
     /// Numbers per kind; kinds without changes are left out.
     pub by_kind: BTreeMap<&'static str, Moved>,
-    /// Lines of logs that were moved.
+    /// Lines of logs that were sent.
     pub lines: MovedLines,
     /// Report on vectors; `None` if nothing was pushed.
     pub vectors: Option<VectorsReport>,
@@ -110,6 +105,15 @@ pub struct SyncReport {
     pub took_ms: f64,
     /// Problems that did not stop the run.
     pub warnings: Vec<String>,
+}
+
+/// Lines of logs that a sync has sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct MovedLines {
+    /// Lines of the log of agents.
+    pub execution_logs: u64,
+    /// Audit events.
+    pub audit_events: u64,
 }
 
 /// Numbers of moved records of a kind.
@@ -218,7 +222,7 @@ async fn brought_together(
     let push_plan = if options.way == Direction::Pull {
         None
     } else {
-        Some(push::plan(&connection, store, RowUser::Login, &mut report, on).await?)
+        Some(push::plan(&connection, store, Unreadable::Skip, &mut report, on).await?)
     };
     let pull_plan = if options.way == Direction::Push {
         None
@@ -266,31 +270,34 @@ async fn brought_together(
             plan.carry_out(&connection, &puller, &mut report).await?;
         }
     }
-    if is_copy && !options.dry_run {
-        send_missing(&connection, store, &report.origin).await?;
-    }
-    if !options.dry_run {
-        if is_copy || options.way != Direction::Pull {
-            report.lines = outcomes::push(&connection, store, &report.origin, is_copy).await?;
-        }
-        if options.way != Direction::Push {
-            report.lines.outcomes_pulled =
-                outcomes::pull(&connection, &puller, &report.origin).await?;
-        }
+    if !options.dry_run && (is_copy || options.way != Direction::Pull) {
+        report.lines = MovedLines {
+            execution_logs: send_missing(&connection, store, &report.origin).await?,
+            audit_events: send_audit(&connection, store, &report.origin).await?,
+        };
     }
     report.sum_up();
     report.took_ms = start.elapsed().as_secs_f64() * 1_000.0;
     Ok(report)
 }
 
-/// Sends all local records under the origin in the report, each as a row of the user that it names.
+/// Sends the audit events that the database does not have.
+async fn send_audit(connection: &Connection, store: &Scoped, origin: &str) -> Result<u64, Error> {
+    let database = format!("{} {origin}", connection.name().await?);
+    let unsent = store.unsent(&database)?;
+    audit::put(connection, origin, &unsent.lines).await?;
+    store.note_sent(&database, &unsent);
+    Ok(unsent.lines.len() as u64)
+}
+
+/// Sends all local records under the origin in the report.
 pub(super) async fn push_all(
     connection: &mut Connection,
     store: &Scoped,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<(), Error> {
-    let plan = push::plan(connection, store, RowUser::Record, report, on).await?;
+    let plan = push::plan(connection, store, Unreadable::Send, report, on).await?;
     plan.carry_out(connection, report, on).await?;
     report.sum_up();
     Ok(())

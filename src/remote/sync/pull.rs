@@ -6,19 +6,19 @@ use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
-use crate::store::{OTHER_PROGRAMS, Puller, is_origin};
+use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::locks::Shrinking;
 use super::plan::ORDER;
 use super::plan::State;
-use super::pull_batch::{Batch, Refused};
 use super::tables::{Table, table};
 use super::{OnSync, SyncReport, SyncStage};
 
-/// Maximum number of removals per lookup.
+/// Maximum number of removals per lookup, and of rows and bytes per batch.
 const ROWS: usize = 5_000;
+const BYTES: usize = 8 << 20;
 
 pub(super) struct Pull<'a> {
     pub(super) puller: &'a Puller,
@@ -299,5 +299,63 @@ impl PullPlan {
             moved.pulled = plan.records;
             moved.pull_removed = plan.removals;
         }
+    }
+}
+
+/// Counts of refused rows.
+#[derive(Debug, Default)]
+struct Refused {
+    /// Rows that hold no valid record with their id.
+    records: u64,
+    /// Rows per origin with an invalid workspace name.
+    origins: BTreeMap<String, u64>,
+}
+
+impl Refused {
+    /// Warnings about the refused rows.
+    fn messages(&self) -> Vec<String> {
+        let mut messages = Vec::new();
+        if self.records > 0 {
+            messages.push(format!(
+                "{} rows of others are no records with the id that they claim, and were left there",
+                self.records
+            ));
+        }
+        if !self.origins.is_empty() {
+            let rows: u64 = self.origins.values().sum();
+            let shown = self.origins.keys().take(3).map(|origin| {
+                let beginning: String = origin.chars().take(40).collect();
+                format!("`{}`", beginning.escape_debug())
+            });
+            messages.push(format!(
+                "{rows} rows of {} origins whose name no workspace can have were left there: {}",
+                self.origins.len(),
+                shown.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        messages
+    }
+}
+
+/// Changes that are stored together, by origin.
+#[derive(Debug, Default)]
+struct Batch {
+    changes: BTreeMap<String, Vec<PulledChange>>,
+    rows: usize,
+    bytes: usize,
+}
+
+impl Batch {
+    fn add(&mut self, origin: String, id: String, text: Option<String>) {
+        self.rows += 1;
+        self.bytes += text.as_ref().map_or(0, String::len);
+        self.changes
+            .entry(origin)
+            .or_default()
+            .push(PulledChange { id, text });
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows >= ROWS || self.bytes >= BYTES
     }
 }

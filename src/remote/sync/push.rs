@@ -1,10 +1,14 @@
 //! Push: sends the records of this workspace to the shared store.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
-use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Statement};
 
 use crate::model::Kind;
 use crate::store::{Positions, Scoped};
@@ -12,11 +16,8 @@ use crate::store::{Positions, Scoped};
 use super::super::connection::{Connection, failure};
 use super::super::error::Error;
 use super::super::locks::Shrinking;
-use super::plan::{Comparison, Plan};
-use super::plan::{Manifest, ORDER};
-use super::push_batch::{Batch, MAX_ROWS, Missed, read_batches};
-use super::push_statements::Statements;
-use super::tables::{RowUser, Table, table};
+use super::plan::{Comparison, Manifest, ORDER, Outgoing, Plan, hash_of_id, outgoing};
+use super::tables::{Table, fields, fields_or_blank, table};
 use super::{OnSync, SyncReport, SyncStage};
 
 /// Number of batches that are sent before the first of them is stored.
@@ -25,10 +26,19 @@ const IN_FLIGHT: usize = 2;
 const STEP: u64 = 4_096;
 const CANNOT_COMPARE: &str = "the rows cannot be compared";
 
+/// Records that the columns of their table cannot repeat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// They are left out, with a warning.
+    Skip,
+    /// They are sent as text alone: the memory moves to the database.
+    Send,
+}
+
 /// Plan per kind, with the file positions that it refers to.
 #[derive(Debug)]
 pub(super) struct Plans {
-    user: RowUser,
+    unreadable: Unreadable,
     kinds: Vec<(Kind, Positions, Plan)>,
 }
 
@@ -37,7 +47,7 @@ pub(super) struct Plans {
 pub(super) async fn plan(
     connection: &Connection,
     store: &Scoped,
-    user: RowUser,
+    unreadable: Unreadable,
     report: &mut SyncReport,
     on: OnSync<'_>,
 ) -> Result<Plans, Error> {
@@ -61,12 +71,12 @@ pub(super) async fn plan(
                 }
             })?;
             unfit += manifest.unfit;
-            compare(connection, kind, user, &report.origin, manifest).await?
+            compare(connection, kind, &report.origin, manifest).await?
         };
         kinds.push((kind, positions, plan));
     }
     warn_of_unfit(unfit, report);
-    Ok(Plans { user, kinds })
+    Ok(Plans { unreadable, kinds })
 }
 
 /// Returns `true` if this workspace has sent records of a kind before.
@@ -84,20 +94,13 @@ async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<b
 async fn compare(
     connection: &Connection,
     kind: Kind,
-    user: RowUser,
     origin: &str,
     manifest: Manifest,
 ) -> Result<Plan, Error> {
     let mut comparison = Comparison::new(manifest);
     let Table { name, holder, .. } = table(kind);
-    // Rows that may belong to another user than the login are sent again, which sets the user.
-    let hash = if user == RowUser::Record && kind.has_user() {
-        "''"
-    } else {
-        "left(hash, 16)"
-    };
     let query = format!(
-        "select entry_id, {hash} from public.{name}
+        "select entry_id, left(hash, 16) from public.{name}
          where {holder} = (select memctl.current_user_id()) and origin = $1 and deleted_at is null"
     );
     let failed = connection.failed(CANNOT_COMPARE);
@@ -149,7 +152,7 @@ impl Plans {
     ) -> Result<(), Error> {
         let plans = self.kinds.iter().map(|(_, _, plan)| plan);
         let total = plans.map(|plan| plan.send.len() as u64).sum();
-        let user = self.user;
+        let unreadable = self.unreadable;
         let mut done = 0;
         let mut missed = Missed::default();
         for (kind, positions, plan) in self.kinds {
@@ -157,12 +160,12 @@ impl Plans {
             if !plan.send.is_empty() {
                 let failed = connection.failed("records cannot be sent");
                 let client = &connection.client;
-                let statements = Statements::prepare(client, kind, user, plan.is_first).await;
+                let statements = Statements::prepare(client, kind, plan.is_first).await;
                 let statements = statements.map_err(&failed)?;
                 let (sender, batches) = mpsc::channel(1);
                 let places = plan.send;
                 let reading = spawn_blocking(move || {
-                    read_batches(kind, user, &positions, &places, &|batch| {
+                    read_batches(kind, unreadable, &positions, &places, &|batch| {
                         sender.blocking_send(batch).is_ok()
                     })
                 });
@@ -232,4 +235,143 @@ async fn bury(
         .execute(&statement, &[&origin, &ids, &vec![None::<&str>; ids.len()]])
         .await
         .map_err(failed)
+}
+
+/// Maximum number of rows and of bytes per transaction.
+const MAX_ROWS: usize = 2_000;
+const MAX_BYTES: usize = 4 << 20;
+
+/// Rows of one statement, each id once.
+#[derive(Debug, Default)]
+struct Batch {
+    ids: Vec<String>,
+    skills: Vec<String>,
+    texts: Vec<String>,
+    fields: Vec<String>,
+    bytes: usize,
+    places: HashMap<u64, usize>,
+}
+
+impl Batch {
+    /// Adds a record. If records share an id, the last one wins, as everywhere.
+    fn add(&mut self, outgoing: Outgoing, fields: String) {
+        self.bytes += outgoing.text.len() + fields.len();
+        let skill = outgoing.skill();
+        let place = self.places.entry(hash_of_id(&outgoing.entry.id));
+        if let Entry::Occupied(place) = &place {
+            let at = *place.get();
+            self.skills[at] = skill;
+            self.texts[at] = outgoing.text;
+            self.fields[at] = fields;
+            return;
+        }
+        place.insert_entry(self.ids.len());
+        self.skills.push(skill);
+        self.ids.push(outgoing.entry.id);
+        self.texts.push(outgoing.text);
+        self.fields.push(fields);
+    }
+
+    fn is_full(&self) -> bool {
+        self.ids.len() >= MAX_ROWS || self.bytes >= MAX_BYTES
+    }
+}
+
+/// Numbers of records that are not sent.
+#[derive(Debug, Default)]
+struct Missed {
+    /// They have no valid id or text.
+    unfit: u64,
+    /// They are no valid records of their kind.
+    unreadable: u64,
+}
+
+/// Reads the records at these places, and passes them on in batches until `take` returns `false`.
+fn read_batches(
+    kind: Kind,
+    unreadable: Unreadable,
+    positions: &Positions,
+    places: &[u32],
+    take: &dyn Fn(Batch) -> bool,
+) -> Result<Missed, Error> {
+    let mut batch = Batch::default();
+    let mut missed = Missed::default();
+    for place in places {
+        let Some((_, entry)) = positions.any_entry(*place)? else {
+            continue;
+        };
+        let Some(outgoing) = outgoing(entry) else {
+            missed.unfit += 1;
+            continue;
+        };
+        let fields = match unreadable {
+            Unreadable::Skip => fields(kind, &outgoing.text),
+            Unreadable::Send => Some(fields_or_blank(kind, &outgoing.text)),
+        };
+        match fields {
+            Some(fields) => batch.add(outgoing, fields),
+            None => missed.unreadable += 1,
+        }
+        if batch.is_full() && !take(std::mem::take(&mut batch)) {
+            // The receiver was dropped after an error, which it reports itself.
+            return Ok(missed);
+        }
+    }
+    if !batch.ids.is_empty() {
+        take(batch);
+    }
+    Ok(missed)
+}
+
+/// Prepared statements for batches of one kind.
+struct Statements {
+    upsert: Statement,
+    /// Faster than `upsert`, and fails if a row is there; `None` if rows are expected.
+    insert: Option<Statement>,
+}
+
+impl Statements {
+    /// `is_first`: no record of this workspace is there.
+    async fn prepare(
+        client: &Client,
+        kind: Kind,
+        is_first: bool,
+    ) -> Result<Self, tokio_postgres::Error> {
+        let table = table(kind);
+        let insert = if is_first {
+            Some(client.prepare(&table.insert()).await?)
+        } else {
+            None
+        };
+        Ok(Self {
+            upsert: client.prepare(&table.upsert()).await?,
+            insert,
+        })
+    }
+
+    /// Stores a batch in a transaction of its own.
+    async fn store(
+        &self,
+        client: &Client,
+        origin: &str,
+        batch: &Batch,
+    ) -> Result<(), tokio_postgres::Error> {
+        let Batch {
+            ids,
+            skills,
+            texts,
+            fields,
+            ..
+        } = batch;
+        let parameters: &[&(dyn ToSql + Sync)] = &[&origin, ids, skills, texts, fields];
+        if let Some(insert) = &self.insert {
+            match client.execute(insert, parameters).await {
+                // An id is in two batches, or the database still stores those of a sync that was cut
+                // off.
+                Err(error) if error.code() == Some(&SqlState::UNIQUE_VIOLATION) => {}
+                done => return done.map(drop),
+            }
+        }
+        client.execute(&self.upsert, parameters).await.map(drop)
+    }
 }

@@ -5,7 +5,7 @@
 
 use chrono::DateTime;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::model::{Kind, Memory, Procedure, Record as _, Session};
 
@@ -20,15 +20,6 @@ pub(crate) struct Table {
     pub(crate) has_vector: bool,
     /// Column with the user whose login wrote the row; with origin and id, it names the row.
     pub(crate) holder: &'static str,
-}
-
-/// User of the rows of a memory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RowUser {
-    /// The user of the login.
-    Login,
-    /// The user that the record names, if it names one: the memory has several users.
-    Record,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -47,14 +38,55 @@ const fn column(name: &'static str, value: &'static str, cleared: Option<&'stati
     }
 }
 
-const fn plain(name: &'static str) -> Table {
-    Table {
-        name,
-        columns: &[],
-        has_vector: false,
-        holder: "user_id",
-    }
+/// Text field of the record of the same name.
+macro_rules! text {
+    ($name:literal) => {
+        column($name, concat!("f->>'", $name, "'"), Some("null"))
+    };
 }
+
+/// Object or list of the record, as JSON.
+macro_rules! json_value {
+    ($name:literal) => {
+        column($name, concat!("f->'", $name, "'"), Some("null"))
+    };
+}
+
+const EXECUTION: &[Column] = &[
+    text!("execution_id"),
+    column("timestamp", "(f->>'timestamp')::timestamptz", None),
+    json_value!("input_summary"),
+    json_value!("output_summary"),
+    text!("outcome"),
+    column("cost_usd", "(f->>'cost_usd')::float8", Some("null")),
+    column("latency_ms", "(f->>'latency_ms')::float8", Some("null")),
+    text!("model_used"),
+];
+
+const CORRECTION: &[Column] = &[
+    text!("correction_id"),
+    text!("execution_id"),
+    column("timestamp", "(f->>'timestamp')::timestamptz", None),
+    json_value!("original_output"),
+    text!("user_correction"),
+];
+
+const REFLEXION: &[Column] = &[
+    text!("reflexion_id"),
+    column("created_at", "(f->>'created_at')::timestamptz", None),
+    text!("correction_id"),
+    text!("mistake"),
+    text!("root_cause"),
+    text!("rule"),
+    text!("applies_when"),
+    column("confidence", "(f->>'confidence')::float8", Some("null")),
+    column(
+        "validated_by_test",
+        "(f->>'validated_by_test')::boolean",
+        Some("null"),
+    ),
+    json_value!("generated_test_ids"),
+];
 
 const PROCEDURE: &[Column] = &[
     column("content", "f->>'content'", Some("null")),
@@ -110,9 +142,9 @@ pub(crate) fn table(kind: Kind) -> Table {
         },
     };
     match kind {
-        Kind::Execution => plain("executions"),
-        Kind::Correction => plain("corrections"),
-        Kind::Reflexion => plain("reflexions"),
+        Kind::Execution => of_seed("executions", EXECUTION, false),
+        Kind::Correction => of_seed("corrections", CORRECTION, false),
+        Kind::Reflexion => of_seed("reflexions", REFLEXION, false),
         Kind::Procedure => of_seed("context_eng_memories", PROCEDURE, true),
         Kind::Memory => of_seed("agent_memory", MEMORY, true),
         Kind::Session => of_seed("agent_sessions", SESSION, false),
@@ -120,14 +152,10 @@ pub(crate) fn table(kind: Kind) -> Table {
 }
 
 impl Table {
-    /// Number of parameters of [`Self::insert`] and [`Self::upsert`].
-    pub(crate) const fn parameters(self) -> usize {
-        if self.columns.is_empty() { 4 } else { 5 }
-    }
-
     /// SQL that inserts rows, and fails if one of them is there. Parameters: origin, and arrays of
-    /// ids, skills, texts and, if the table has extra columns, JSON objects for them.
-    pub(crate) fn insert(self, user: RowUser) -> String {
+    /// ids, skills, texts and JSON objects for the other columns. A row belongs to the user that its
+    /// record names, or else to the login.
+    pub(crate) fn insert(self) -> String {
         let (name, holder) = (self.name, self.holder);
         let list = |part: &dyn Fn(&Column) -> String| {
             let parts = self
@@ -141,7 +169,7 @@ impl Table {
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
         names.push_str(", user_id");
-        values = if self.sets_user(user) {
+        values = if self.has_user() {
             format!("{values}, coalesce(memctl.host_user(f->>'user'), {me})")
         } else {
             format!("{values}, {me}")
@@ -152,35 +180,24 @@ impl Table {
         }
         // In the list of columns, these functions give one row at a time; after `from`, all rows are
         // copied first.
-        let rows = "unnest($2::text[]) as entry_id, unnest($3::text[]) as skill, unnest($4::text[]) as entry";
-        let (more, fields) = if self.columns.is_empty() {
-            ("", "")
-        } else {
-            (
-                ", unnest($5::text[]) as fields",
-                "cross join lateral (select i.fields::jsonb as f) as x",
-            )
-        };
         format!(
             "insert into public.{name} as t (origin, entry_id, skill, entry{names})
              select $1, i.entry_id, nullif(i.skill, ''), i.entry{values}
-             from (select {rows}{more}) as i
-             {fields}"
+             from (select unnest($2::text[]) as entry_id, unnest($3::text[]) as skill,
+               unnest($4::text[]) as entry, unnest($5::text[]) as fields) as i
+             cross join lateral (select i.fields::jsonb as f) as x"
         )
     }
 
     /// SQL that writes rows, with the parameters of [`Self::insert`]. Identical rows are not touched.
-    pub(crate) fn upsert(self, user: RowUser) -> String {
+    pub(crate) fn upsert(self) -> String {
         let columns = self.columns.iter();
         let sets = columns.map(|column| format!(", {0} = excluded.{0}", column.name));
         let sets: String = sets.collect();
-        let (set_user, is_other_user) = if self.sets_user(user) {
-            (
-                ", user_id = excluded.user_id",
-                " or t.user_id <> excluded.user_id",
-            )
+        let set_user = if self.has_user() {
+            ", user_id = excluded.user_id"
         } else {
-            ("", "")
+            ""
         };
         // A changed content invalidates the vector.
         let vector = if self.has_vector {
@@ -192,15 +209,15 @@ impl Table {
             "{}
              on conflict ({}, origin, entry_id) do update
              set skill = excluded.skill, entry = excluded.entry, deleted_at = null, tombstone = null{sets}{set_user}{vector}
-             where t.hash is distinct from excluded.hash or t.deleted_at is not null{is_other_user}",
-            self.insert(user),
+             where t.hash is distinct from excluded.hash or t.deleted_at is not null",
+            self.insert(),
             self.holder
         )
     }
 
-    /// Returns `true` if rows get the user that their record names.
-    fn sets_user(self, user: RowUser) -> bool {
-        user == RowUser::Record && self.holder != "user_id"
+    /// Returns `true` if a record may name the user of its row.
+    fn has_user(self) -> bool {
+        self.holder != "user_id"
     }
 
     /// SQL that inserts tombstones of records that never had a row. Parameters: origin, and arrays
@@ -243,21 +260,25 @@ impl Table {
     }
 }
 
-/// JSON object for the columns of a record, with the user that the record names. A record that
-/// cannot be read gets defaults.
-pub(crate) fn fields_with_user(kind: Kind, text: &str) -> String {
-    let mut fields = columns(kind, text).unwrap_or_else(|| blank(kind));
+/// JSON object for the columns of a record, with the user that the record names; `None` if the text
+/// is not a valid record of its kind.
+pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
+    let mut fields = columns(kind, text)?;
     let user = memctl_files::json::string_field(text.as_bytes(), "user_id");
     if let Some(user) = user.filter(|_| kind.has_user()) {
         fields["user"] = Value::from(user);
     }
-    without_nul(&fields.to_string())
+    Some(without_nul(&fields.to_string()))
 }
 
-/// JSON object for the columns of a record; `None` if the table has extra columns and the text is
-/// not a valid record of its kind.
-pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
-    Some(without_nul(&columns(kind, text)?.to_string()))
+/// As [`fields`], with defaults for an unreadable record: the row keeps its text, and cannot be found
+/// by content.
+pub(crate) fn fields_or_blank(kind: Kind, text: &str) -> String {
+    let blank = match kind {
+        Kind::Memory => r#"{"memory_type": "task_memory", "content": ""}"#,
+        _ => "{}",
+    };
+    fields(kind, text).unwrap_or_else(|| blank.to_owned())
 }
 
 fn columns(kind: Kind, text: &str) -> Option<Value> {
@@ -306,19 +327,31 @@ fn columns(kind: Kind, text: &str) -> Option<Value> {
                 "created": time(&record.created_at),
             })
         }
-        Kind::Execution | Kind::Correction | Kind::Reflexion => {
-            json!({})
-        }
+        Kind::Execution | Kind::Correction | Kind::Reflexion => of_document(text),
     };
     Some(fields)
 }
 
-/// JSON object for an unreadable record: the row keeps its text and cannot be found by content.
-fn blank(kind: Kind) -> Value {
-    match kind {
-        Kind::Memory => json!({ "memory_type": "task_memory", "content": "" }),
-        _ => json!({}),
-    }
+/// Fields of the source document that have the type of their column. Others are left out: the files are
+/// edited by hand.
+fn of_document(text: &str) -> Value {
+    let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
+    fields.retain(|name, value| match name.as_str() {
+        "timestamp" | "created_at" => match value.as_str().and_then(time) {
+            Some(at) => {
+                *value = Value::from(at);
+                true
+            }
+            None => false,
+        },
+        "cost_usd" | "latency_ms" | "confidence" => value.is_number(),
+        "validated_by_test" => value.is_boolean(),
+        "input_summary" | "output_summary" | "original_output" | "generated_test_ids" => true,
+        "execution_id" | "outcome" | "model_used" | "correction_id" | "user_correction"
+        | "reflexion_id" | "mistake" | "root_cause" | "rule" | "applies_when" => value.is_string(),
+        _ => false,
+    });
+    Value::Object(fields)
 }
 
 /// Normalised RFC 3339 time; `None` if `text` is invalid.
@@ -377,7 +410,14 @@ mod tests {
     fn odd_values_do_not_reach_the_columns() {
         let session = r#"{"session_id": "SESS-1", "status": "dreaming", "progress_percentage": 250.4,
             "total_steps": 99999999999, "started_at": "yesterday", "completed_at": "2026-05-01T00:00:00Z"}"#;
-        let fields: Value = serde_json::from_str(&fields(Kind::Session, session).unwrap()).unwrap();
+        let read =
+            |kind, text| -> Value { serde_json::from_str(&fields(kind, text).unwrap()).unwrap() };
+        let run = read(
+            Kind::Execution,
+            r#"{"execution_id": "EXEC-1", "timestamp": "soon", "cost_usd": "much", "latency_ms": 7, "skill": "a/b"}"#,
+        );
+        assert_eq!(run, json!({ "execution_id": "EXEC-1", "latency_ms": 7 }));
+        let fields = read(Kind::Session, session);
         for name in ["status", "total_steps", "started", "session_data"] {
             assert_eq!(fields[name], Value::Null, "{name}");
         }

@@ -1,4 +1,5 @@
-//! Vectors of pushed records: embeds rows that have no vector or one of another model.
+//! Vectors of rows: embeds pushed records that have no vector or one of another model, and rows of other
+//! programs that have none.
 //!
 //! The database lists these rows, so an interrupted run continues where it stopped, and changed
 //! content is embedded again.
@@ -34,20 +35,12 @@ pub struct VectorsReport {
 /// Embeds texts and returns the vectors in order, or an error message.
 pub type Vectorise<'a> = &'a mut dyn FnMut(&[String]) -> Result<Vec<Vec<f32>>, String>;
 
-/// Rows to embed.
-#[derive(Debug, Clone, Copy)]
-pub enum VectorRows<'a> {
-    /// Rows of a workspace or of a memory.
-    Origin(&'a str),
-    /// Rows that other programs wrote, without a vector.
-    OtherPrograms,
-}
-
-/// Embeds rows until the time limit. Vectors are marked with `embedder`, since vectors
-/// of different embedders cannot be compared.
+/// Embeds the rows of a workspace or a memory, and those of other programs, until the time limit. Vectors
+/// are marked with `embedder`, since vectors of different embedders cannot be compared. A vector of another
+/// program stays as it is.
 pub async fn fill_vectors(
     address: &Address,
-    rows: VectorRows<'_>,
+    origin: &str,
     embedder: &str,
     limit: Duration,
     vectorise: Vectorise<'_>,
@@ -58,30 +51,18 @@ pub async fn fill_vectors(
     let failed = connection.failed("vectors cannot be stored");
     let client = &connection.client;
     let schema = connection.vector_schema().await?;
+    let marked = client.batch_execute("set memctl.vectors = 'on'").await;
+    marked.map_err(&failed)?;
     // Clients that name no model search these vectors.
     let note = "insert into memctl.embedders (model) values ($1)
         on conflict (user_id) do update set model = excluded.model
         where memctl.embedders.model <> excluded.model";
     client.execute(note, &[&embedder]).await.map_err(&failed)?;
-    // A vector of another program is left as it is, also one of another model.
-    let (origin, of_origin, key, is_lacking) = match rows {
-        VectorRows::Origin(origin) => (
-            Some(origin),
-            "origin = $1",
-            "entry_id",
-            "(embedding is null or embedding_model <> $2)",
-        ),
-        VectorRows::OtherPrograms => (
-            None,
-            "origin is null and $1::text is null",
-            "id::text",
-            "embedding is null and $2::text <> ''",
-        ),
-    };
     let lacking = |table: Table| {
         format!(
-            "{} = (select memctl.current_user_id()) and {of_origin} and deleted_at is null
-             and content <> '' and {is_lacking}",
+            "{} = (select memctl.current_user_id()) and deleted_at is null and content <> ''
+             and (origin = $1 and (embedding is null or embedding_model <> $2)
+               or origin is null and embedding is null)",
             table.holder
         )
     };
@@ -105,17 +86,20 @@ pub async fn fill_vectors(
     let total = report.waiting;
     for table in names() {
         let (lacking, Table { name, holder, .. }) = (lacking(table), table);
+        let (key, first) = match name {
+            "agent_memory" => ("uuid", "00000000-0000-0000-0000-000000000000"),
+            _ => ("bigint", "0"),
+        };
         let some = format!(
-            "select {key}, content from public.{name} where {lacking} and {key} > $3
-             order by 1 limit {BATCH}"
+            "select id::text, content from public.{name} where {lacking} and id > $3::text::{key}
+             order by id limit {BATCH}"
         );
         let store = format!(
-            "update public.{name} as t set embedding = i.embedding::{schema}.vector, embedding_model = $2
-             from unnest($3::text[], $4::text[], $5::text[]) as i (key, content, embedding)
-             where t.{holder} = (select memctl.current_user_id()) and {of_origin}
-               and t.{key} = i.key and t.content = i.content"
+            "update public.{name} as t set embedding = i.embedding::{schema}.vector, embedding_model = $1
+             from unnest($2::text[], $3::text[], $4::text[]) as i (key, content, embedding)
+             where t.{holder} = (select memctl.current_user_id()) and t.id = i.key::{key} and t.content = i.content"
         );
-        let mut after = String::new();
+        let mut after = first.to_owned();
         while start.elapsed() < limit {
             let rows = client.query(&some, &[&origin, &embedder, &after]).await;
             let rows = rows.map_err(&failed)?;
@@ -125,7 +109,7 @@ pub async fn fill_vectors(
             after.clone_from(last);
             let vectors = vectorise(&texts).map_err(|reason| Error::Vectors { reason })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
-            let parameters: [&(dyn ToSql + Sync); 5] = [&origin, &embedder, &ids, &texts, &vectors];
+            let parameters: [&(dyn ToSql + Sync); 4] = [&embedder, &ids, &texts, &vectors];
             let stored = client.execute(&store, &parameters).await.map_err(&failed)?;
             report.made += stored;
             report.waiting = report.waiting.saturating_sub(stored);

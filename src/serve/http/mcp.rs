@@ -12,7 +12,8 @@ use axum::response::Response;
 use tower_service::Service as _;
 
 use crate::model::error::UserError;
-use crate::serve::mcp::{Access, Purpose, service};
+use crate::serve::mcp::service;
+use crate::serve::operations::Operation;
 use crate::serve::token::Caller;
 
 use super::problem::Problem;
@@ -25,16 +26,12 @@ pub(super) async fn mcp(
     request: Request,
 ) -> Result<Response, Problem> {
     let _slot = server.slot(&caller).await?;
-    let access = Access {
-        checked_before: true,
-        longest_body: server.limits().body,
-        ..Access::default()
-    };
-    let open = move |_: &Parts, purpose: Purpose| {
-        let why = format!("serve mcp {}", purpose.name());
+    let longest_body = server.limits().body;
+    let open = move |_: &Parts, operation: Operation| {
+        let why = format!("serve mcp {}", operation.name());
         server.caught_up(&caller, &why).map_err(UserError::from)
     };
-    match service(access, open).call(request).await {
+    match service(longest_body, open).call(request).await {
         Ok(response) => Ok(response.map(Body::new)),
         Err(never) => match never {},
     }

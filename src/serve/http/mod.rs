@@ -6,11 +6,11 @@
 //! - `state`: shared state of all requests; the one place where a request opens the memory.
 //! - `problem`: error responses, in the formats of three kinds of clients.
 //! - `input`: bodies and parameters, and their errors. `reply`: responses.
-//! - `supabase`: endpoints in the format of Supabase: edge functions, RPC, search and inserts.
+//! - `supabase`: endpoints in the format of Supabase: edge functions, RPC and tables.
 //! - `v1`: executions, corrections, hints, search, prompts.
 //! - `mcp`: the tools for agents.
 //! - `events`: change feed.
-//! - `openapi`, `schemas`: description of the API for programs.
+//! - `openapi`: description of the API for programs.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
 //! the token's user and domains. A wrong request gets a 4xx status and a reason. No response and no
@@ -29,7 +29,6 @@ mod openapi;
 mod origin;
 mod problem;
 mod route;
-mod schemas;
 mod shares;
 mod state;
 mod supabase;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::serve::operations::Operation;
+use crate::serve::operations::{Operation, trim};
 
 use super::route::{Access, Route};
 
@@ -66,7 +66,7 @@ fn problem(fields: &Value) -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let answer = route.answer;
+    let answer = &route.answer;
     let mut responses = Map::new();
     responses.insert(
         answer.status.to_owned(),
@@ -75,17 +75,15 @@ fn operation(route: &Route) -> Value {
             "content": { answer.content_type: { "schema": (answer.schema)() } },
         }),
     );
-    for (status, about) in problems(route) {
-        let shape = match route.path.split('/').nth(1) {
-            Some("functions") => "FunctionProblem",
-            Some("rest") => "RestProblem",
-            _ => "Problem",
-        };
-        let schema = json!({ "$ref": format!("#/components/schemas/{shape}") });
-        let content = json!({ "application/json": { "schema": schema } });
-        let response = json!({ "description": about, "content": content });
-        responses.insert(status.to_owned(), response);
-    }
+    let shape = match route.path.split('/').nth(1) {
+        Some("functions") => "FunctionProblem",
+        Some("rest") => "RestProblem",
+        _ => "Problem",
+    };
+    let schema = json!({ "$ref": format!("#/components/schemas/{shape}") });
+    let content = json!({ "application/json": { "schema": schema } });
+    let error = json!({ "description": "An error", "content": content });
+    responses.insert("default".to_owned(), error);
     let mut operation = json!({
         "operationId": route.id,
         "summary": route.summary,
@@ -103,53 +101,6 @@ fn operation(route: &Route) -> Value {
         operation["requestBody"] = json!({ "required": true, "content": content });
     }
     operation
-}
-
-/// Returns the error statuses of a route, with descriptions.
-fn problems(route: &Route) -> Vec<(&'static str, &'static str)> {
-    let mut all = vec![
-        (
-            "403",
-            "Not permitted by the scope of the token, the `Host` header, or the origin",
-        ),
-        ("405", "The path does not support this method"),
-        ("504", "No answer in time"),
-    ];
-    if route.access == Access::Token {
-        all.extend([
-            ("401", "No token, or an invalid one"),
-            ("429", "Too many requests by this user"),
-            ("500", "The memory cannot be read or written"),
-            (
-                "503",
-                "The memory is switched off, or the server is overloaded",
-            ),
-        ]);
-    }
-    let takes = route.body.is_some() || route.parameters.is_some() || route.path.contains('{');
-    if takes {
-        all.extend([
-            ("400", "The request cannot be read"),
-            ("404", "Not found, or not in the scope of the token"),
-            ("422", "The request does not match the schema"),
-        ]);
-    }
-    if route.body.is_some() {
-        all.extend([
-            ("409", "Already exists"),
-            ("410", "Deleted"),
-            ("413", "The body is too large"),
-            ("415", "The content type of the body is not JSON"),
-            ("502", "A model did not answer"),
-        ]);
-    }
-    if route.path.starts_with("/rest/") {
-        all.push((
-            "406",
-            "One row was requested, but the number of rows differs",
-        ));
-    }
-    all
 }
 
 fn parameters(route: &Route) -> Vec<Value> {
@@ -178,7 +129,8 @@ fn parameters(route: &Route) -> Vec<Value> {
     for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
         let is_required = required.contains(&name.as_str());
         let mut schema = schema.clone();
-        without_null(&mut schema);
+        // A missing parameter is absent, never null.
+        trim(&mut schema);
         let about = schema["description"].clone();
         all.push(
             json!({ "name": name, "in": "query", "required": is_required, "schema": schema,
@@ -186,32 +138,6 @@ fn parameters(route: &Route) -> Vec<Value> {
         );
     }
     all
-}
-
-/// Removes `null` from the schema of a query parameter: a missing parameter is absent, never null.
-fn without_null(schema: &mut Value) {
-    if let Some(types) = schema["type"].as_array_mut() {
-        types.retain(|name| name != "null");
-        if let [only] = types.as_slice() {
-            schema["type"] = only.clone();
-        }
-    }
-    if let Some(values) = schema["enum"].as_array_mut() {
-        values.retain(|value| !value.is_null());
-    }
-    if let Some(object) = schema.as_object_mut() {
-        object.retain(|name, value| !(value.is_null() && name != "default"));
-    }
-    if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
-        ways.retain(|way| way["type"] != "null");
-        if let [only] = ways.as_slice() {
-            let only = only.clone();
-            if let (Some(object), Some(only)) = (schema.as_object_mut(), only.as_object()) {
-                object.remove("anyOf");
-                object.extend(only.clone());
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,21 @@
 //! One operation of the server: its method, path, access and schemas.
+//!
+//! Schemas are derived from the types that parse a body and that are written as an answer, so that none
+//! can differ from what the server does.
 
 use axum::handler::Handler;
 use axum::routing::{self, MethodRouter};
-use serde_json::Value;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
 
-use super::schemas::{self, Answer};
+use crate::model::MemoryType;
+
 use super::state::Server;
+
+/// Pattern of a skill name.
+pub(super) const SKILL: &str =
+    r"^[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*/[\p{L}\p{N}_+-][\p{L}\p{N}_.+-]*$";
 
 /// Access to a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +24,14 @@ pub(super) enum Access {
     Open,
     /// Clients with a token.
     Token,
+}
+
+/// Description of a successful response.
+pub(super) struct Answer {
+    pub(super) status: &'static str,
+    pub(super) content_type: &'static str,
+    pub(super) about: &'static str,
+    pub(super) schema: fn() -> Value,
 }
 
 /// One method of one path.
@@ -33,7 +51,7 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Creates a route that reads.
+    /// Creates a route that reads, and answers with an object.
     pub(super) fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Server>) -> Self {
         Self {
             method: "get",
@@ -43,7 +61,12 @@ impl Route {
             access: Access::Token,
             parameters: None,
             body: None,
-            answer: schemas::OBJECT,
+            answer: Answer {
+                status: "200",
+                content_type: "application/json",
+                about: "An object",
+                schema: object,
+            },
             handler: routing::get(handler),
         }
     }
@@ -75,9 +98,28 @@ impl Route {
         }
     }
 
-    /// Sets the answer; any object without it.
-    pub(super) fn answers(self, answer: Answer) -> Self {
-        Self { answer, ..self }
+    /// Sets the type of the answer.
+    pub(super) fn answers<A: JsonSchema>(mut self, about: &'static str) -> Self {
+        self.answer.about = about;
+        self.answer.schema = written::<A>;
+        self
+    }
+
+    /// Sets the content type of an answer that is no JSON document.
+    pub(super) fn answers_lines(mut self, content_type: &'static str, about: &'static str) -> Self {
+        self.answer = Answer {
+            content_type,
+            about,
+            schema: || json!({ "type": "string" }),
+            ..self.answer
+        };
+        self
+    }
+
+    /// Answers with 201.
+    pub(super) fn creates(mut self) -> Self {
+        self.answer.status = "201";
+        self
     }
 
     /// Opens the route to clients without a token.
@@ -89,18 +131,63 @@ impl Route {
     }
 
     /// Adds query parameters.
-    pub(super) fn parameters(self, schema: fn() -> Value) -> Self {
+    pub(super) fn parameters<P: JsonSchema>(self) -> Self {
         Self {
-            parameters: Some(schema),
+            parameters: Some(read::<P>),
             ..self
         }
     }
 
     /// Adds a body.
-    pub(super) fn body(self, schema: fn() -> Value) -> Self {
+    pub(super) fn body<B: JsonSchema>(self) -> Self {
+        self.body_of(read::<B>)
+    }
+
+    /// Adds a body with this schema.
+    pub(super) fn body_of(self, schema: fn() -> Value) -> Self {
         Self {
             body: Some(schema),
             ..self
         }
     }
+}
+
+/// Returns the schema of any object.
+pub(super) fn object() -> Value {
+    json!({ "type": "object" })
+}
+
+/// Returns the schema of one item, or of a list of items.
+pub(super) fn items<T: JsonSchema>() -> Value {
+    json!({ "anyOf": [read::<T>(), { "type": "array", "items": read::<T>() }] })
+}
+
+/// Returns the names of the memory types.
+pub(super) fn types() -> Vec<Value> {
+    MemoryType::ALL.map(|of| of.name().into()).to_vec()
+}
+
+/// Returns the names of the memory types, and null.
+pub(super) fn types_or_null() -> Vec<Value> {
+    types().into_iter().chain([Value::Null]).collect()
+}
+
+fn read<T: JsonSchema>() -> Value {
+    schema::<T>(SchemaSettings::draft2020_12())
+}
+
+fn written<T: JsonSchema>() -> Value {
+    schema::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = Value::from(settings.into_generator().into_root_schema_for::<T>());
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+    }
+    schema
 }

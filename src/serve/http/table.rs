@@ -5,13 +5,22 @@ use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::post;
 use axum::{Json, Router};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::lessons::{HintReport, RecordReport};
+use crate::model::ExecutionLog;
+use crate::notes::FindReport;
+use crate::rules::CorrectReport;
+use crate::skills::{LoggedExecution, PromptReport};
 
 use super::problem::{Problem, render};
-use super::route::{Access, Route};
-use super::schemas;
+use super::route::{self, Access, Route};
 use super::state::Server;
-use super::supabase::{functions, insert, rpc};
+use super::supabase::recall::{RankedRow, SimilarRow};
+use super::supabase::tables::{self, QueryParameters};
+use super::supabase::{functions, rpc};
 use super::{events, mcp, middleware, openapi, v1};
 
 /// Returns all routes.
@@ -20,119 +29,155 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         Route::get("/healthz", healthz)
             .named("health", "Status of the server")
-            .answers(schemas::HEALTH)
+            .answers::<Health>("It answers")
             .open(),
         Route::get("/openapi.json", document)
             .named("description", "This description")
-            .answers(schemas::OBJECT)
             .open(),
         Route::post("/functions/v1/hybrid-search-context-eng", functions::hybrid)
             .named("searchProcedures", "Search procedures by keywords and meaning")
-            .answers(schemas::PROCEDURES)
-            .body(schemas::of::<functions::HybridBody>),
+            .answers::<Vec<RankedRow>>("The best procedures first")
+            .body::<functions::HybridBody>(),
         Route::post("/functions/v1/agent-memory-read", functions::read)
             .named("readMemory", "Search the caller's memories by similarity to a query")
-            .answers(schemas::MEMORIES)
-            .body(schemas::of::<functions::ReadBody>),
+            .answers::<functions::Read>("Most similar first")
+            .body::<functions::ReadBody>(),
         Route::post("/functions/v1/agent-memory-write", functions::write)
             .named("writeMemory", "Add a memory of the caller")
-            .answers(schemas::MEMORY)
-            .body(schemas::of::<functions::WriteBody>),
+            .answers::<functions::Written>("The memory as stored")
+            .body::<functions::WriteBody>(),
         Route::post("/rest/v1/rpc/hybrid_search_context_eng_memories", rpc::hybrid)
             .named("hybridSearch", "Search procedures by keywords and a vector")
-            .answers(schemas::ROWS)
-            .parameters(schemas::of::<rpc::Shape>)
-            .body(schemas::of::<rpc::HybridArguments>),
+            .answers::<Rows<RankedRow>>(ROWS)
+            .parameters::<QueryParameters>()
+            .body::<rpc::HybridArguments>(),
         Route::post("/rest/v1/rpc/match_memory", rpc::match_memory)
             .named("matchMemory", "Search the caller's memories by a vector")
-            .answers(schemas::ROWS)
-            .parameters(schemas::of::<rpc::Shape>)
-            .body(schemas::of::<rpc::MatchArguments>),
-        Route::post("/rest/v1/context_eng_memories", insert::insert)
+            .answers::<Rows<SimilarRow>>(ROWS)
+            .parameters::<QueryParameters>()
+            .body::<rpc::MatchArguments>(),
+        Route::get("/rest/v1/agent_memory", tables::memories)
+            .named("selectMemories", "The caller's memories")
+            .answers::<Rows<tables::MemoryRow>>(ROWS)
+            .parameters::<QueryParameters>(),
+        Route::post("/rest/v1/agent_memory", tables::insert_memories)
+            .named("insertMemories", "Add memories of the caller")
+            .answers::<Rows<tables::MemoryRow>>(STORED)
+            .creates()
+            .parameters::<QueryParameters>()
+            .body_of(route::items::<tables::NewMemory>),
+        Route::get("/rest/v1/agent_sessions", tables::sessions)
+            .named("selectSessions", "The caller's sessions of agents")
+            .answers::<Rows<tables::SessionRow>>(ROWS)
+            .parameters::<QueryParameters>(),
+        Route::get("/rest/v1/agent_execution_logs", tables::logs)
+            .named("selectLogs", "The log of a session of the caller: `session_id=eq.SESSION`")
+            .answers::<Rows<ExecutionLog>>(ROWS)
+            .parameters::<QueryParameters>(),
+        Route::get("/rest/v1/context_eng_memories", tables::procedures)
+            .named("selectProcedures", "Procedures")
+            .answers::<Rows<tables::ProcedureRow>>(ROWS)
+            .parameters::<QueryParameters>(),
+        Route::post("/rest/v1/context_eng_memories", tables::insert_procedures)
             .named("insertProcedures", "Add procedures written by an analyst")
-            .answers(schemas::INSERTED)
-            .parameters(schemas::of::<insert::Columns>)
-            .body(schemas::items::<insert::Row>),
+            .answers::<Rows<tables::ProcedureRow>>(STORED)
+            .creates()
+            .parameters::<QueryParameters>()
+            .body_of(route::items::<tables::NewProcedure>),
         Route::get("/v1/executions", v1::executions)
             .named("listExecutions", "The newest executions")
-            .answers(schemas::EXECUTIONS)
-            .parameters(schemas::of::<v1::Page>),
+            .answers::<v1::Executions>("Newest first")
+            .parameters::<v1::Page>(),
         Route::post("/v1/executions", v1::log_execution)
             .named("logExecution", "Add an execution that ran elsewhere")
-            .answers(schemas::LOGGED)
-            .body(schemas::of::<v1::ExecutionBody>),
+            .answers::<LoggedExecution>("Stored")
+            .creates()
+            .body::<v1::ExecutionBody>(),
         Route::get("/v1/corrections", v1::corrections)
             .named("listCorrections", "The newest corrections")
-            .answers(schemas::CORRECTIONS)
-            .parameters(schemas::of::<v1::Page>),
+            .answers::<v1::Corrections>("Newest first")
+            .parameters::<v1::Page>(),
         Route::post("/v1/corrections", v1::correct)
             .named("correct", "Correct an execution, and learn a rule from it")
-            .answers(schemas::CORRECTED)
-            .body(schemas::of::<v1::CorrectionBody>),
+            .answers::<CorrectReport>("Result")
+            .body::<v1::CorrectionBody>(),
         Route::post("/v1/hints", v1::hint)
             .named("hint", "Hints for an error")
-            .answers(schemas::HINTS)
-            .body(schemas::of::<v1::HintBody>),
+            .answers::<HintReport>("Hints")
+            .body::<v1::HintBody>(),
         Route::post("/v1/failures", v1::failure)
             .named("recordFailure", "Record code that failed, and return hints")
-            .answers(schemas::HINTS)
-            .body(schemas::of::<v1::FailureBody>),
+            .answers::<HintReport>("Hints")
+            .body::<v1::FailureBody>(),
         Route::post("/v1/successes", v1::success)
             .named("recordSuccess", "Record code that works; with the failure before it, it becomes a pattern")
-            .answers(schemas::RECORDED)
-            .body(schemas::of::<v1::SuccessBody>),
+            .answers::<RecordReport>("Result")
+            .body::<v1::SuccessBody>(),
         Route::get("/v1/search", v1::search_by_query)
             .named("searchByQuery", "Search records by keywords and meaning")
-            .answers(schemas::FOUND)
-            .parameters(schemas::of::<v1::SearchBody>),
+            .answers::<FindReport>("Best first")
+            .parameters::<v1::SearchBody>(),
         Route::post("/v1/search", v1::search)
             .named("search", "Search records by keywords and meaning")
-            .answers(schemas::FOUND)
-            .body(schemas::of::<v1::SearchBody>),
+            .answers::<FindReport>("Best first")
+            .body::<v1::SearchBody>(),
         Route::get("/v1/prompt/{domain}/{skill}", v1::prompt)
             .named("prompt", "The prompt for a skill's model")
-            .answers(schemas::PROMPT),
+            .answers::<PromptReport>("The prompt and its parts"),
         Route::post("/v1/embeddings", v1::embeddings)
             .named("embed", "Embeddings of texts by the embedder of this memory")
-            .answers(schemas::EMBEDDINGS)
-            .body(schemas::of::<v1::EmbeddingsBody>),
+            .answers::<v1::Embeddings>("One vector per text, in the same order")
+            .body::<v1::EmbeddingsBody>(),
         Route::post("/v1/operations/{operation}", v1::operation)
-            .named("operate", "Call an agent operation: search, hint, remember, correct, why or forget")
-            .answers(schemas::OPERATED)
-            .body(schemas::object),
+            .named("operate", "Call an agent operation: search, hint, lesson, remember, correct or forget")
+            .answers::<v1::Operated>("Data for programs, and text for models")
+            .body_of(route::object),
         Route::post("/mcp", mcp::mcp)
             .named("mcp", "Agent tools over the Model Context Protocol: JSON-RPC, without sessions")
-            .answers(schemas::OBJECT)
-            .body(schemas::object),
-        Route::get("/v1/memories", v1::memories)
-            .named("listMemories", "The caller's newest memories")
-            .answers(schemas::LISTED_MEMORIES)
-            .parameters(schemas::of::<v1::MemoriesPage>),
-        Route::get("/v1/sessions", v1::sessions)
-            .named("listSessions", "The caller's newest sessions of agents")
-            .answers(schemas::SESSIONS)
-            .parameters(schemas::of::<v1::SessionsPage>),
-        Route::get("/v1/sessions/{session}", v1::session)
-            .named("showSession", "A session of the caller, and the newest lines of its log")
-            .answers(schemas::SESSION)
-            .parameters(schemas::of::<v1::LogPage>),
+            .body_of(route::object),
         Route::get("/v1/users/me/export", v1::export_user)
             .named("exportUser", "Everything of the caller: memories, sessions, log lines and audit events, as JSON Lines")
-            .answers(schemas::EXPORTED),
+            .answers_lines(
+                "application/x-ndjson",
+                "A header with `format`, `exported_at` and `counts`, then one record, log line or audit event a line",
+            ),
         Route::delete("/v1/users/me", v1::delete_user)
             .named("deleteUser", "Delete everything of the caller permanently: memories, sessions, vectors and log lines")
-            .answers(schemas::DELETED)
-            .parameters(schemas::of::<v1::Confirmation>),
+            .answers::<v1::DeletedUser>("Numbers of what was deleted")
+            .parameters::<v1::Confirmation>(),
         Route::post("/v1/users/me/disable", v1::disable_user)
             .named("disableUser", "Switch the memory off for the caller: their requests read and write nothing")
-            .answers(schemas::SWITCHED),
+            .answers::<v1::Switched>("State of the switch"),
         Route::post("/v1/users/me/enable", v1::enable_user)
             .named("enableUser", "Switch the memory on again for the caller")
-            .answers(schemas::SWITCHED),
+            .answers::<v1::Switched>("State of the switch"),
         Route::get("/v1/events", events::events)
             .named("events", "Change feed: server-sent events")
-            .answers(schemas::EVENTS),
+            .answers_lines(
+                "text/event-stream",
+                "Events `memory_updated`, whose data is an object with `kind`, `id`, `skill`, `user_id`, \
+                 `memory_type` and `operation` (`INSERT`, `UPDATE` or `DELETE`)",
+            ),
     ]
+}
+
+const ROWS: &str = "Rows, or the one that was requested";
+const STORED: &str = "Stored; with `Prefer: return=representation` the rows";
+
+/// Rows of a table, or the one that `.single()` requests.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "describes what is written from rows with chosen columns")]
+enum Rows<R> {
+    All(Vec<R>),
+    One(R),
+}
+
+/// Status of the server.
+#[derive(Serialize, JsonSchema)]
+struct Health {
+    /// `ok`.
+    status: &'static str,
 }
 
 /// Returns the router of the table.
@@ -171,8 +216,8 @@ async fn document() -> Json<Value> {
 }
 
 /// `GET /healthz`
-async fn healthz() -> Json<Value> {
-    Json(json!({ "status": "ok" }))
+async fn healthz() -> Json<Health> {
+    Json(Health { status: "ok" })
 }
 
 async fn nothing() -> Problem {

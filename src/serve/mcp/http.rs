@@ -2,11 +2,9 @@
 //!
 //! The mounting server authenticates: a layer in front verifies the token and puts the result into
 //! the extensions of the request, from which `open` opens a workspace. It is called for every call
-//! of a tool and every reading of a resource, with the head of that request. There are no sessions, so that no caller can use the
-//! session of another. Every response is one JSON document, and any process can answer.
-//!
-//! Unless the server in front checks them, only the listed host names and origins are accepted. A
-//! body above the limit is refused.
+//! of a tool, with the head of that request. There are no sessions, so that no caller can use the session of
+//! another. Every response is one JSON document, and any process can answer. The mounting server also checks
+//! host names and origins.
 //!
 //! Standard input and output transport: one message per line, and no other output.
 //!
@@ -22,33 +20,18 @@ use rmcp::transport::streamable_http_server::session::never::NeverSessionManager
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService, stdio_pipes};
 
 use crate::model::error::{Kind, UserError};
-use crate::serve::mcp::{Purpose, Server};
+use crate::serve::mcp::Server;
 use crate::serve::operations::{Effect, Operation};
 use crate::store::workspace::Workspace;
 
-/// Host names, origins and limits of the service.
-#[derive(Debug, Clone, Default)]
-pub struct Access {
-    /// Values of `Host`, with or without a port; the loopback names if empty.
-    pub hosts: Vec<String>,
-    /// Values of `Origin`, each with its scheme and port. If empty, no browser is answered.
-    pub origins: Vec<String>,
-    /// `true` if the server in front checks both, so that they are not checked here.
-    pub checked_before: bool,
-    /// Maximum size of a body in bytes.
-    pub longest_body: usize,
-    /// `true` offers only operations that change nothing.
-    pub read_only: bool,
-}
-
-/// Returns the service. `open` opens the memory for the caller in the head of the request, on a
-/// thread that may block; it must refuse unknown callers.
+/// Returns the service for bodies of at most this many bytes. `open` opens the memory for the caller in the
+/// head of the request, on a thread that may block; it must refuse unknown callers.
 pub fn service(
-    access: Access,
-    open: impl Fn(&Parts, Purpose) -> Result<Workspace, UserError> + Send + Sync + 'static,
+    longest_body: usize,
+    open: impl Fn(&Parts, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
 ) -> StreamableHttpService<Server, NeverSessionManager> {
-    let open = move |extensions: &Extensions, purpose| match extensions.get::<Parts>() {
-        Some(head) => open(head, purpose),
+    let open = move |extensions: &Extensions, operation| match extensions.get::<Parts>() {
+        Some(head) => open(head, operation),
         // Without a request there is no caller.
         None => Err(UserError {
             kind: Kind::Permission,
@@ -56,21 +39,12 @@ pub fn service(
             hint: None,
         }),
     };
-    let server = Server::for_each(open).read_only(access.read_only);
-    let mut config = StreamableHttpServerConfig::default()
+    let server = Server::for_each(open);
+    let config = StreamableHttpServerConfig::default()
         .with_legacy_session_mode(false)
         .with_json_response(true)
-        .with_max_request_body_bytes(access.longest_body);
-    if access.checked_before {
-        config = config.disable_allowed_hosts();
-    } else {
-        config = config
-            .with_allowed_origins(access.origins)
-            .enforce_origin_validation();
-        if !access.hosts.is_empty() {
-            config = config.with_allowed_hosts(access.hosts);
-        }
-    }
+        .with_max_request_body_bytes(longest_body)
+        .disable_allowed_hosts();
     StreamableHttpService::new(
         move || Ok(server.clone()),
         Arc::new(NeverSessionManager::default()),
@@ -123,9 +97,9 @@ mod tests {
     use super::*;
 
     /// Refuses every caller, and returns the recognised caller in the message.
-    fn refuse(head: &Parts, purpose: Purpose) -> Result<Workspace, UserError> {
+    fn refuse(head: &Parts, operation: Operation) -> Result<Workspace, UserError> {
         let who = head.extensions.get::<&'static str>().unwrap_or(&"nobody");
-        let message = format!("{who} may not {}", purpose.name());
+        let message = format!("{who} may not {}", operation.name());
         Err(UserError {
             kind: Kind::Permission,
             message,
@@ -133,30 +107,16 @@ mod tests {
         })
     }
 
-    /// Sends a request with these headers besides the usual ones.
-    fn ask(
-        who: &'static str,
-        headers: &[(&str, &str)],
-        method: &str,
-        params: &Value,
-    ) -> (StatusCode, Value) {
-        let access = Access {
-            longest_body: 1_000,
-            ..Access::default()
-        };
-        let mut service = service(access, refuse);
+    fn ask(who: &'static str, method: &str, params: &Value) -> (StatusCode, Value) {
+        let mut service = service(1_000, refuse);
         let body = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
         let mut request = Request::post("/mcp")
             .header("content-type", "application/json")
             .header("accept", "application/json, text/event-stream")
-            .header("mcp-protocol-version", "2025-06-18");
-        if !headers.iter().any(|(name, _)| *name == "host") {
-            request = request.header("host", "127.0.0.1:8080");
-        }
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        let mut request = request.body(body.to_string()).unwrap();
+            .header("mcp-protocol-version", "2025-06-18")
+            .header("host", "127.0.0.1:8080")
+            .body(body.to_string())
+            .unwrap();
         request.extensions_mut().insert(who);
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -172,7 +132,7 @@ mod tests {
 
     #[test]
     fn tools_are_listed_without_a_session_and_without_opening_anything() {
-        let (status, answer) = ask("ann", &[], "tools/list", &json!({}));
+        let (status, answer) = ask("ann", "tools/list", &json!({}));
         assert_eq!(status, StatusCode::OK, "{answer}");
         assert_eq!(answer["id"], 7);
         assert_eq!(answer["result"]["tools"].as_array().unwrap().len(), 6);
@@ -182,7 +142,7 @@ mod tests {
     fn every_call_is_made_for_whom_its_own_request_names() {
         for who in ["ann", "bob"] {
             let call = json!({"name": "forget", "arguments": {"id": "MEM-001"}});
-            let (status, answer) = ask(who, &[], "tools/call", &call);
+            let (status, answer) = ask(who, "tools/call", &call);
             assert_eq!(status, StatusCode::OK, "{answer}");
             let result = &answer["result"];
             assert_eq!(result["isError"], true, "{answer}");
@@ -193,21 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn other_hosts_browsers_and_long_bodies_are_turned_away() {
-        let check = |headers: &[(&str, &str)], params: Value, expected: StatusCode| {
-            let (status, answer) = ask("ann", headers, "tools/list", &params);
-            assert_eq!(status, expected, "{headers:?}: {answer}");
-        };
-        let none = || json!({});
-        check(&[("host", "evil.example")], none(), StatusCode::FORBIDDEN);
-        check(
-            &[("origin", "https://evil.example")],
-            none(),
-            StatusCode::FORBIDDEN,
-        );
-        check(&[("origin", "null")], none(), StatusCode::FORBIDDEN);
+    fn long_bodies_are_turned_away() {
         let long = json!({"cursor": "x".repeat(2_000)});
-        check(&[], long, StatusCode::PAYLOAD_TOO_LARGE);
+        let (status, answer) = ask("ann", "tools/list", &long);
+        assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE, "{answer}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Model Context Protocol: the table of operations as tools, and records as resources.
+//! Model Context Protocol: the table of operations as tools.
 //!
 //! Tools and operations correspond one to one; this module decides nothing about the memory. A call
 //! opens the memory, runs one operation and closes it. So it sees the writes of other processes,
@@ -8,19 +8,17 @@
 //! violation of the protocol is a protocol error. The SDK negotiates the revision, from the first
 //! of 2024 to the newest.
 //!
-//! Deliberately absent: prompts, sampling, notifications, sessions. Result schemas are absent too:
+//! Deliberately absent: resources, prompts, sampling, notifications, sessions. Result schemas are absent too:
 //! they would cost tokens in every context and repeat the results.
 
 mod http;
-mod resources;
 
 use std::sync::Arc;
 
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Extensions,
-    Implementation, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, Tool,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
@@ -32,44 +30,15 @@ use crate::store::workspace::Workspace;
 use super::blocking;
 use super::operations::{Answer, Operation};
 
-use resources::ResourceUri;
-
 pub use http::serve;
-pub use http::{Access, service};
+pub use http::service;
 
 /// Instructions for every agent that has the tools.
 const INSTRUCTIONS: &str = "Memory of earlier work in this project: search it before work that may have been done before, ask for a hint after a failure, \
      record with `lesson` what you found out and the next agent cannot guess, and pass on what the user corrects.";
 
-/// Purpose for which the memory is opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Purpose {
-    /// Call of a tool.
-    Tool(Operation),
-    /// Reading of a resource.
-    Resource,
-}
-
-impl Purpose {
-    /// Returns the name, for the audit.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tool(operation) => operation.name(),
-            Self::Resource => "resource",
-        }
-    }
-
-    /// Returns `true` if it changes nothing.
-    pub fn reads(self) -> bool {
-        match self {
-            Self::Tool(operation) => operation.reads(),
-            Self::Resource => true,
-        }
-    }
-}
-
 /// Opens the memory for one call; the extensions of the request identify the caller.
-type Open = dyn Fn(&Extensions, Purpose) -> Result<Workspace, UserError> + Send + Sync;
+type Open = dyn Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync;
 
 /// Server with its tools and the function that opens the memory.
 #[derive(Clone)]
@@ -90,16 +59,16 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Creates a server for one caller. `open` is called for every call of a tool and every reading
-    /// of a resource, on a thread that may block.
+    /// Creates a server for one caller. `open` is called for every call of a tool, on a thread that may
+    /// block.
     pub fn new(
-        open: impl Fn(Purpose) -> Result<Workspace, UserError> + Send + Sync + 'static,
+        open: impl Fn(Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
     ) -> Self {
-        Self::for_each(move |_, purpose| open(purpose))
+        Self::for_each(move |_, operation| open(operation))
     }
 
     fn for_each(
-        open: impl Fn(&Extensions, Purpose) -> Result<Workspace, UserError> + Send + Sync + 'static,
+        open: impl Fn(&Extensions, Operation) -> Result<Workspace, UserError> + Send + Sync + 'static,
     ) -> Self {
         Self {
             open: Arc::new(open),
@@ -149,7 +118,7 @@ impl Server {
         let open = Arc::clone(&self.open);
         let arguments = self.with_project(operation, arguments);
         let RequestContext { extensions, ct, .. } = context;
-        let open = move || open(&extensions, Purpose::Tool(operation));
+        let open = move || open(&extensions, operation);
         let done = blocking::call(open, async move |workspace| {
             tokio::select! {
                 answer = operation.call(workspace, arguments) => answer,
@@ -165,25 +134,10 @@ impl Server {
     }
 }
 
-impl Server {
-    /// Reads a resource on a separate thread, because it blocks.
-    async fn read(&self, asked: ResourceUri, extensions: Extensions) -> Result<String, UserError> {
-        let open = Arc::clone(&self.open);
-        let open = move || open(&extensions, Purpose::Resource);
-        let done = blocking::call(open, async move |workspace| asked.read(workspace));
-        let stopped = |_| {
-            Err(UserError::internal(
-                "a resource could not be read".to_owned(),
-            ))
-        };
-        done.await.unwrap_or_else(stopped)
-    }
-}
-
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder();
-        ServerConfig::new(capabilities.enable_tools().enable_resources().build())
+        ServerConfig::new(capabilities.enable_tools().build())
             .with_server_info(
                 Implementation::new("memctl", env!("CARGO_PKG_VERSION")).with_title("memctl"),
             )
@@ -197,39 +151,6 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let tools = self.offered().map(http::of).collect();
         Ok(ListToolsResult::with_all_items(tools))
-    }
-
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(ListResourcesResult::with_all_items(resources::resources()))
-    }
-
-    async fn list_resource_templates(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = resources::templates();
-        Ok(ListResourceTemplatesResult::with_all_items(templates))
-    }
-
-    async fn read_resource(
-        &self,
-        request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
-        let uri = request.uri;
-        let asked = ResourceUri::from_uri(&uri).ok_or_else(|| resources::unknown(&uri))?;
-        match self.read(asked, context.extensions).await {
-            Ok(text) => {
-                let contents = resources::contents(&uri, text);
-                Ok(ReadResourceResult::new(vec![contents]).into())
-            }
-            Err(error) => Err(resources::failed(&error)),
-        }
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {

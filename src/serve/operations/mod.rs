@@ -39,9 +39,8 @@ pub use hint::{HintArgs, Hinted, Hints};
 pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use remember::{ForgetArgs, Forgotten};
+pub(super) use schema::trim;
 pub use search::{Hit, SearchArgs, Searched};
-pub(super) use token_budget::sanitize;
-pub(super) use token_budget::{apart, is_data};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an
 /// answer, not the text.

@@ -25,7 +25,8 @@ pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
     }
 }
 
-fn trim(schema: &mut Value) {
+/// Removes the keywords that a model, and a reader of query parameters, does not need.
+pub(in crate::serve) fn trim(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             // Removes the keyword, but not a field of the same name.

@@ -82,12 +82,12 @@ pub(crate) fn sanitize(text: &str) -> String {
 
 /// Returns `true` if a text has to be shown as data: it is not approved, or it contains input and
 /// output of skills and tools.
-pub(in crate::serve) fn is_data(kind: Kind, trust: Trust) -> bool {
+pub(super) fn is_data(kind: Kind, trust: Trust) -> bool {
     trust == Trust::Observed || matches!(kind, Kind::Execution | Kind::Session)
 }
 
 /// Formats the items: first the trusted ones, then the others in one fence.
-pub(in crate::serve) fn apart<T>(
+pub(super) fn apart<T>(
     items: &[T],
     is_data: impl Fn(&T) -> bool,
     words: impl Fn(&[&T]) -> String,

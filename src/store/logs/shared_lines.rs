@@ -1,8 +1,8 @@
-//! Lines of the audit log and of the hint log on their way to a database, and those of all copies there.
+//! Audit events on their way to a database, and those of all copies there.
 //!
 //! A line is written to its file first and sent later, so that neither a hook nor a read waits for the
 //! database. A derived file notes for each database how far a log has been sent. If it is lost, or if the
-//! log has been rewritten, everything is sent again: a line has an id, and what is there stays.
+//! log has been rewritten, everything is sent again: an event has an id, and what is there stays.
 //!
 //! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
 //! audit log; the database only adds lines.
@@ -10,29 +10,28 @@
 //! The hint log, `hints.jsonl`: one line for each error with known hints, written when its outcome
 //! is known.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 
-use memctl_files::{PositionedFile as _, hex, json};
+use memctl_files::{PositionedFile as _, json};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Trial;
 use crate::store::audit::audit_log::Line;
-use crate::store::files::directory::{self, AUDIT_LOG, HINTS, HINTS as FILE};
+use crate::store::files::directory::{self, AUDIT_LOG, HINTS as FILE};
 use crate::store::files::log;
-use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, SharedLog, Writer, redact};
+use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, Writer, redact};
 
 /// Derived file with the progress of sending.
 const SENT: &str = "sent.json";
 /// Number of bytes before the end of what was sent that have to be the same, or all is sent again.
 const COMPARED: u64 = 256;
 
-/// Progress by database, and by file.
-type Marks = BTreeMap<String, BTreeMap<String, Mark>>;
+/// Progress by database.
+type Marks = BTreeMap<String, Mark>;
 
-/// Part of a log that has been sent.
+/// Part of the log that has been sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Mark {
     /// Length in bytes.
@@ -41,21 +40,12 @@ struct Mark {
     end: u64,
 }
 
-/// Lines that a database does not have yet.
+/// Events that a database does not have yet.
 #[derive(Debug)]
 pub struct Unsent {
     /// The lines, oldest first, redacted.
     pub lines: Vec<SharedLine>,
     mark: Mark,
-}
-
-impl SharedLog {
-    const fn file(self) -> &'static str {
-        match self {
-            Self::Audit => AUDIT_LOG,
-            Self::Hints => HINTS,
-        }
-    }
 }
 
 impl Scoped {
@@ -67,37 +57,28 @@ impl Scoped {
         };
         self.must_be_enabled()?;
         let database = format!("{} {}", name.database, name.origin);
-        let mut sent = 0;
-        for log in SharedLog::ALL {
-            let unsent = self.unsent(log, &database)?;
-            if !unsent.lines.is_empty() {
-                let put = primary.put_lines(log, &unsent.lines);
-                put.map_err(Error::Primary)?;
-                sent += unsent.lines.len() as u64;
-            }
-            self.note_sent(log, &database, &unsent);
+        let unsent = self.unsent(&database)?;
+        if !unsent.lines.is_empty() {
+            primary.put_audit(&unsent.lines).map_err(Error::Primary)?;
         }
-        Ok(sent)
+        self.note_sent(&database, &unsent);
+        Ok(unsent.lines.len() as u64)
     }
 
-    /// Reads the lines of a log that `database` does not have yet. Costs one look at the size of the
-    /// file if there are none.
-    pub fn unsent(&self, log: SharedLog, database: &str) -> Result<Unsent, Error> {
-        let path = self.directory().join(log.file());
+    /// Reads the events that `database` does not have yet. Costs one look at the size of the file if
+    /// there are none.
+    pub fn unsent(&self, database: &str) -> Result<Unsent, Error> {
+        let path = self.directory().join(AUDIT_LOG);
         let failed = || Error::io("read", &path);
         let mut unsent = Unsent {
             lines: Vec::new(),
             mark: Mark::default(),
         };
-        let Some(file) = directory::open_data(self.directory(), log.file())? else {
+        let Some(file) = directory::open_data(self.directory(), AUDIT_LOG)? else {
             return Ok(unsent);
         };
         let length = file.metadata().map_err(failed())?.len();
-        let known = self
-            .marks()
-            .get(database)
-            .and_then(|of| of.get(log.file()).copied());
-        let mut known = known.unwrap_or_default();
+        let mut known = self.marks().get(database).copied().unwrap_or_default();
         if known.bytes == length {
             unsent.mark = known;
             return Ok(unsent);
@@ -114,22 +95,13 @@ impl Scoped {
         if known.bytes > length || end_of(known.bytes).map_err(failed())? != known.end {
             known = Mark::default();
         }
-        // Equal outcomes are numbered from the beginning.
-        let from = match log {
-            SharedLog::Audit => known.bytes,
-            SharedLog::Hints => 0,
-        };
-        let bytes = bytes_from(from, length).map_err(failed())?;
+        let bytes = bytes_from(known.bytes, length).map_err(failed())?;
         // Another process may be writing the last line.
         let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
         let whole = bytes.get(..whole).unwrap_or_default();
-        let mut numbers = HashMap::new();
-        let mut at = from;
-        for text in whole.split_inclusive(|byte| *byte == b'\n') {
-            at += text.len() as u64;
-            let line = line_of(log, text, &mut numbers);
-            unsent.lines.extend(line.filter(|_| at > known.bytes));
-        }
+        let lines = whole.split_inclusive(|byte| *byte == b'\n');
+        unsent.lines.extend(lines.filter_map(line_of));
+        let at = known.bytes + whole.len() as u64;
         unsent.mark = Mark {
             bytes: at,
             end: end_of(at).map_err(failed())?,
@@ -137,11 +109,10 @@ impl Scoped {
         Ok(unsent)
     }
 
-    /// Notes that `database` has these lines. Ignores failure, because they can be sent again.
-    pub fn note_sent(&self, log: SharedLog, database: &str, unsent: &Unsent) {
+    /// Notes that `database` has these events. Ignores failure, because they can be sent again.
+    pub fn note_sent(&self, database: &str, unsent: &Unsent) {
         let mut marks = self.marks();
-        let known = marks.entry(database.to_owned()).or_default();
-        if known.insert(log.file().to_owned(), unsent.mark) == Some(unsent.mark) {
+        if marks.insert(database.to_owned(), unsent.mark) == Some(unsent.mark) {
             return;
         }
         let derived = self.directory().below(DERIVED);
@@ -159,46 +130,6 @@ impl Scoped {
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// Returns the outcomes in the hint log, with their ids, redacted.
-    pub fn hint_lines(&self) -> Result<Vec<SharedLine>, Error> {
-        let mut numbers = HashMap::new();
-        let lines = log::lines(self.directory(), HINTS)?;
-        let lines = lines.iter();
-        Ok(lines
-            .filter_map(|text| line_of(SharedLog::Hints, text, &mut numbers))
-            .collect())
-    }
-
-    /// Returns the outcomes of errors with known hints, oldest first: those of all copies of this memory, and
-    /// those of the workspaces that it has pulled from. They belong to no domain, so a limited scope sees
-    /// none.
-    pub fn trials_of_all(&self) -> Result<Vec<Trial>, Error> {
-        if !self.scope().allows(None) {
-            return Ok(Vec::new());
-        }
-        let mut lines = self.hint_lines()?;
-        if let Some(primary) = self.primary() {
-            self.share_lines()?;
-            let known: HashSet<String> = lines.iter().map(|line| line.id.clone()).collect();
-            let mut of_copies = Vec::new();
-            primary
-                .lines(SharedLog::Hints, &mut |line| of_copies.push(line))
-                .map_err(Error::Primary)?;
-            lines.extend(
-                of_copies
-                    .into_iter()
-                    .filter(|line| !known.contains(&line.id)),
-            );
-        }
-        for pulled in self.pulled() {
-            lines.extend(pulled.store.hint_lines()?);
-        }
-        let trials = lines.iter().map(|line| serde_json::from_str(&line.text));
-        let mut trials: Vec<Trial> = trials.filter_map(Result::ok).collect();
-        trials.sort_by(|one, other| one.at.cmp(&other.at));
-        Ok(trials)
-    }
-
     /// Visits the audit events of all copies of this memory, oldest first, as [`Scoped::audited`] does with
     /// those of this one.
     pub fn audited_by_all(&self, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
@@ -209,7 +140,7 @@ impl Scoped {
         // The database may have dropped the oldest lines of this copy.
         let mut is_first = true;
         let mut failed = None;
-        let done = primary.lines(SharedLog::Audit, &mut |line| {
+        let done = primary.audit(&mut |line| {
             let Ok(line) = serde_json::from_str::<Line>(&line.text) else {
                 return;
             };
@@ -237,27 +168,12 @@ impl Scoped {
     }
 }
 
-/// A line of a log with its id; `None` if it is not one. `numbers` counts the outcomes with equal texts.
-fn line_of(log: SharedLog, text: &[u8], numbers: &mut HashMap<String, u64>) -> Option<SharedLine> {
+/// An event with its id; `None` if the line is not one.
+fn line_of(text: &[u8]) -> Option<SharedLine> {
     let text = std::str::from_utf8(text.trim_ascii()).ok()?;
     let text = redact(text).text.into_owned();
-    let id = match log {
-        SharedLog::Audit => {
-            serde_json::from_str::<Line>(&text).ok()?;
-            json::string_field(text.as_bytes(), "hash")?.into_owned()
-        }
-        SharedLog::Hints => {
-            serde_json::from_str::<Trial>(&text).ok()?;
-            let digest = hex(&Sha256::digest(&text));
-            let digest = digest.get(..32)?.to_owned();
-            let number = numbers.entry(digest.clone()).or_default();
-            *number += 1;
-            match *number {
-                1 => digest,
-                number => format!("{digest}-{number}"),
-            }
-        }
-    };
+    serde_json::from_str::<Line>(&text).ok()?;
+    let id = json::string_field(text.as_bytes(), "hash")?.into_owned();
     Some(SharedLine { id, text })
 }
 
@@ -273,6 +189,19 @@ impl Writer {
     }
 }
 
+impl Scoped {
+    /// Returns the outcomes of errors with known hints, oldest first. They belong to no domain, so a
+    /// limited scope sees none.
+    pub fn trials(&self) -> Result<Vec<Trial>, Error> {
+        if !self.scope().allows(None) {
+            return Ok(Vec::new());
+        }
+        let lines = log::lines(self.directory(), FILE)?;
+        let trials = lines.iter().map(|line| serde_json::from_slice(line));
+        Ok(trials.filter_map(Result::ok).collect())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -280,72 +209,64 @@ mod tests {
     use crate::store::AuditAction;
     use memctl_files::named;
 
-    fn trial(store: &Scoped, session: &str) {
-        let trial = Trial {
-            session: session.to_owned(),
-            ..Trial::default()
-        };
-        let writer = store.write(&mut || "key".to_owned());
-        writer.unwrap().append_trial(&trial).unwrap();
+    fn read(store: &Scoped, id: &str) {
+        store.audit(AuditAction::Read, &[(id, None)]).unwrap();
     }
 
-    fn send(store: &Scoped, log: SharedLog, database: &str) -> Vec<SharedLine> {
-        let unsent = store.unsent(log, database).unwrap();
-        store.note_sent(log, database, &unsent);
+    fn send(store: &Scoped, database: &str) -> Vec<SharedLine> {
+        let unsent = store.unsent(database).unwrap();
+        store.note_sent(database, &unsent);
         unsent.lines
     }
 
     #[test]
-    fn lines_are_sent_once_to_each_database() {
+    fn events_are_sent_once_to_each_database() {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
-        assert!(send(&store, SharedLog::Hints, "one").is_empty());
-        for session in ["a", "a", "b"] {
-            trial(&store, session);
+        assert!(send(&store, "one").is_empty());
+        for id in ["MEM-001", "MEM-001", "MEM-002"] {
+            read(&store, id);
         }
-        let sent = send(&store, SharedLog::Hints, "one");
-        let ids: HashSet<&str> = sent.iter().map(|line| line.id.as_str()).collect();
-        assert_eq!((sent.len(), ids.len()), (3, 3));
-        assert!(send(&store, SharedLog::Hints, "one").is_empty());
-        assert_eq!(send(&store, SharedLog::Hints, "two"), sent);
-        // A line of which a crash has left the beginning is not sent before it is whole.
-        named::append(&dir.path().join(HINTS), b"{\"session\"").unwrap();
-        assert!(send(&store, SharedLog::Hints, "one").is_empty());
-        trial(&store, "a");
-        let more = send(&store, SharedLog::Hints, "one");
-        assert_eq!((more.len(), more[0].id.ends_with("-3")), (1, true));
-        assert_eq!(store.hint_lines().unwrap().len(), 4);
+        let sent = send(&store, "one");
+        assert_eq!(sent.len(), 3);
+        assert!(send(&store, "one").is_empty());
+        assert_eq!(send(&store, "two"), sent);
+        read(&store, "MEM-003");
+        // The beginning of a line that another process is writing is not sent before it is whole.
+        let path = dir.path().join(AUDIT_LOG);
+        named::append(&path, b"{\"seq\"").unwrap();
+        assert_eq!(send(&store, "one").len(), 1);
+        assert!(send(&store, "one").is_empty());
     }
 
     #[test]
     fn log_that_was_rewritten_is_sent_again() {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
-        trial(&store, "a");
         for id in ["MEM-001", "MEM-002"] {
-            store.audit(AuditAction::Read, &[(id, None)]).unwrap();
+            read(&store, id);
         }
-        let sent = send(&store, SharedLog::Audit, "one");
+        let sent = send(&store, "one");
         assert_eq!(sent.len(), 2);
-        assert!(send(&store, SharedLog::Audit, "one").is_empty());
         let path = dir.path().join(AUDIT_LOG);
         let text = std::fs::read_to_string(&path).unwrap();
         let second = text.lines().nth(1).unwrap();
         named::replace(&path, format!("{second}\n").as_bytes()).unwrap();
-        assert_eq!(send(&store, SharedLog::Audit, "one"), sent[1..]);
+        assert_eq!(send(&store, "one"), sent[1..]);
         std::fs::remove_file(&path).unwrap();
-        assert!(send(&store, SharedLog::Audit, "one").is_empty());
+        assert!(send(&store, "one").is_empty());
     }
 
     #[test]
-    fn secret_in_a_line_is_not_sent() {
+    fn secret_in_an_event_is_not_sent() {
         let dir = tempfile::tempdir().unwrap();
         let store = Scoped::new(dir.path(), Scope::All);
-        trial(&store, "a");
+        read(&store, "MEM-001");
+        let path = dir.path().join(AUDIT_LOG);
         let secret = "ghp_016C7zVZ9hX2mK4pQ8rT5wY1aB3dE6fG7hJ9";
-        let line = format!("{{\"session\": \"{secret}\", \"error_key\": \"e\"}}\n");
-        named::append(&dir.path().join(HINTS), line.as_bytes()).unwrap();
-        let sent = send(&store, SharedLog::Hints, "one");
+        let text = std::fs::read_to_string(&path).unwrap();
+        named::append(&path, text.replace("MEM-001", secret).as_bytes()).unwrap();
+        let sent = send(&store, "one");
         assert_eq!(sent.len(), 2);
         assert!(!format!("{sent:?}").contains(secret), "{sent:?}");
     }

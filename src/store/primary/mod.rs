@@ -58,10 +58,10 @@ pub trait Primary: fmt::Debug + Send + Sync {
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
 
     /// Adds lines of a log. Lines that are there already stay as they are.
-    fn put_lines(&self, log: SharedLog, lines: &[SharedLine]) -> Result<(), Fault>;
+    fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault>;
 
     /// Passes the lines of a log from all copies of the memory to `take`, oldest first.
-    fn lines(&self, log: SharedLog, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
+    fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
 
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
     /// the files.
@@ -80,20 +80,6 @@ pub trait Turn: fmt::Debug + Send {
     /// Removes records, each given with its tombstone line.
     fn bury(&mut self, after: i64, kind: Kind, gone: &[(String, String)])
     -> Result<Reached, Fault>;
-}
-
-/// A log of which the database has the lines of all copies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SharedLog {
-    /// Audit events.
-    Audit,
-    /// Outcomes of hints.
-    Hints,
-}
-
-impl SharedLog {
-    /// Both logs.
-    pub const ALL: [Self; 2] = [Self::Audit, Self::Hints];
 }
 
 /// A line of such a log. It never changes.

@@ -6,7 +6,6 @@
 //!
 //! Move of a memory to a database.
 
-use std::collections::HashSet;
 use std::time::Duration;
 
 use memctl_files::json;
@@ -116,46 +115,6 @@ impl Puller {
         let mut ids = Vec::new();
         store.each_entry(kind, &Selection::default(), &mut |entry| ids.push(entry.id))?;
         Ok(ids)
-    }
-
-    /// Returns the origins that have records or outcomes here.
-    pub fn origins(&self) -> Vec<String> {
-        let pulled = self.store.pulled().into_iter();
-        pulled.map(|pulled| pulled.origin).collect()
-    }
-
-    /// Returns the outcomes of hints of an origin.
-    pub fn outcomes(&self, origin: &str) -> Result<Vec<SharedLine>, Error> {
-        self.store.pulled_from(origin).hint_lines()
-    }
-
-    /// Replaces the outcomes of hints of an origin. Returns the number of those that are new.
-    pub fn replace_outcomes(&self, origin: &str, lines: &[SharedLine]) -> Result<u64, Error> {
-        if !is_pulled_origin(origin) {
-            let what = format!("the workspace `{}`", origin.escape_debug());
-            return Err(Error::OutOfScope { what });
-        }
-        let directory = self.lock.directory().below(directory_name(origin));
-        if lines.is_empty() {
-            if directory.is_file(HINTS) {
-                atomic::remove(&directory, HINTS)?;
-            }
-            return Ok(0);
-        }
-        let known = self.outcomes(origin)?;
-        let known: HashSet<&str> = known.iter().map(|line| line.id.as_str()).collect();
-        let new = lines
-            .iter()
-            .filter(|line| !known.contains(line.id.as_str()));
-        let new = new.count() as u64;
-        let mut text = String::new();
-        for line in lines {
-            text.push_str(&json::compact(&line.text));
-            text.push('\n');
-        }
-        atomic::create_dir(&directory)?;
-        atomic::replace(&directory, HINTS, text.as_bytes())?;
-        Ok(new)
     }
 
     /// Returns the total number of remote records.

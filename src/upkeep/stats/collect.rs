@@ -64,7 +64,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     warnings.extend(doubtful(workspace, &procedures, &rules.records));
     let at_calls = at_calls(workspace, &rules.records);
     rules.records.retain(|rule| !rule.is_candidate());
-    let trials = workspace.store.trials_of_all()?;
+    let trials = workspace.store.trials()?;
     let mut learning = Learning {
         corrections: corrections.records.len() as u64,
         reflexions: rules.records.len() as u64,

@@ -247,7 +247,7 @@ fn an_existing_user_is_named_by_id_only_by_those_who_verify_tokens() {
 }
 
 #[test]
-fn rows_from_before_pass_to_their_users() {
+fn rows_that_were_shared_by_files_keep_their_users_in_a_joined_memory() {
     let Some(store) = Store::new() else { return };
     let mut server = Workspace::sample();
     server.set("DATABASE_URL", &store.login(ANN));
@@ -260,7 +260,7 @@ fn rows_from_before_pass_to_their_users() {
     add("ada", "Shared by files first.");
     server.run(&["sync", "push"]).succeeds();
     let owner = "select user_id from agent_memory";
-    assert_eq!(store.ann.value(owner), ANN);
+    assert_eq!(store.ann.value(owner), store.hosted("ada"));
     server
         .run(&["remote", "join", "served"])
         .fails(2, "shares its files as");

@@ -170,17 +170,8 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     );
     ben.refused(DENIED, "select memctl.keep_logs()");
     ben.refused(DENIED, "select memctl.keep_audit()");
-    // Outcomes of another's memory are not deleted, and memories that another holds are not found.
-    store.ann.run(
-        "insert into memctl.hint_outcomes (origin, entry_id, entry, session, error_key, hints, overcome,
-           helped, repeats, steps, created_at)
-         values ('served', repeat('0', 32), '{}', '', '', '{}', true, true, 0, 1, now())",
-    );
-    assert_eq!(ben.value("select memctl.delete_hints('served')"), "0");
-    assert_eq!(
-        store.ann.value("select count(*) from memctl.hint_outcomes"),
-        "1"
-    );
+    ben.refused(DENIED, "select memctl.grant_rights()");
+    // Memories that another holds are not found.
     let held = format!(
         "select * from memctl.match_held_memory({}, 9, null, null)",
         vector(1.0)
@@ -227,8 +218,8 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "clock",
             "current_user_id",
             "delete_expired",
-            "delete_hints",
             "delete_logs",
+            "grant_rights",
             "has_role",
             "hide_statistics",
             "hold",

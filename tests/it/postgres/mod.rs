@@ -3,6 +3,8 @@
 //! Without a server these tests say "skipped: …" (`server`).
 #![allow(clippy::print_stdout, reason = "a skipped test says so")]
 
+mod audit;
+mod choice;
 pub(crate) mod client;
 mod clients;
 mod commands;
@@ -12,13 +14,13 @@ mod hosted;
 mod isolation;
 mod logs;
 mod other_programs;
-mod outcomes;
 mod pooler;
 mod primary;
 mod rates;
 mod sabotage;
 mod search;
 pub(crate) mod server;
+mod sql;
 mod supabase;
 mod sync;
 mod tls;

@@ -168,7 +168,7 @@ fn text_of_another_program_is_never_an_instruction() {
 }
 
 #[test]
-fn rows_without_a_vector_are_embedded_on_request() {
+fn rows_without_a_vector_are_embedded_by_sync() {
     let Some(store) = Store::new() else { return };
     let laptop = store.laptop(ANN);
     let voice = remember(&store, "Scripts are spoken by a calm, friendly voice.");
@@ -186,13 +186,14 @@ fn rows_without_a_vector_are_embedded_on_request() {
         ])
     };
     assert!(!search().to_string().contains(&voice));
-    let report = laptop.json(&["remote", "embed"]);
+    let report = laptop.json(&["sync"]);
+    let vectors = &report["vectors"];
     assert_eq!(
-        (&report["made"], &report["waiting"]),
+        (&vectors["made"], &vectors["waiting"]),
         (&json!(3), &json!(0)),
         "{report}"
     );
-    assert_eq!(laptop.json(&["remote", "embed"])["made"], json!(0));
+    assert_eq!(laptop.json(&["sync"])["vectors"]["made"], json!(0));
     let unnamed = "select count(*) from agent_memory where embedding_model = ''";
     assert_eq!(store.ann.value(unnamed), "1");
     let best = search()["results"][0].clone();
@@ -204,7 +205,6 @@ fn rows_without_a_vector_are_embedded_on_request() {
             &json!("observed")
         )
     );
-    laptop.json(&["sync"]);
     laptop.json(&["memory", "show", &format!("MEM-{voice}@postgres")]);
     // Clients that name no model find the row by its new vector.
     let sql = format!(

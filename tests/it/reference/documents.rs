@@ -181,12 +181,8 @@ fn endpoint(method: &str, path: &str, operation: &Value, root: &Value) -> String
             text.push_str(&format!("\nBody:\n\n{table}"));
         }
     }
-    let mut failures = Vec::new();
-    let mut codes: Vec<(&String, &Value)> =
-        operation["responses"].as_object().unwrap().iter().collect();
-    codes.sort_by_key(|(code, _)| *code);
-    for (code, response) in codes {
-        if code.starts_with('2') {
+    for (code, response) in operation["responses"].as_object().unwrap() {
+        if code != "default" {
             let answer = phrase(response["description"].as_str().unwrap());
             text.push_str(&format!("\nAnswer {code}: {answer}.\n"));
             let schema = &response["content"]["application/json"]["schema"];
@@ -194,11 +190,8 @@ fn endpoint(method: &str, path: &str, operation: &Value, root: &Value) -> String
             if !table.is_empty() {
                 text.push_str(&format!("\n{table}"));
             }
-        } else {
-            failures.push(code.as_str());
         }
     }
-    text.push_str(&format!("\nErrors: {}.\n", failures.join(", ")));
     text
 }
 
@@ -217,28 +210,10 @@ fn page_of_http_endpoints_is_what_the_server_describes() {
     let mut page = String::from(
         "# HTTP endpoints\n\n\
          `memctl serve` describes itself at `/openapi.json` (OpenAPI 3.1); this page is made from that\n\
-         description. [Serve over HTTP](../serve.md) explains tokens, limits and events. Every request but\n\
-         two needs `Authorization: Bearer TOKEN`.\n\n\
-         | Status | Meaning |\n|---|---|\n",
+         description. [Serve over HTTP](../serve.md) explains tokens, limits, errors and events. Every request\n\
+         but two needs `Authorization: Bearer TOKEN`.\n",
     );
     let paths = root["paths"].as_object().unwrap();
-    let mut failures = std::collections::BTreeMap::new();
-    for operation in paths
-        .values()
-        .flat_map(|methods| methods.as_object().unwrap().values())
-    {
-        for (code, response) in operation["responses"].as_object().unwrap() {
-            if !code.starts_with('2') {
-                failures.insert(
-                    code.clone(),
-                    response["description"].as_str().unwrap().to_owned(),
-                );
-            }
-        }
-    }
-    for (code, meaning) in failures {
-        page.push_str(&format!("| {code} | {} |\n", phrase(&meaning)));
-    }
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().unwrap() {
             page.push_str(&endpoint(method, path, operation, &root));

@@ -205,68 +205,136 @@ fn a_token_of_this_workspace_is_enough() {
 }
 
 #[test]
-fn memories_sessions_and_logs_are_listed_for_their_user() {
+fn tables_have_the_rows_of_their_user() {
     let (workspace, served) = shared();
     let ada = of("ada", "*", "user");
-    let get = |token: &str, path: &str| served.get(token, path).is(200).json();
-    let listed = get(&ada, "/v1/memories?limit=1");
-    assert_eq!(listed["total"], json!(2), "{listed}");
-    assert_eq!(listed["memories"].as_array().unwrap().len(), 1);
-    assert!(
-        listed.to_string().contains("ada likes saffron 1"),
-        "{listed}"
-    );
+    let get = |token: &str, path: &str| {
+        let rows = served
+            .get(token, &format!("/rest/v1/{path}"))
+            .is(200)
+            .json();
+        rows.as_array().unwrap().clone()
+    };
+    let newest = get(&ada, "agent_memory?order=created_at.desc,id.desc&limit=1");
+    assert_eq!(newest.len(), 1);
+    assert_eq!(newest[0]["content"], "ada likes saffron 1", "{newest:?}");
+    assert_eq!(newest[0]["user_id"], "ada");
+    assert_eq!(get(&ada, "agent_memory").len(), 2);
     assert_eq!(
-        get(&ada, "/v1/memories?memory_type=task_memory")["total"],
-        json!(0)
+        get(&ada, "agent_memory?memory_type=eq.task_memory").len(),
+        0
     );
-    let sessions = get(&ada, "/v1/sessions?status=initializing");
-    assert_eq!(sessions["total"], json!(1), "{sessions}");
-    assert_eq!(
-        get(&ada, "/v1/sessions?status=completed")["sessions"],
-        json!([])
-    );
-    let id = sessions["sessions"][0]["session_id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let path = format!("/v1/sessions/{id}");
-    let shown = get(&ada, &path);
-    assert_eq!(shown["logs"][0]["step_name"], json!("saffron"), "{shown}");
-    assert_eq!(
-        get(&ada, "/v1/sessions/latest")["session"]["session_id"],
-        json!(id)
-    );
+    let columns = get(&ada, "agent_memory?select=id,content&user_id=eq.ada");
+    assert_eq!(columns[0].as_object().unwrap().len(), 2, "{columns:?}");
+    let sessions = get(&ada, "agent_sessions?status=eq.initializing");
+    assert_eq!(sessions.len(), 1, "{sessions:?}");
+    assert_eq!(get(&ada, "agent_sessions?status=eq.completed").len(), 0);
+    let id = sessions[0]["id"].as_str().unwrap();
+    let path = format!("agent_execution_logs?session_id=eq.{id}");
+    let logs = get(&ada, &path);
+    assert_eq!(logs[0]["step_name"], "saffron", "{logs:?}");
     // Of others nothing is told, and a token for some domains sees no log.
     let bob = of("bob", "*", "user");
-    let sessions_of_bob = get(&bob, "/v1/sessions");
-    let id_of_bob = sessions_of_bob["sessions"][0]["session_id"]
-        .as_str()
-        .unwrap();
-    assert_eq!(sessions_of_bob["total"], json!(1));
-    served
-        .get(&ada, &format!("/v1/sessions/{id_of_bob}"))
-        .is(404);
+    let sessions_of_bob = get(&bob, "agent_sessions");
+    assert_eq!(sessions_of_bob.len(), 1);
+    let id_of_bob = sessions_of_bob[0]["id"].as_str().unwrap();
     assert_ne!(id_of_bob, id);
-    assert!(!get(&bob, "/v1/memories").to_string().contains("saffron"));
-    assert_eq!(get(&of("ada", "hr", "user"), &path)["logs"], json!([]));
+    let log_of_bob = format!("/rest/v1/agent_execution_logs?session_id=eq.{id_of_bob}");
+    served.get(&ada, &log_of_bob).is(404);
+    assert!(!format!("{:?}", get(&bob, "agent_memory")).contains("saffron"));
+    assert_eq!(get(&bob, "agent_memory?user_id=eq.ada").len(), 0);
+    assert_eq!(get(&of("ada", "hr", "user"), &path).len(), 0);
     for (path, status) in [
-        ("/v1/memories?memory_type=odd", 400),
-        ("/v1/memories?limit=0", 422),
-        ("/v1/sessions?status=odd", 422),
-        ("/v1/sessions/SESS-1", 404),
-        ("/v1/sessions/latest?x=1", 400),
+        ("agent_memory?limit=x", 400),
+        ("agent_memory?memory_type=task_memory", 400),
+        ("agent_memory?limt=eq.1", 400),
+        ("agent_execution_logs", 422),
+        ("agent_execution_logs?session_id=eq.SESS-1", 404),
+        ("another", 404),
     ] {
-        let reply = served.get(&ada, path);
+        let reply = served.get(&ada, &format!("/rest/v1/{path}"));
         assert_eq!(reply.status, status, "{path}: {reply:?}");
     }
-    let reply = served.get(&ada, "/v1/memories?limt=1").is(400).json();
-    let message = reply["error"]["message"].as_str().unwrap();
+    let reply = served
+        .get(&ada, "/rest/v1/agent_memory?limt=eq.1")
+        .is(400)
+        .json();
+    assert_eq!(reply["message"], "unknown column `limt`");
+    // Reads are in the audit, as every read of a memory.
+    let audit = workspace.json(&["memory", "audit", "--limit", "100"]);
+    assert!(audit.to_string().contains("serve rows"), "{audit}");
+}
+
+#[test]
+fn rows_are_inserted_as_supabase_js_does() {
+    let workspace = Workspace::sample();
+    let served = Served::start(&workspace, &[]);
+    let ada = token(&workspace, "ada", "*");
+    let insert = |body: &Value, headers: &[&str], path: &str| {
+        let bearer = format!("Authorization: Bearer {ada}");
+        let headers: Vec<&str> = [bearer.as_str()]
+            .into_iter()
+            .chain(headers.iter().copied())
+            .collect();
+        served.ask("POST", path, &headers, &body.to_string())
+    };
+    // `.from('agent_memory').insert({ … }).select().single()` of the source document.
+    let row = json!({ "user_id": "ada", "content": "Voice: calm", "memory_type": "user_preferences",
+        "embedding": [0.5, 0.25], "metadata": { "preference_type": "tone" }, "expires_at": null });
+    let single = [
+        "Prefer: return=representation",
+        "Accept: application/vnd.pgrst.object+json",
+    ];
+    let path = "/rest/v1/agent_memory?columns=%22content%22&select=*";
+    let stored = insert(&row, &single, path).is(201).json();
     assert_eq!(
-        message,
-        "the query parameters do not match: limt: unknown field `limt`, expected `memory_type` or `limit`"
+        (
+            &stored["content"], &stored["user_id"], &stored["metadata"], &stored["embedding"]
+        ),
+        (
+            &json!("Voice: calm"),
+            &json!("ada"),
+            &json!({ "preference_type": "tone" }),
+            &Value::Null
+        ),
+        "{stored}"
     );
-    drop(workspace);
+    let two = json!([{ "content": "one", "memory_type": "brand_memory" },
+        { "content": "two", "memory_type": "brand_memory" }]);
+    assert_eq!(insert(&two, &[], "/rest/v1/agent_memory").is(201).text, "");
+    let vector = insert(&row, &single, "/rest/v1/agent_memory?select=id,embedding")
+        .is(201)
+        .json();
+    assert_eq!(vector["embedding"].as_array().unwrap().len(), 1_536);
+    assert_eq!(vector["id"], stored["id"]);
+    let listed = served.get(
+        &ada,
+        "/rest/v1/agent_memory?memory_type=eq.brand_memory&order=content.asc",
+    );
+    let listed = listed.is(200).json();
+    assert_eq!(
+        (&listed[0]["content"], &listed[1]["content"]),
+        (&json!("one"), &json!("two"))
+    );
+    for (body, status) in [
+        (
+            json!({ "user_id": "bob", "content": "x", "memory_type": "brand_memory" }),
+            403,
+        ),
+        (json!({ "content": "x", "memory_type": "odd" }), 422),
+        (
+            json!({ "content": " ", "memory_type": "brand_memory" }),
+            422,
+        ),
+        (
+            json!({ "content": "x", "memory_type": "user_preferences", "metadata": { "confidence_score": 2 } }),
+            422,
+        ),
+        (json!([]), 422),
+    ] {
+        let reply = insert(&body, &[], "/rest/v1/agent_memory");
+        assert_eq!(reply.status, status, "{body}: {reply:?}");
+    }
 }
 
 #[test]

@@ -19,6 +19,7 @@ use memctl_files::{Directory, named, named as files};
 use crate::cli::arguments::of_coding_agents;
 use crate::cli::ask::ask;
 use crate::cli::context::Context;
+use crate::cli::database::DATABASE;
 use crate::cli::learn::repeats;
 use crate::cli::output::{Done, Report};
 use crate::cli::start::hooks;
@@ -255,8 +256,7 @@ const MOST: usize = 3;
 /// Returns the offer to keep the memory in a database, if one is named and the memory is in files.
 pub(crate) fn offer_to_join(context: &Context) -> Option<String> {
     let environment = &context.environment;
-    let named = ["MEMCTL_DATABASE_URL", "DATABASE_URL"];
-    let is_named = named.iter().any(|name| environment.var(name).is_some());
+    let is_named = DATABASE.iter().any(|name| environment.var(name).is_some());
     let store = Scoped::new(&context.places.memory, Scope::All);
     let is_joined = store.primary_name().is_ok_and(|name| name.is_some());
     let offer = "memctl remote join NAME       keep this memory in the database of DATABASE_URL";

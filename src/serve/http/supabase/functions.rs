@@ -8,22 +8,21 @@ use axum::extract::State;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use serde_json::{Value, json, value::to_raw_value};
+use serde_json::Value;
 
-use crate::model::{Memory, MemoryType, Record as _, Trust};
-use crate::notes::{self, AddOptions};
-use crate::serve::arguments::{Bounds, LONGEST_QUERY, LONGEST_TEXT, RESULTS, text};
+use crate::model::MemoryType;
+use crate::notes;
+use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::token::Caller;
-use crate::store;
 use crate::store::workspace::Workspace;
 
 use super::super::input::Body;
 use super::super::input::reply;
 use super::super::problem::Problem;
-use super::super::schemas;
+use super::super::route;
 use super::super::state::Server;
-use super::recall::{Hybrid, Near};
+use super::recall::{Hybrid, Near, SimilarRow};
+use super::tables::{MemoryRow, options};
 
 /// Default similarity threshold. The source document's 0.7 is above the similarity of paraphrases
 /// with common embedders, including ours, and its client never sends another value.
@@ -75,7 +74,7 @@ pub(crate) struct ReadBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     query: String,
     /// Only memories of this type.
-    #[schemars(extend("enum" = schemas::types_or_null()))]
+    #[schemars(extend("enum" = route::types_or_null()))]
     memory_type: Option<String>,
     /// Minimum similarity, from -1 to 1; default 0.2.
     #[schemars(range(min = -1, max = 1))]
@@ -101,7 +100,9 @@ pub(crate) async fn read(
     let work = server.work(&caller, "serve agent-memory-read", |workspace| {
         search.rows(workspace)
     });
-    reply(&json!({ "results": work.await? }))
+    reply(&Read {
+        results: work.await?,
+    })
 }
 
 /// Typed memory to store.
@@ -111,7 +112,7 @@ pub(crate) struct WriteBody {
     #[schemars(length(min = 1), regex(pattern = r"\S"))]
     content: String,
     /// One of the five memory types.
-    #[schemars(extend("enum" = schemas::types()))]
+    #[schemars(extend("enum" = route::types()))]
     memory_type: String,
     /// Metadata: the fields of the type, and any others.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
@@ -123,21 +124,16 @@ pub(crate) struct WriteBody {
     return_embedding: bool,
 }
 
-/// Row of `agent_memory`.
-#[derive(Debug, Serialize)]
-struct Row {
-    id: String,
-    user_id: Option<String>,
-    memory_type: MemoryType,
-    content: String,
-    /// Null unless requested: embedding happens at the first search.
-    embedding: Option<Vec<f32>>,
-    metadata: Box<RawValue>,
-    created_at: String,
-    updated_at: String,
-    expires_at: Option<String>,
-    /// Trust level.
-    trust: Trust,
+/// Stored memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Written {
+    memory: MemoryRow,
+}
+
+/// Memories that a query has found, most similar first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Read {
+    results: Vec<SimilarRow>,
 }
 
 /// `POST /functions/v1/agent-memory-write`
@@ -146,40 +142,23 @@ pub(crate) async fn write(
     Extension(caller): Extension<Caller>,
     Body(body): Body<WriteBody>,
 ) -> Result<Response, Problem> {
-    let metadata = body.metadata.filter(|metadata| !metadata.is_null());
-    let metadata = metadata.as_ref().map(to_raw_value).transpose();
-    let options = AddOptions {
-        memory_type: memory_type(&body.memory_type)?,
-        content: text("content", body.content, LONGEST_TEXT)?,
-        metadata: metadata.map_err(store::Error::from)?,
-        expires_at: body.expires_at,
-        replaces: Vec::new(),
-    };
-    let (is_agent, has_vector) = (caller.is_agent(), body.return_embedding);
+    let WriteBody {
+        content,
+        memory_type,
+        metadata,
+        expires_at,
+        return_embedding,
+    } = body;
+    let options = options(content, &memory_type, metadata, expires_at)?;
+    let who = caller.clone();
     let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
         // A memory that another copy has deleted must not be learned again.
         workspace.store.catch_up()?;
-        let report = if is_agent {
-            notes::add_observed(workspace, &options)?
-        } else {
-            notes::add_memory(workspace, &options)?
-        };
-        let memory: Memory = workspace.store.get(&report.id)?;
-        let embedding = has_vector.then(|| vector(workspace, &memory.content));
-        Ok(Row {
-            trust: memory.trust(),
-            id: memory.id,
-            user_id: memory.user_id,
-            memory_type: memory.memory_type,
-            content: memory.content,
-            embedding: embedding.transpose()?,
-            metadata: memory.metadata,
-            created_at: memory.created_at,
-            updated_at: memory.updated_at,
-            expires_at: memory.expires_at,
-        })
+        MemoryRow::add(workspace, &who, &options, return_embedding)
     });
-    reply(&json!({ "memory": work.await? }))
+    reply(&Written {
+        memory: work.await?,
+    })
 }
 
 /// Returns the vector of a stored text, in the form of the source document's column.

@@ -1,6 +1,6 @@
-//! Endpoints in the form of Supabase: edge functions, RPC, and inserts.
+//! Endpoints in the form of Supabase: edge functions, RPC, and tables.
 
 pub(crate) mod functions;
-pub(crate) mod insert;
 pub(crate) mod recall;
 pub(crate) mod rpc;
+pub(crate) mod tables;

@@ -4,6 +4,7 @@
 //! A vector from a client must come from this memory's embedder; zeros may pad it to the 1,536
 //! dimensions of the source documents' tables.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -28,8 +29,8 @@ pub(crate) struct Hybrid {
 }
 
 /// Row of `hybrid_search_context_eng_memories`.
-#[derive(Debug, Serialize)]
-pub(crate) struct ProcedureRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RankedRow {
     id: String,
     content: String,
     metadata: Metadata,
@@ -41,7 +42,7 @@ pub(crate) struct ProcedureRow {
 }
 
 /// Document of a procedure, in the form of the source document's analyst.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Metadata {
     pub(crate) status: String,
     pub(crate) data: Box<RawValue>,
@@ -49,7 +50,7 @@ pub(crate) struct Metadata {
 
 impl Hybrid {
     /// Returns the best matching procedures.
-    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<ProcedureRow>, Problem> {
+    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<RankedRow>, Problem> {
         if self.match_count == 0 {
             return Ok(Vec::new());
         }
@@ -85,7 +86,7 @@ impl Hybrid {
                 continue;
             };
             let (keyword_rank, semantic_rank) = (found.ranks.keyword, found.ranks.semantic);
-            rows.push(ProcedureRow {
+            rows.push(RankedRow {
                 content: procedure.shown_content(),
                 trust: found.trust,
                 id: found.name(),
@@ -115,8 +116,8 @@ pub(crate) struct Near {
 }
 
 /// Row of `match_memory`.
-#[derive(Debug, Serialize)]
-pub(crate) struct MemoryRow {
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SimilarRow {
     id: String,
     content: String,
     similarity: f64,
@@ -127,7 +128,7 @@ pub(crate) struct MemoryRow {
 
 impl Near {
     /// Returns the caller's memories above the similarity threshold, most similar first.
-    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<MemoryRow>, Problem> {
+    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<SimilarRow>, Problem> {
         if self.match_count == 0 {
             return Ok(Vec::new());
         }
@@ -161,7 +162,7 @@ impl Near {
             let Some(memory) = record::<Memory>(workspace, &found)? else {
                 continue;
             };
-            rows.push(MemoryRow {
+            rows.push(SimilarRow {
                 trust: memory.trust(),
                 id: found.name(),
                 content: memory.content,

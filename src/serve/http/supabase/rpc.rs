@@ -1,30 +1,27 @@
 //! Database functions of the source documents, as `PostgREST` offers them below `/rest/v1/rpc/`,
 //! compatible with `rpc` of supabase-js.
 //!
-//! Arguments are named; those with a default are optional. Supported are `select` and `limit` in
-//! the query, and `Accept: application/vnd.pgrst.object+json`, with which `.single()` requests one
-//! row. Any other filter is an error.
+//! Arguments are named; those with a default are optional. The rows are filtered and sorted as those of
+//! a table.
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer};
 
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
-use crate::store;
 
-use super::super::input::reply;
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
-use super::super::schemas;
+use super::super::route;
 use super::super::state::Server;
 use super::functions::{memory_type, threshold};
 use super::recall::{Hybrid, Near};
+use super::tables::Query;
 
 /// Maximum dimension of a vector.
 const DIMENSIONS: usize = 4_096;
@@ -65,9 +62,10 @@ pub(crate) async fn hybrid(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(shape): Parameters<Shape>,
+    Parameters(asked): Parameters<Vec<(String, String)>>,
     Body(given): Body<HybridArguments>,
 ) -> Result<Response, Problem> {
+    let query = Query::parse(asked)?;
     let search = Hybrid {
         query_text: text("query_text", given.query_text, LONGEST_QUERY)?,
         query_embedding: given.query_embedding,
@@ -81,7 +79,7 @@ pub(crate) async fn hybrid(
     let rows = server
         .work(&caller, why, |workspace| search.rows(workspace))
         .await?;
-    shape.reply(&rows, &headers)
+    query.reply(&rows, &headers)
 }
 
 /// Arguments of `match_memory`.
@@ -99,7 +97,7 @@ pub(crate) struct MatchArguments {
     #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
     match_count: Option<i64>,
     /// Only memories of this type.
-    #[schemars(extend("enum" = schemas::types_or_null()))]
+    #[schemars(extend("enum" = route::types_or_null()))]
     memory_type: Option<String>,
     /// Id of the caller; another user's id returns nothing.
     filter_user_id: Option<String>,
@@ -110,9 +108,10 @@ pub(crate) async fn match_memory(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(shape): Parameters<Shape>,
+    Parameters(asked): Parameters<Vec<(String, String)>>,
     Body(given): Body<MatchArguments>,
 ) -> Result<Response, Problem> {
+    let query = Query::parse(asked)?;
     if given.query_embedding.is_none() {
         return Err(Problem::unfit(
             "`query_embedding` is null",
@@ -128,12 +127,12 @@ pub(crate) async fn match_memory(
     };
     let asked = given.filter_user_id;
     if asked.is_some_and(|user| user != caller.user.as_str()) {
-        return shape.reply::<()>(&[], &headers);
+        return query.reply::<()>(&[], &headers);
     }
     let work = server.work(&caller, "serve match_memory", |workspace| {
         search.rows(workspace)
     });
-    shape.reply(&work.await?, &headers)
+    query.reply(&work.await?, &headers)
 }
 
 /// Answers for an unknown function.
@@ -176,68 +175,11 @@ fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::E
     Ok(Some(vector))
 }
 
-/// Columns and rows of the response.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Shape {
-    /// Columns, separated by commas.
-    select: Option<String>,
-    /// Maximum number of rows.
-    limit: Option<usize>,
-}
-
-impl Shape {
-    fn reply<T: Serialize>(&self, rows: &[T], headers: &HeaderMap) -> Result<Response, Problem> {
-        let mut rows: Vec<Value> = rows
-            .iter()
-            .map(serde_json::to_value)
-            .collect::<Result<_, _>>()
-            .map_err(store::Error::from)?;
-        rows.truncate(self.limit.unwrap_or(usize::MAX));
-        if let Some(columns) = self.select.as_deref().filter(|columns| *columns != "*") {
-            let columns: Vec<&str> = columns.split(',').map(str::trim).collect();
-            for row in &mut rows {
-                select(row, &columns)?;
-            }
-        }
-        let accept = headers
-            .get(header::ACCEPT)
-            .and_then(|kind| kind.to_str().ok());
-        if !accept.is_some_and(|kind| kind.contains("vnd.pgrst.object+json")) {
-            return reply(&rows);
-        }
-        match rows.as_slice() {
-            [one] => reply(one),
-            rows => Err(Problem::new(
-                StatusCode::NOT_ACCEPTABLE,
-                "input",
-                format!("one row was requested, but there are {}", rows.len()),
-                "remove `.single()`, or narrow the query to one row",
-            )),
-        }
-    }
-}
-
-fn select(row: &mut Value, columns: &[&str]) -> Result<(), Problem> {
-    let Some(all) = row.as_object_mut() else {
-        return Ok(());
-    };
-    let unknown = columns.iter().find(|column| !all.contains_key(**column));
-    if let Some(column) = unknown {
-        return Err(Problem::input(
-            format!("unknown column `{}`", column.escape_debug()),
-            "list columns of the answer, separated by commas",
-        ));
-    }
-    all.retain(|name, _| columns.contains(&name.as_str()));
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    use super::super::rpc::*;
+    use super::*;
 
     #[test]
     fn a_vector_is_a_list_or_its_text() {

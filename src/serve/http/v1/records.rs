@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Value, json, value::to_raw_value};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, value::to_raw_value};
 
 use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
@@ -20,7 +20,7 @@ use crate::store::workspace::Workspace;
 use super::super::input::reply;
 use super::super::input::{Body, Parameters};
 use super::super::problem::Problem;
-use super::super::schemas;
+use super::super::route;
 use super::super::state::Server;
 use super::skill;
 
@@ -29,7 +29,7 @@ use super::skill;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Page {
     /// Only records of this skill, as `domain/skill`.
-    #[schemars(regex(pattern = schemas::SKILL))]
+    #[schemars(regex(pattern = route::SKILL))]
     skill: Option<String>,
     /// Maximum number of records, newest first, 1 to 500; default 20.
     #[schemars(range(min = LISTED.least, max = LISTED.most))]
@@ -41,6 +41,21 @@ impl Page {
         let of = self.skill.as_deref().map(skill).transpose()?;
         Ok((of, LISTED.check("limit", self.limit)?))
     }
+}
+
+/// Executions, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Executions {
+    executions: Vec<Execution>,
+    warnings: Vec<String>,
+}
+
+/// Corrections, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Corrections {
+    #[schemars(with = "Vec<Map<String, Value>>")]
+    corrections: Vec<Correction>,
+    warnings: Vec<String>,
 }
 
 /// `GET /v1/executions`
@@ -58,7 +73,10 @@ pub(crate) async fn executions(
         )?)
     });
     let found = work.await?;
-    reply(&json!({ "executions": found.records, "warnings": found.warnings }))
+    reply(&Executions {
+        executions: found.records,
+        warnings: found.warnings,
+    })
 }
 
 /// `GET /v1/corrections`
@@ -76,7 +94,10 @@ pub(crate) async fn corrections(
         )?)
     });
     let found = work.await?;
-    reply(&json!({ "corrections": found.records, "warnings": found.warnings }))
+    reply(&Corrections {
+        corrections: found.records,
+        warnings: found.warnings,
+    })
 }
 
 /// Execution that ran in another program.
@@ -84,7 +105,7 @@ pub(crate) async fn corrections(
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExecutionBody {
     /// Skill, as `domain/skill`.
-    #[schemars(regex(pattern = schemas::SKILL))]
+    #[schemars(regex(pattern = route::SKILL))]
     skill: String,
     /// Input of the skill.
     input: Value,
@@ -176,7 +197,7 @@ fn positive(name: &str, given: Option<f64>) -> Result<Option<f64>, Problem> {
 #[serde(deny_unknown_fields)]
 pub(crate) struct CorrectionBody {
     /// Skill, as `domain/skill`.
-    #[schemars(regex(pattern = schemas::SKILL))]
+    #[schemars(regex(pattern = route::SKILL))]
     skill: String,
     /// Execution id, a prefix of one, or `latest`; absent for a rule without an example.
     #[schemars(length(min = 1), regex(pattern = r"\S"))]

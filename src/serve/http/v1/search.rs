@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::model::{Kind, MemoryType};
 use crate::notes::FindOptions;
@@ -19,7 +19,7 @@ use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
 use crate::serve::http::input::reply;
 use crate::serve::http::input::{Body, Names, Parameters};
 use crate::serve::http::problem::Problem;
-use crate::serve::http::schemas;
+use crate::serve::http::route;
 use crate::serve::http::state::Server;
 use crate::serve::http::v1::skill;
 use crate::serve::operations::Operation;
@@ -45,7 +45,7 @@ pub(crate) struct SearchBody {
     /// Only records of this kind.
     kind: Option<Kind>,
     /// Only records of this skill, as `domain/skill`.
-    #[schemars(regex(pattern = schemas::SKILL))]
+    #[schemars(regex(pattern = route::SKILL))]
     skill: Option<String>,
     /// Only memories of this type.
     memory_type: Option<MemoryType>,
@@ -132,6 +132,21 @@ enum Input {
     Many(Vec<String>),
 }
 
+/// Vectors, in the order of the texts.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Embeddings {
+    object: &'static str,
+    model: String,
+    data: Vec<Vector>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Vector {
+    object: &'static str,
+    index: usize,
+    embedding: Vec<f32>,
+}
+
 /// `POST /v1/embeddings`: in the format of `OpenAI`, so that clients with their own vectors can use
 /// this memory's embedder.
 pub(crate) async fn embeddings(
@@ -167,9 +182,27 @@ pub(crate) async fn embeddings(
             ));
         }
         vector.resize(filled, 0.0);
-        data.push(json!({ "object": "embedding", "index": index, "embedding": vector }));
+        data.push(Vector {
+            object: "embedding",
+            index,
+            embedding: vector,
+        });
     }
-    reply(&json!({ "object": "list", "model": embedded.model, "data": data }))
+    reply(&Embeddings {
+        object: "list",
+        model: embedded.model,
+        data,
+    })
+}
+
+/// Answer of an operation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Operated {
+    /// Object for programs.
+    #[schemars(with = "Map<String, Value>")]
+    data: Value,
+    /// Text for models.
+    text: String,
 }
 
 /// `POST /v1/operations/{operation}`
@@ -193,5 +226,8 @@ pub(crate) async fn operation(
         Ok(answer.await?)
     });
     let answer = work.await?;
-    reply(&json!({ "data": answer.data, "text": answer.text }))
+    reply(&Operated {
+        data: answer.data,
+        text: answer.text,
+    })
 }

@@ -2,13 +2,14 @@
 //!
 //! All need a token for all domains, because a part of the data must not be taken for all of it.
 
+use std::collections::BTreeMap;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use schemars::JsonSchema;
-use serde::Deserialize;
-use serde_json::json;
+use serde::{Deserialize, Serialize};
 
 use crate::serve::token::Caller;
 use crate::upkeep;
@@ -52,6 +53,24 @@ fn refuse_agents(caller: &Caller, message: &'static str) -> Result<(), Problem> 
     Ok(())
 }
 
+/// Numbers of what was deleted.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct DeletedUser {
+    user_id: String,
+    /// Records by kind.
+    records: BTreeMap<String, u64>,
+    log_lines: u64,
+    warnings: Vec<String>,
+}
+
+/// State of the switch of a user's memory.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Switched {
+    user_id: String,
+    enabled: bool,
+    changed: bool,
+}
+
 /// `DELETE /v1/users/me`
 pub(crate) async fn delete_user(
     State(server): State<Server>,
@@ -69,12 +88,12 @@ pub(crate) async fn delete_user(
         Ok(upkeep::purge_user(workspace)?)
     });
     let report = work.await?;
-    reply(&json!({
-        "user_id": caller.user,
-        "records": report.records,
-        "log_lines": report.lines,
-        "warnings": report.warnings,
-    }))
+    reply(&DeletedUser {
+        user_id: caller.user.to_string(),
+        records: report.records,
+        log_lines: report.lines,
+        warnings: report.warnings,
+    })
 }
 
 /// `POST /v1/users/me/disable`
@@ -106,9 +125,9 @@ async fn switch(
         Ok(workspace.store.switch_user(&user, is_disabled)?)
     });
     let changed = work.await?;
-    reply(&json!({
-        "user_id": caller.user,
-        "enabled": !is_disabled,
-        "changed": changed,
-    }))
+    reply(&Switched {
+        user_id: caller.user.to_string(),
+        enabled: !is_disabled,
+        changed,
+    })
 }

@@ -1,0 +1,91 @@
+//! Audit events in the database: those of all copies of a memory.
+//!
+//! An event never changes, so writers need no turn. Its id makes a second insertion harmless.
+
+use futures_util::TryStreamExt as _;
+use serde_json::{Value, json};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::store::{AuditLine, SharedLine};
+
+use super::connection::Connection;
+use super::error::Error;
+use super::sync::{is_fit, time, without_nul};
+
+/// Maximum number of events per statement, and per batch.
+const LINES: usize = 500;
+
+const INSERT: &str = "
+    insert into memctl.audit_events (origin, entry_id, entry, number, who, did, records, of_users, why, created_at)
+    select $1, f->>'id', f->>'entry', (f->>'number')::bigint, f->>'who', f->>'did',
+      array(select jsonb_array_elements_text(f->'records')), array(select jsonb_array_elements_text(f->'of')),
+      f->>'why', (f->>'created')::timestamptz
+    from unnest($2::text[]) as i (fields)
+    cross join lateral (select i.fields::jsonb as f) as x
+    on conflict (held_by, origin, entry_id) do nothing";
+
+/// JSON object for the columns of an event; `None` if a column cannot hold it.
+fn fields(line: &SharedLine) -> Option<String> {
+    let event: AuditLine = serde_json::from_str(&line.text).ok()?;
+    let fields = json!({
+        "id": line.id,
+        "entry": line.text,
+        "number": i64::try_from(event.seq).unwrap_or(i64::MAX),
+        "who": event.who,
+        "did": event.did,
+        "records": event.records,
+        "of": event.of,
+        "why": event.why,
+        "created": Value::from(time(&event.at)?),
+    });
+    is_fit(&line.id, &line.text).then(|| without_nul(&fields.to_string()))
+}
+
+/// Adds events. Those that are there stay, and those that no column can hold are left out.
+pub(super) async fn put(
+    connection: &Connection,
+    origin: &str,
+    lines: &[SharedLine],
+) -> Result<(), Error> {
+    let failed = connection.failed("the audit log cannot be sent");
+    let rows: Vec<String> = lines.iter().filter_map(fields).collect();
+    for rows in rows.chunks(LINES) {
+        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
+        let done = connection.client.execute_typed(INSERT, &parameters).await;
+        done.map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// Sends the events of a memory in batches, oldest first.
+pub(super) async fn all(
+    connection: &Connection,
+    origin: &str,
+    batches: &tokio::sync::mpsc::Sender<Vec<SharedLine>>,
+) -> Result<(), Error> {
+    let query = "select entry_id, entry from memctl.audit_events
+        where held_by = (select memctl.current_user_id()) and origin = $1
+        order by created_at, number";
+    let failed = connection.failed("the audit log cannot be read");
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
+    let rows = connection
+        .client
+        .query_typed_raw(query, parameters.map(|(value, kind)| (value, kind)));
+    let mut rows = std::pin::pin!(rows.await.map_err(&failed)?);
+    let mut batch = Vec::new();
+    while let Some(row) = rows.try_next().await.map_err(&failed)? {
+        batch.push(SharedLine {
+            id: row.get(0),
+            text: row.get(1),
+        });
+        // The receiver is dropped after an error, which it reports itself.
+        if batch.len() >= LINES && batches.send(std::mem::take(&mut batch)).await.is_err() {
+            return Ok(());
+        }
+    }
+    if !batch.is_empty() {
+        drop(batches.send(batch).await);
+    }
+    Ok(())
+}

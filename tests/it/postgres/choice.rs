@@ -1,0 +1,164 @@
+//! `DATABASE_URL` chooses the store, as the source document says, and nothing of another program is touched.
+
+use std::time::{Duration, Instant};
+
+use super::{ANN, Store, server};
+use crate::workspace::{Ran, Workspace};
+
+const SKILL: &str = "hr/resume-screen";
+const COUNT: &str = "select count(*) from executions";
+
+/// A project whose environment names this database, and whose settings say nothing of a store.
+fn project(url: &str) -> Workspace {
+    let mut project = Workspace::sample();
+    project.set("DATABASE_URL", url).set("MEMCTL_STORE", "auto");
+    project
+}
+
+#[track_caller]
+fn run(project: &Workspace) -> Ran {
+    let ran = project.run(&["run", SKILL, "--input", "fixtures/sample_input.json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    ran
+}
+
+fn store_of(project: &Workspace) -> (String, String) {
+    let status = project.json(&["memory", "status"]);
+    let text = |name: &str| status[name].as_str().unwrap().to_owned();
+    (text("store"), text("store_reason"))
+}
+
+#[test]
+fn a_database_of_ours_is_chosen_by_the_first_command_which_says_so() {
+    let Some(store) = Store::new() else { return };
+    let one = project(&store.login(ANN));
+    let first = run(&one);
+    assert!(
+        first.stderr.contains("this memory is kept in 127.0.0.1")
+            && first.stderr.contains("as `project`"),
+        "{first:?}"
+    );
+    assert_eq!(store.ann.value(COUNT), "1");
+    let second = run(&one);
+    assert!(!second.stderr.contains("is kept in"), "{second:?}");
+    assert_eq!(store.ann.value(COUNT), "2");
+    assert_eq!(store_of(&one).0, "PgStore");
+    // Another machine finds it with its first question.
+    let other = project(&store.login(ANN));
+    let listed = other.json(&["list", "executions"]);
+    assert_eq!(listed["total"], 2, "{listed}");
+    // A question creates nothing where nothing is.
+    let Some(empty) = Store::new() else { return };
+    let asked = project(&empty.login(ANN));
+    assert_eq!(asked.json(&["list", "executions"])["total"], 0);
+    assert!(!asked.memory("workspace.json").exists());
+    // `--store json` and the setting choose files.
+    let files = project(&empty.login(ANN));
+    files.run(&["run", SKILL, "--store", "json"]).succeeds();
+    assert_eq!(empty.ann.value(COUNT), "0");
+    assert_eq!(store_of(&files).0, "JSONStore");
+}
+
+#[test]
+fn records_in_files_stay_there_and_every_command_says_so() {
+    let Some(store) = Store::new() else { return };
+    let mut laptop = Workspace::sample();
+    drop(run(&laptop));
+    laptop
+        .set("DATABASE_URL", &store.login(ANN))
+        .set("MEMCTL_STORE", "auto");
+    let said = run(&laptop).stderr;
+    assert!(
+        said.contains("this memory is in files") && said.contains("`memctl sync` shares it"),
+        "{said}"
+    );
+    assert_eq!(store.ann.value(COUNT), "0");
+    assert_eq!(store_of(&laptop).0, "JSONStore");
+    // Shared, it is the composite store, of which nothing more is said.
+    laptop.run(&["sync"]).succeeds();
+    assert_eq!(store.ann.value(COUNT), "2");
+    let said = run(&laptop).stderr;
+    assert!(!said.contains("DATABASE_URL"), "{said}");
+    assert_eq!(store_of(&laptop).0, "CompositeStore");
+    // Who demands the database gets it, with the records.
+    let mut moved = Workspace::sample();
+    drop(run(&moved));
+    moved
+        .set("DATABASE_URL", &store.login(ANN))
+        .set("MEMCTL_STORE", "postgres");
+    drop(run(&moved));
+    assert_eq!(store_of(&moved).0, "PgStore");
+    assert_eq!(store.ann.value(COUNT), "4");
+}
+
+#[test]
+fn a_database_of_another_program_is_no_matter_of_any_command_but_status() {
+    let Some(server) = server() else { return };
+    let database = server.database();
+    let admin = database.admin();
+    admin.run("create table invoices (id int primary key)");
+    let project = project(&database.url);
+    for command in [
+        &["run", SKILL][..],
+        &["list", "executions"],
+        &["search", "design"],
+    ] {
+        let ran = project.run(command);
+        assert!(
+            ran.code == 0 && !ran.stderr.contains("DATABASE_URL"),
+            "{ran:?}"
+        );
+    }
+    let (store, reason) = store_of(&project);
+    assert!(
+        store == "JSONStore" && reason.contains("which has no memctl schema"),
+        "{store}: {reason}"
+    );
+    let tables = "select count(*) from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r'";
+    assert_eq!(admin.value(tables), "1");
+    project
+        .run(&["run", SKILL, "--store", "postgres"])
+        .fails(6, "has no memctl schema");
+    // As soon as it is ours, it is chosen: a login of an administrator is no user of it.
+    project
+        .run(&["remote", "init", "--url", &database.url])
+        .succeeds();
+    let (_, reason) = store_of(&project);
+    assert!(reason.contains("cannot be used"), "{reason}");
+}
+
+#[test]
+fn a_database_that_does_not_answer_is_said_once_it_was_ours_and_nobody_waits_twice() {
+    // Nothing listens there, and of `DATABASE_URL` nobody knows whose it is.
+    let mut unknown = project("postgres://ann@127.0.0.1:1/shop");
+    let ran = run(&unknown);
+    assert!(!ran.stderr.contains("DATABASE_URL"), "{ran:?}");
+    assert!(store_of(&unknown).1.contains("cannot be used"));
+    unknown
+        .set("MEMCTL_DATABASE_URL", "postgres://ann@127.0.0.1:1/memory")
+        .set("MEMCTL_STORE", "auto");
+    let ran = run(&unknown);
+    assert!(
+        ran.stderr.contains("so records are kept in files"),
+        "{ran:?}"
+    );
+    unknown
+        .run(&["run", SKILL, "--store", "postgres"])
+        .fails(6, "cannot reach");
+    // A host that swallows packets costs two seconds an hour.
+    let Ok(silent) = std::net::TcpListener::bind("127.0.0.1:0") else {
+        return;
+    };
+    let port = silent.local_addr().unwrap().port();
+    let slow = project(&format!("postgres://ann:secret@127.0.0.1:{port}/shop"));
+    drop(run(&slow));
+    let begun = Instant::now();
+    drop(run(&slow));
+    assert!(
+        begun.elapsed() < Duration::from_millis(1_900),
+        "{:?}",
+        begun.elapsed()
+    );
+    let known = std::fs::read_to_string(slow.state().join("databases.json")).unwrap();
+    assert!(!known.contains("secret"), "{known}");
+}
