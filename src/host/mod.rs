@@ -39,7 +39,7 @@ use serde_json::json;
 
 use crate::lessons::SessionCalls;
 use crate::model::CallAction;
-use crate::rules::hearing::{Message, QUESTION, retain};
+use crate::rules::hearing::{MadeCall, Message, QUESTION, retain};
 use crate::store::Scoped;
 use memctl_redact::shorten;
 
@@ -266,13 +266,13 @@ impl Host {
     /// Retains a message of the person. Returns the question to the agent if the message may state
     /// something lasting, and the host takes context with a prompt.
     pub(crate) fn hear(self, event: &Event, store: &Scoped, message: Message) -> Option<String> {
-        let message = if message.may_be_lasting {
-            message
-        } else {
-            let calls = SessionCalls::of_session(store, &self.session(event)).calls;
-            let recent = calls.iter().rev().take(HEARD_AFTER);
-            message.after(&recent.map(|call| call.call.clone()).collect::<Vec<_>>())
-        };
+        let calls = SessionCalls::of_session(store, &self.session(event)).calls;
+        let recent = calls.into_iter().rev().take(HEARD_AFTER);
+        let recent = recent.map(|call| MadeCall {
+            tool: call.tool,
+            call: call.call,
+        });
+        let message = message.after(recent.collect());
         let asks = message.may_be_lasting && self.takes_context_at_prompt();
         retain(store, message).ok()?;
         asks.then(|| self.answer(event, QUESTION))

@@ -138,6 +138,28 @@ pub(crate) fn similarity(
     2.0 * sum(&mut a.intersection(b)) / all
 }
 
+/// Maximum number of texts that are compared with each other.
+const COMPARED: usize = 40;
+/// Minimum similarity of the words of two texts about the same thing.
+const SAME_THING: f64 = 0.6;
+
+/// Puts the later of two texts about the same thing before the earlier one, if nobody said which one
+/// holds. `of` returns the text of an item, and a value that is greater for a later one.
+pub(crate) fn later_first<T, B: Ord>(items: &mut [T], of: impl Fn(&T) -> (String, B)) {
+    let compared = items.len().min(COMPARED);
+    let mut known: Vec<(BTreeSet<String>, B)> = Vec::with_capacity(compared);
+    for at in 0..compared {
+        let (text, born) = of(&items[at]);
+        let words = key_words(&text);
+        let is_earlier = |(other, before): &(BTreeSet<String>, B)| {
+            *before < born && similarity(&words, other, &|_| 1.0) >= SAME_THING
+        };
+        let to = known.iter().position(is_earlier).unwrap_or(at);
+        items[to..=at].rotate_right(1);
+        known.insert(to, (words, born));
+    }
+}
+
 /// Similarity of two commands or pieces of code. The same program counts for half, shared tokens
 /// for the rest.
 #[expect(clippy::cast_precision_loss, reason = "a command has few tokens")]
@@ -192,6 +214,19 @@ fn tokens(code: &str) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn later_text_about_the_same_thing_comes_first() {
+        let mut rules = [
+            ("Name the branch.", 1),
+            ("Deploy the shop on Thursday.", 2),
+            ("Never push.", 3),
+            ("Deploy the shop on Tuesday.", 4),
+            ("Deploy the shop on Monday.", 0),
+        ];
+        later_first(&mut rules, |(text, born)| ((*text).to_owned(), *born));
+        assert_eq!(rules.map(|(_, born)| born), [1, 4, 2, 3, 0]);
+    }
 
     #[test]
     fn case_and_marks_make_no_difference() {

@@ -10,6 +10,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use memctl_files::json;
 
+use crate::model::text::later_first;
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::rules::in_use as active_rules;
 use crate::store::project::Here;
@@ -37,7 +38,7 @@ pub(crate) struct SessionRules {
 }
 
 /// Maximum length of a rule, in characters: a rule that is cut may say something else.
-const RULE: usize = 600;
+pub(crate) const RULE: usize = 600;
 
 /// Relevance of a rule for a place, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +88,9 @@ pub(crate) fn session_rules(
     ranked.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
     let ranked = ranked.into_iter().map(|(_, _, rule)| rule);
     // A file that claims a high confidence moves no rule before those of this user.
-    let (observed, own): (Vec<Reflexion>, _) = ranked.partition(|rule| rule.observed);
+    let (observed, mut own): (Vec<Reflexion>, Vec<Reflexion>) =
+        ranked.partition(|rule| rule.observed);
+    later_first(&mut own, |rule| (rule.rule.clone(), rule.born()));
     let observed = observed
         .into_iter()
         .filter(is_harmless)

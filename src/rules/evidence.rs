@@ -12,17 +12,17 @@ use serde_json::{Value, json};
 use crate::model::{Execution, Kind, Outcome, Reflexion, SkillPath};
 use crate::rules::credit::{applies, corrected};
 use crate::rules::place::similar::cosines;
-use crate::store::{Selection, Writer};
+use crate::store::{Scoped, Selection, Writer};
 
-use crate::store::workspace::Error;
 use crate::store::workspace::error::chain;
+use crate::store::workspace::{Error, Workspace};
 
 /// Counts that a prompt held the rules of an execution.
 pub(crate) fn count_shown(writer: &mut Writer, execution: &Execution) -> Result<(), Error> {
     if execution.outcome == Outcome::Error {
         return Ok(());
     }
-    let rules = rules_of(writer, execution)?;
+    let rules = rules_of(writer.store(), execution)?;
     let changes = rules.into_iter().map(|mut rule| {
         rule.count_shown();
         let counts: Vec<(&str, Value)> =
@@ -62,9 +62,9 @@ impl VerdictSource {
 }
 
 /// Rules of an execution's prompt that apply to it: those that its rejection may count against.
-pub(crate) fn concerned(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
+pub(crate) fn concerned(store: &Scoped, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
     let case = format!("{} {}", execution.input_summary, execution.output_summary);
-    let mut rules = rules_of(writer, execution)?;
+    let mut rules = rules_of(store, execution)?;
     rules.retain(|rule| applies(rule, &case));
     Ok(rules)
 }
@@ -89,7 +89,7 @@ pub(crate) fn count_verdict(
         return Ok(());
     }
     let mut changes = Vec::new();
-    for mut rule in concerned(writer, execution)? {
+    for mut rule in concerned(writer.store(), execution)? {
         let id = &rule.reflexion_id;
         let counted = |helped: &bool| *helped || (before_by.may_blame(&rule) && was_blamed(id));
         let is_counted =
@@ -107,31 +107,32 @@ pub(crate) fn count_verdict(
 }
 
 /// Counts a correction of an execution against the rules of its prompt that it repeats, or says the
-/// opposite of.
+/// opposite of. Returns a warning if it was not counted. The embedder may be loaded, so the caller
+/// holds no lock.
 pub(crate) fn count_correction(
-    writer: &mut Writer,
+    workspace: &Workspace,
     execution: &Execution,
     correction: &str,
-    by: VerdictSource,
-) -> Result<(), Error> {
-    let mut rules = rules_of(writer, execution)?;
-    rules.retain(|rule| by.may_blame(rule));
-    if rules.is_empty() {
-        return Ok(());
-    }
-    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-    // Without vectors, the words alone decide.
-    let near = cosines(correction, &texts).unwrap_or_default();
-    let concerned = corrected(correction, &rules, &near);
-    let changes: Vec<_> = concerned
-        .into_iter()
-        .map(|at| {
-            let mut rule = rules[at].clone();
+) -> Option<String> {
+    let counted = (|| {
+        let rules = rules_of(&workspace.store, execution)?;
+        if rules.is_empty() {
+            return Ok(());
+        }
+        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+        // Without vectors, the words alone decide.
+        let near = cosines(correction, &texts).unwrap_or_default();
+        let concerned = corrected(correction, &rules, &near);
+        let mut writer = workspace.writer()?;
+        let mut changes = Vec::new();
+        for at in concerned {
+            let mut rule: Reflexion = writer.store().get(&rules[at].reflexion_id)?;
             rule.count_outcome(false);
-            (rule.reflexion_id.clone(), counts(&rule))
-        })
-        .collect();
-    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+            changes.push((rule.reflexion_id.clone(), counts(&rule)));
+        }
+        Ok::<_, Error>(writer.update_all(Kind::Reflexion, &changes)?)
+    })();
+    counted.err().map(|error| uncounted(&error))
 }
 
 /// Returns a rule without the counts of the runs that another rule of its skill was part of as well:
@@ -234,13 +235,13 @@ fn number(value: f64) -> Value {
 }
 
 /// Rules that a model was shown for an execution, without deleted ones.
-fn rules_of(writer: &Writer, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
+fn rules_of(store: &Scoped, execution: &Execution) -> Result<Vec<Reflexion>, Error> {
     if execution.model_used.starts_with("offline") {
         return Ok(Vec::new());
     }
     let mut rules = Vec::new();
     for id in &execution.reflexions_injected {
-        if let Some(entry) = writer.store().find(Kind::Reflexion, id)?
+        if let Some(entry) = store.find(Kind::Reflexion, id)?
             && let Ok(rule) = entry.parse::<Reflexion>()
             // No prompt holds a candidate, even if the execution names one.
             && !rule.is_candidate()

@@ -140,7 +140,7 @@ pub fn blame(
 ) -> Result<Blame, Error> {
     let id = workspace.store.resolve(Kind::Execution, execution, None)?;
     let execution: Execution = workspace.store.get(&id)?;
-    let rules = concerned(&workspace.writer()?, &execution)?;
+    let rules = concerned(&workspace.store, &execution)?;
     let mut found = Blame {
         candidates: rules
             .iter()

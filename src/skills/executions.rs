@@ -128,7 +128,7 @@ fn log_with_rules(
     // A program gives no reason, so only a rule that was alone in the prompt is blamed.
     let mut blamed = Vec::new();
     if execution.outcome == Outcome::Rejected {
-        match &evidence::concerned(&writer, &execution)?[..] {
+        match &evidence::concerned(writer.store(), &execution)?[..] {
             [] => {}
             [only] => blamed.push(only.reflexion_id.clone()),
             _ => execution.rules_blamed = Some(Vec::new()),

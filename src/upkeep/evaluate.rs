@@ -10,9 +10,10 @@ use serde::{Serialize, Serializer};
 
 use memctl_search::{
     Attributes, Builder, Fusion, Metrics, Part, Question as Asked, Ranked, Ranker, Segment,
-    SlotLayout, Slots, percentile, slot, slots_header, texts_of,
+    SlotLayout, Slots, percentile, seconds, slot, slots_header, texts_of, words,
 };
 
+use crate::notes::find::newer_first::{Dated, newer_first};
 use crate::notes::find::rewrite::Rewrite;
 use crate::notes::find::with_related_terms;
 use crate::store::workspace::Error;
@@ -34,6 +35,8 @@ pub struct Passage {
     pub text: String,
     /// Group; only questions of the same group find the passage.
     pub group: Option<String>,
+    /// Time of creation, RFC 3339; later passages come before earlier ones about the same thing.
+    pub created: Option<String>,
 }
 
 /// Question with its known answers.
@@ -143,14 +146,34 @@ pub fn evaluate(
             limit: DEPTH,
             weight: |_| 1.0,
         };
-        let hits = ranker.map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
+        let hits = ranker
+            .as_ref()
+            .map_or(Ok(Vec::new()), |ranker| ranker.rank(&asked))?;
         times.push(start.elapsed().as_secs_f64() * 1000.0);
-        let ids = groups.get(&name).map_or(&[][..], |group| &group.ids);
+        let (Some(group), Some(ranker)) = (groups.get(&name), &ranker) else {
+            all.push(Metrics::default());
+            continue;
+        };
+        let dated = |hit: &Ranked| Dated {
+            document: hit.document,
+            group: (!hit.weak).then_some(0),
+            created: ranker.created(hit.document),
+            standing: 0,
+            score: hit.score,
+            text: group.texts.get(hit.document).copied().unwrap_or_default(),
+        };
+        let dated: Vec<Dated<'_>> = hits.iter().map(dated).collect();
+        let order = newer_first(&dated, &words(text), |one, other| {
+            ranker.nearness(one, other)
+        });
         let gain = |hit: &Ranked| {
-            let id = ids.get(hit.document)?;
+            let id = group.ids.get(hit.document)?;
             question.relevant.get(*id).copied()
         };
-        let ranking: Vec<f64> = hits.iter().map(|hit| gain(hit).unwrap_or(0.0)).collect();
+        let ranking: Vec<f64> = order
+            .iter()
+            .map(|(at, _)| gain(&hits[*at]).unwrap_or(0.0))
+            .collect();
         let relevant: Vec<f64> = question.relevant.values().copied().collect();
         all.push(Metrics::of(&ranking, &relevant));
     }
@@ -191,7 +214,12 @@ impl<'a> Group<'a> {
     fn add(&mut self, passage: &'a Passage) {
         self.ids.push(&passage.id);
         self.texts.push(&passage.text);
-        self.builder.add(&Attributes::default(), &passage.text);
+        let created = passage.created.as_deref().and_then(seconds);
+        let attributes = Attributes {
+            created: created.unwrap_or(i64::MIN),
+            ..Attributes::default()
+        };
+        self.builder.add(&attributes, &passage.text);
     }
 
     /// Builds the index. `progress` gets the number of passages that were embedded since.
@@ -314,6 +342,7 @@ mod tests {
             id: id.to_owned(),
             text: text.to_owned(),
             group: group.map(str::to_owned),
+            created: None,
         }
     }
 

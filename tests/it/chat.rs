@@ -298,3 +298,63 @@ fn session_start_fills_its_budget_and_counts_the_rest() {
     let rest = format!("  and {} more: memctl list rules", 60 - shown);
     assert!(told.contains(&rest), "{told}");
 }
+
+/// A call before the message that a person types about it.
+fn calls(workspace: &Workspace, command: &str) {
+    for name in ["PreToolUse", "PostToolUse"] {
+        let event = json!({"hook_event_name": name, "session_id": "s1", "cwd": workspace.root(),
+            "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": command,
+            "tool_response": {"stdout": "", "stderr": "", "interrupted": false}});
+        hook(workspace, "claude-code", event.to_string());
+    }
+}
+
+#[test]
+fn patterns_are_held_against_the_calls_that_a_message_corrects() {
+    let workspace = initialised();
+    calls(&workspace, "cd web && npm install left-pad");
+    let message = "From now on pnpm here, never npm.";
+    says(&workspace, "claude-code", message);
+    let heard = |pattern: &str| json!({"rule": "Use pnpm, never npm.", "quote": message, "commands": [pattern]});
+    let report = records(&workspace, &heard(r"^yarn\b"));
+    assert_eq!(report["seen"], json!([]));
+    let warning = report["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.contains("`cd web && npm install left-pad`"),
+        "{warning}"
+    );
+    let report = records(&workspace, &heard(r"^npm\b(?! --version)"));
+    assert_eq!(report["id"], "REFL-001");
+    assert_eq!(report["seen"], json!(["cd web && npm install left-pad"]));
+    assert!(report["warnings"].is_null(), "{report}");
+    // Without patterns there is nothing to say of calls.
+    let other = "From now on answer in one line.";
+    says(&workspace, "claude-code", other);
+    let report = records(&workspace, &json!({"rule": other, "quote": other}));
+    assert!(report["seen"].is_null(), "{report}");
+}
+
+#[test]
+fn a_change_of_a_rule_that_was_never_recorded_is_a_rule() {
+    let workspace = initialised();
+    let message = "Port 8080 is fine again from now on.";
+    says(&workspace, "claude-code", message);
+    let heard = json!({"rule": message, "quote": message, "replaces": true});
+    let report = records(&workspace, &heard);
+    assert_eq!(
+        (&report["id"], &report["earlier"]),
+        (&json!("REFL-001"), &Value::Null)
+    );
+    assert!(
+        report["warnings"][0]
+            .as_str()
+            .unwrap()
+            .contains("no earlier rule is near")
+    );
+    let ended = json!({"quote": message, "withdraws": true}).to_string();
+    let other = initialised();
+    says(&other, "claude-code", message);
+    other
+        .run(&["correct", "--heard", &ended])
+        .fails(2, "none is near");
+}

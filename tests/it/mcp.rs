@@ -316,6 +316,33 @@ fn what_an_agent_remembers_is_found_marked_and_can_be_forgotten() {
 }
 
 #[test]
+fn an_agent_amends_its_own_note_and_no_note_of_a_person() {
+    let workspace = remembering();
+    let mut server = Server::greeted(&workspace, &["mcp"]);
+    let amends = |text: &str, id: &str| json!({"content": text, "replaces": id});
+    server.done(
+        "remember",
+        &json!({"content": "The saffron deploy runs on Monday."}),
+    );
+    let new = amends("The saffron deploy runs on Tuesday.", "MEM-001");
+    assert_eq!(server.done("remember", &new).0["id"], "MEM-002");
+    let (found, _) = server.done("search", &json!({"query": "saffron deploy"}));
+    assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
+    workspace.run(&["memory", "approve", "MEM-002"]).succeeds();
+    let new = amends("The saffron deploy runs on Friday.", "MEM-002");
+    let (kept, _) = server.done("remember", &new);
+    assert!(
+        kept["warnings"]
+            .to_string()
+            .contains("`MEM-002` is a person's"),
+        "{kept}"
+    );
+    let (found, _) = server.done("search", &json!({"query": "saffron deploy"}));
+    assert_eq!(found["results"][0]["id"], "MEM-002", "{found}");
+    server.end();
+}
+
+#[test]
 fn a_fix_that_is_remembered_is_the_next_hint() {
     let workspace = remembering();
     let mut server = Server::greeted(&workspace, &["mcp"]);

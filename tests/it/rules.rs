@@ -445,3 +445,48 @@ fn a_run_that_held_both_rules_counts_once_after_their_merge() {
     );
     assert_eq!(counts(&workspace), [3, 2, 1]);
 }
+
+/// Sentences of the page about corrections, and whether their rules act.
+fn sentences() -> Vec<(&'static str, bool)> {
+    let rows = include_str!("../../docs/correct.md").lines();
+    let cells = rows.filter_map(|row| {
+        row.strip_prefix("| ")?
+            .strip_suffix(" |")?
+            .split_once(" | ")
+    });
+    let found = cells.filter(|(_, rule)| ["acts", "waits"].contains(rule));
+    found.map(|(said, rule)| (said, rule == "acts")).collect()
+}
+
+#[test]
+fn sentences_of_an_annoyed_person_become_what_the_page_says() {
+    let workspace = ran();
+    let all = sentences();
+    assert_eq!(all.len(), 20);
+    for (said, acts) in &all {
+        let report = correct(&workspace, said, &[]);
+        assert_eq!(report["rule"], *said);
+        assert_eq!(report["applies_when"], "", "{said}");
+        assert_eq!(report["status"] == "active", *acts, "{report}");
+        assert_eq!(report["doubt"].is_null(), *acts, "{report}");
+        assert_eq!(
+            report["tests"].as_array().unwrap().len(),
+            usize::from(*acts)
+        );
+    }
+    let prompt = prompt(&workspace);
+    let guardrails = workspace.read("skills/hr/resume-screen/GUARDRAILS.md");
+    let tested = workspace.json(&["test", SKILL, "--offline"]);
+    for (said, acts) in &all {
+        assert_eq!(prompt.contains(&format!(": {said}\n")), *acts, "{prompt}");
+        let line = format!("**Rule**: {said}\n");
+        assert_eq!(
+            guardrails.matches(&line).count(),
+            usize::from(*acts),
+            "{guardrails}"
+        );
+    }
+    let cases = tested["cases"].as_array().unwrap();
+    let untested = |case: &&Value| case["reason"].as_str().unwrap().contains("without a judge");
+    assert_eq!(cases.iter().filter(untested).count(), 14, "{tested}");
+}

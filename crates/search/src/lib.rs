@@ -44,6 +44,6 @@ pub use segment::{ANALYSIS, Damaged, Segment};
 pub use segment_builder::{Builder, merge};
 pub use vector::binary_vectors::{BinaryVectors, binary_vectors};
 pub use vector::quantized_vectors::{
-    QueryVector, ReadAt, SLOTS_HEADER, SlotSource, Slots, slot, slot_width, slots_header,
+    Nearness, QueryVector, ReadAt, SLOTS_HEADER, SlotSource, Slots, slot, slot_width, slots_header,
 };
 pub use vector::windows::{SlotLayout, texts_of, vectors_of};

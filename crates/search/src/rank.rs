@@ -11,7 +11,7 @@ use super::fusion::view::{FLOOR, Half, View};
 use super::lexical::keyword::{self, Scores};
 use super::part::Part;
 use super::segment::Damaged;
-use super::vector::quantized_vectors::QueryVector;
+use super::vector::quantized_vectors::{Nearness, QueryVector};
 use memctl_files::parallel::each;
 
 mod cosines;
@@ -121,6 +121,24 @@ impl<'a> Ranker<'a> {
             .checked_sub(1)?;
         let place = document - self.parts[part].start as usize;
         (place < self.parts[part].segment.len()).then_some((part, place))
+    }
+
+    /// Nearness of two documents; `None` if one of them has no vector.
+    pub fn nearness(&self, one: usize, other: usize) -> Option<Nearness> {
+        let slots = |document| {
+            let (part, place) = self.place(document)?;
+            Some((self.parts[part].vectors.as_ref()?, place))
+        };
+        let (slots_of_one, place) = slots(one)?;
+        slots_of_one.nearness(place, slots(other)?)
+    }
+
+    /// Creation time of a document in seconds since 1970; [`i64::MIN`] if unknown.
+    pub fn created(&self, document: usize) -> i64 {
+        let place = self.place(document);
+        place.map_or(i64::MIN, |(part, place)| {
+            self.parts[part].segment.attributes(place).created
+        })
     }
 
     /// Computes the keyword scores for [`Self::rank_with`], for example while the query vector is

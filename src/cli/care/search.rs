@@ -40,8 +40,9 @@ pub(crate) fn eval(context: &Context, command: EvalCommand) -> Done {
 
 /// Measure search quality on your own documents and queries
 ///
-/// Both files hold one JSON object per line: documents `{id, text, group?}`, queries `{qid, text,
-/// relevant: [id…], grades?: {id: number}, group?}`. A query with a group searches that group only.
+/// Both files hold one JSON object per line: documents `{id, text, group?, created?}`, queries
+/// `{qid, text, relevant: [id…], grades?: {id: number}, group?}`. A query with a group searches that
+/// group only; of two documents about one thing the one created later (RFC 3339) comes first.
 /// Nothing is stored.
 #[derive(Debug, Args)]
 #[command(
@@ -131,14 +132,15 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Done {
         Ok(Passage {
             id: text(object, "id")?,
             text: text(object, &args.doc_field)?,
-            group: group(object)?,
+            group: optional(object, "group")?,
+            created: optional(object, "created")?,
         })
     })?;
     let questions = lines(&queries, |object| {
         Ok(Question {
             text: text(object, &args.query_field)?,
             relevant: relevant(object)?,
-            group: group(object)?,
+            group: optional(object, "group")?,
         })
     })?;
     let config = context.config(&[])?;
@@ -172,10 +174,10 @@ fn dataset(docs: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-fn group(object: &Map<String, Value>) -> Result<Option<String>, String> {
-    match object.get("group") {
+fn optional(object: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
+    match object.get(name) {
         None | Some(Value::Null) => Ok(None),
-        Some(_) => text(object, "group").map(Some),
+        Some(_) => text(object, name).map(Some),
     }
 }
 

@@ -283,5 +283,7 @@ fn reasons(found: &Found) -> String {
     let meaning = explain.semantic.map_or("no vector".to_owned(), |cosine| {
         format!("meaning {cosine:.2} ({})", rank(found.ranks.semantic))
     });
-    format!("{}  {words}; {meaning}", found.id)
+    let later = explain.later_than.as_ref();
+    let later = later.map_or(String::new(), |earlier| format!("; later than {earlier}"));
+    format!("{}  {words}; {meaning}{later}", found.id)
 }

@@ -2,8 +2,9 @@
 //!
 //! - `report`: request and result of a search.
 //! - `query_embedding`: embedding of the query.
-//! - `steps`: steps of the procedures among the results.
+//! - `newer_first`: later records before earlier ones about the same thing.
 
+pub(crate) mod newer_first;
 pub(crate) mod query_embedding;
 pub(crate) mod remote_results;
 mod report;
@@ -25,6 +26,7 @@ use crate::notes::indexing::{MultiIndex, Progress};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, milliseconds};
 
+use newer_first::{COMPARED, Dated, newer_first};
 use query_embedding::QueryEmbedding;
 pub use report::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term};
 
@@ -222,33 +224,49 @@ fn search(
         fusion: options.fusion,
         floor: options.floor,
         weak: options.weak,
-        limit: options.limit,
+        // A later record may take the place of an earlier one from below the limit.
+        limit: options.limit.max(COMPARED),
         weight,
     };
     let asked = words(text);
-    let mut found = Vec::new();
     let hits = match by_words.filter(|_| with_related_terms.is_none()) {
         Some(words) => ranker.rank_with(&question, words),
         None => ranker.rank(&question)?,
     };
+    let mut read = Vec::new();
     for ranked in hits {
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, document)) = index.record(part, place)? {
             // The index holds the trust that a file claims; only this user's approvals count.
-            if filter.trust.is_some_and(|least| document.trust < least) {
-                continue;
+            if filter.trust.is_none_or(|least| document.trust >= least) {
+                read.push((ranked, origin.map(str::to_owned), document));
             }
-            if options.min_score.is_some_and(|least| ranked.score < least) {
-                continue;
+        }
+    }
+    let dated = read
+        .iter()
+        .map(|(ranked, _, document)| dated(&ranker, ranked, document));
+    let dated: Vec<Dated<'_>> = dated.collect();
+    let order = newer_first(&dated, &asked, |one, other| ranker.nearness(one, other));
+    let mut found = Vec::new();
+    for (at, earlier) in order {
+        let (hit, origin, document) = &read[at];
+        let earlier = earlier.map(|at| &read[at]);
+        let score = earlier.map_or(hit.score, |(earlier, ..)| earlier.score.max(hit.score));
+        if options.min_score.is_none_or(|least| score >= least) {
+            let hit = Ranked { score, ..*hit };
+            let mut found_one = result(document.clone(), &hit, &asked, options.explain);
+            if let (Some(explain), Some((.., earlier))) = (&mut found_one.explain, earlier) {
+                explain.later_than = Some(earlier.id.clone());
             }
-            let found_one = result(document, &ranked, &asked, options.explain);
             found.push(Found {
                 pulled: origin.is_some(),
-                origin: origin.map(str::to_owned),
+                origin: origin.clone(),
                 ..found_one
             });
         }
     }
+    found.truncate(options.limit);
     let understood = options
         .explain
         .then(|| understood(index, &ranker, text, filter, options.fusion, query));
@@ -258,6 +276,24 @@ fn search(
         with_related_terms,
         trouble,
     })
+}
+
+/// What [`newer_first`] compares of a hit: notes and rules, not what happened once.
+fn dated<'t>(ranker: &Ranker<'_>, hit: &Ranked, document: &'t Document) -> Dated<'t> {
+    let is_active = document.status.as_deref() != Some("candidate");
+    Dated {
+        document: hit.document,
+        group: match document.kind {
+            Kind::Memory => Some(0),
+            Kind::Reflexion => Some(1),
+            _ => None,
+        }
+        .filter(|_| !hit.weak),
+        created: ranker.created(hit.document),
+        standing: document.trust as u8 + u8::from(is_active),
+        score: hit.score,
+        text: &document.content,
+    }
 }
 
 fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) -> Found {
@@ -273,6 +309,7 @@ fn result(document: Document, ranked: &Ranked, asked: &[String], explain: bool) 
             matched,
             keyword: rounded(ranked.words),
             semantic: ranked.cosine.map(|cosine| rounded(f64::from(cosine))),
+            later_than: None,
         }
     };
     Found {

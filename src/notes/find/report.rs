@@ -168,6 +168,9 @@ pub struct Explanation {
     pub keyword: f64,
     /// Cosine of the record's and the query's vectors; `None` if one of them is missing.
     pub semantic: Option<f64>,
+    /// Id of the earlier record about the same thing whose place it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub later_than: Option<String>,
 }
 
 /// Adds the steps to the procedures of a list, and puts them first in the full text.

@@ -69,21 +69,40 @@ impl AddReport {
 
 /// Adds a typed memory from a person.
 pub fn add_memory(workspace: &Workspace, options: &AddOptions) -> Result<AddReport, Error> {
+    add_instead(workspace, options, Trust::User)
+}
+
+/// Adds a memory, and ends those whose place it takes: all that a person names, and of those that an
+/// agent names the ones that no person wrote or approved.
+fn add_instead(
+    workspace: &Workspace,
+    options: &AddOptions,
+    trust: Trust,
+) -> Result<AddReport, Error> {
+    let resolve = |id: &String| Ok(workspace.store.resolve(Kind::Memory, id, None)?);
     let replaced: Vec<String> = options
         .replaces
         .iter()
-        .map(|id| Ok(workspace.store.resolve(Kind::Memory, id, None)?))
+        .map(resolve)
         .collect::<Result<_, Error>>()?;
-    let report = add(workspace, options, Trust::User)?;
-    if !replaced.is_empty() {
-        let mut writer = workspace.writer()?;
-        for id in replaced.iter().filter(|id| **id != report.id) {
-            let changes = [
-                ("expires_at", raw(&timestamp(workspace.now))?),
-                ("superseded_by", raw(&report.id)?),
-            ];
-            writer.update(Kind::Memory, id, &changes)?;
+    let mut report = add(workspace, options, trust)?;
+    if replaced.is_empty() {
+        return Ok(report);
+    }
+    let mut writer = workspace.writer()?;
+    for id in replaced.iter().filter(|id| **id != report.id) {
+        let old: Memory = writer.store().get(id)?;
+        if old.trust() > trust {
+            report.warnings.push(format!(
+                "`{id}` is a person's, and stays until they remove it"
+            ));
+            continue;
         }
+        let changes = [
+            ("expires_at", raw(&timestamp(workspace.now))?),
+            ("superseded_by", raw(&report.id)?),
+        ];
+        writer.update(Kind::Memory, id, &changes)?;
     }
     Ok(report)
 }
@@ -114,9 +133,9 @@ pub fn add_observed(workspace: &Workspace, options: &AddOptions) -> Result<AddRe
         content,
         metadata: options.metadata.clone(),
         expires_at: options.expires_at.clone(),
-        replaces: Vec::new(),
+        replaces: options.replaces.clone(),
     };
-    add(workspace, &options, Trust::Observed)
+    add_instead(workspace, &options, Trust::Observed)
 }
 
 fn add(workspace: &Workspace, options: &AddOptions, trust: Trust) -> Result<AddReport, Error> {

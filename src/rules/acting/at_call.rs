@@ -22,8 +22,6 @@ use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::{self, Scoped};
 
-/// Maximum length of a rule in an answer, in characters.
-const RULE: usize = 600;
 /// Maximum wait for the lock while an agent waits for an answer.
 const PATIENCE: Duration = Duration::from_millis(120);
 
@@ -303,20 +301,12 @@ fn key(tool: &str, code: &str) -> u64 {
     hash | 1
 }
 
-/// Rule on one line: redacted, without fence markers. Only approved rules get here, so it stands
-/// outside of a fence.
+/// Rule with its condition on one line. Only approved rules get here, so it stands outside of a
+/// fence.
 fn line(rule: &Reflexion) -> String {
-    let one_line = |text: &str| {
-        let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match text.char_indices().nth(RULE) {
-            Some((at, _)) => format!("{}…", &text[..at]),
-            None => text,
-        }
-    };
-    let mut text = format!("{} ({})", one_line(&rule.rule), rule.reflexion_id);
+    let mut text = format!("{} ({})", one_line(&rule.rule, RULE), rule.reflexion_id);
     if !rule.applies_when.trim().is_empty() {
-        text.extend([" It applies: ", &one_line(&rule.applies_when)]);
+        text.extend([" It applies: ", &one_line(&rule.applies_when, RULE)]);
     }
     text
 }

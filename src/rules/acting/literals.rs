@@ -103,8 +103,11 @@ impl Trigrams {
 /// Returns texts of which every match contains one; `None` if there are none.
 fn required(pattern: &[u8], multi_line: bool) -> Option<Vec<Vec<u8>>> {
     // A flag may change what characters mean.
-    let has_flags = pattern.windows(3).any(|three| {
-        three[0] == b'(' && three[1] == b'?' && !matches!(three[2], b':' | b'i' | b'm' | b's')
+    let has_flags = (0..pattern.len()).any(|at| {
+        let rest = &pattern[at..];
+        let is_known = [&b":"[..], b"i", b"m", b"s", b"=", b"!", b"<=", b"<!"];
+        let is_known = |of: &[u8]| is_known.iter().any(|known| of.starts_with(known));
+        rest.strip_prefix(b"(?").is_some_and(|rest| !is_known(rest))
     });
     if has_flags {
         return None;
@@ -216,6 +219,14 @@ impl Reader<'_> {
                 Item::Unknown
             }
             Some(b'(') => {
+                if self.looks_around() {
+                    // What stands beside a match need not be in it.
+                    self.alternatives(depth + 1);
+                    if self.bump() != Some(b')') {
+                        self.at = self.pattern.len() + 1;
+                    }
+                    return Item::Unknown;
+                }
                 if self.peek() == Some(b'?') {
                     let rest = &self.pattern[self.at..];
                     let end = rest.iter().position(|b| matches!(b, b':' | b')'));
@@ -236,6 +247,15 @@ impl Reader<'_> {
             // A quantifier is for the whole character, not for its last byte.
             Some(_) => Item::Unknown,
         }
+    }
+
+    /// Skips the beginning of look-around, after its bracket.
+    fn looks_around(&mut self) -> bool {
+        let rest = self.pattern.get(self.at..).unwrap_or_default();
+        let begins = [&b"?="[..], b"?!", b"?<=", b"?<!"];
+        let found = begins.iter().find(|begin| rest.starts_with(begin));
+        self.at += found.map_or(0, |begin| begin.len());
+        found.is_some()
     }
 
     fn class(&mut self) {
@@ -306,6 +326,10 @@ mod tests {
         check(r"\x6epm install", &[]);
         check(r"(?x) n p m", &[]);
         check("über", &["ber"]);
+        check(r"(?<![\w.])print\s*\(", &["print"]);
+        check(r"^npm i(?!.*(--dry-run|-n))", &["^npm i"]);
+        check(r"(?=.*install)^npm\b", &["^npm"]);
+        check(r"(?<name>npm)", &[]);
     }
 
     proptest! {

@@ -106,7 +106,7 @@ impl Compiled {
 
     /// Returns `true` if the new text has more matches than the text that it replaces.
     fn is_new(&self, content: &Content) -> bool {
-        let count = |text: &str| self.matches.find_iter(text).count();
+        let count = |text: &str| self.matches.count(text);
         count(&content.new) > count(&content.old) && !self.rules_out(&content.new)
     }
 }

@@ -12,7 +12,6 @@ pub(crate) mod at_call;
 pub(crate) mod call;
 pub(crate) mod changed_paths;
 pub(crate) mod literals;
-pub(crate) mod look_around;
 pub(crate) mod matcher;
 pub(crate) mod patterns;
 pub(crate) mod peel;

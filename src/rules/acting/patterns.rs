@@ -1,9 +1,11 @@
 //! Regular expressions of rules: checked before they are stored, compiled, and matched.
 //!
-//! `regex_lite` matches in linear time, and has no look-around. In a command `^` is the beginning of
-//! a simple command or of the line; in content, the beginning of any line.
-
-use regex_lite::{Regex, RegexBuilder};
+//! `regex_lite` matches in linear time. It has no look-around, which models write all the same
+//! (`^npm\s+i(?!.*--dry-run)`): such an expression is tried for at most [`STEPS`] steps, and matches
+//! nothing if they do not suffice. So a bad pattern loses a note, and never the time of an agent.
+//!
+//! In a command `^` is the beginning of a simple command or of the line; in content, the beginning of
+//! any line.
 
 use crate::model::{CallPart, CallPattern};
 
@@ -13,6 +15,13 @@ const LONGEST: usize = 2_000;
 const MOST: usize = 24;
 /// Maximum size of a compiled expression, in bytes.
 const LARGEST: usize = 1 << 18;
+/// The same of a part without look-around, in an expression with it.
+const LARGEST_DELEGATE: usize = 1 << 20;
+/// Maximum number of steps of a match that looks around: some milliseconds, and more than the
+/// characters of the longest text.
+const STEPS: usize = 250_000;
+/// Beginnings of look-around.
+const LOOKS: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
 
 /// Texts of many kinds: an expression that matches all of them says nothing.
 const ANYTHING: [&str; 8] = [
@@ -30,12 +39,6 @@ pub enum BadPattern {
         pattern: String,
         /// Message of the parser.
         reason: String,
-    },
-    /// It looks around, which takes more than linear time.
-    #[error("`{pattern}` looks around (`(?=`, `(?!`, `(?<`)")]
-    LooksAround {
-        /// The expression.
-        pattern: String,
     },
     /// It is too long.
     #[error("a pattern has at most {LONGEST} bytes")]
@@ -56,7 +59,6 @@ impl BadPattern {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Syntax { .. } => "write it as for ripgrep: `^npm\\b`",
-            Self::LooksAround { .. } => "write what rules a match out into `unless`",
             Self::Long | Self::Many => {
                 "chains, wrappers, assignments and quotes are taken off first: `^npm\\b` is enough"
             }
@@ -92,40 +94,76 @@ pub fn checked(patterns: &[CallPattern]) -> Result<(), BadPattern> {
     Ok(())
 }
 
-fn checked_one(on: CallPart, pattern: &str) -> Result<Regex, BadPattern> {
+fn checked_one(on: CallPart, pattern: &str) -> Result<Expression, BadPattern> {
     if pattern.len() > LONGEST {
         return Err(BadPattern::Long);
     }
-    let looks = ["(?=", "(?!", "(?<=", "(?<!"];
-    if looks.iter().any(|look| pattern.contains(look)) {
-        return Err(BadPattern::LooksAround {
-            pattern: pattern.to_owned(),
-        });
-    }
-    build(on, pattern).map_err(|error| BadPattern::Syntax {
+    Expression::of(on, pattern).map_err(|reason| BadPattern::Syntax {
         pattern: pattern.to_owned(),
-        reason: error.to_string(),
+        reason,
     })
 }
 
-fn is_everything(regex: &Regex) -> bool {
+fn is_everything(regex: &Expression) -> bool {
     regex.is_match("") || ANYTHING.iter().all(|text| regex.is_match(text))
 }
 
-fn build(on: CallPart, pattern: &str) -> Result<Regex, regex_lite::Error> {
-    RegexBuilder::new(pattern)
-        .multi_line(on == CallPart::Content)
-        .size_limit(LARGEST)
-        .build()
+/// Expression that is ready to match.
+#[derive(Debug)]
+pub(crate) enum Expression {
+    /// Matches in linear time.
+    Linear(regex_lite::Regex),
+    /// Looks around; matches in a bounded number of steps.
+    LooksAround(fancy_regex::Regex),
+}
+
+impl Expression {
+    /// Compiles an expression; the error is the message of the parser.
+    fn of(on: CallPart, pattern: &str) -> Result<Self, String> {
+        let multi_line = on == CallPart::Content;
+        if LOOKS.iter().any(|look| pattern.contains(look)) {
+            let mut builder = fancy_regex::RegexBuilder::new(pattern);
+            builder.multi_line(multi_line).backtrack_limit(STEPS);
+            let built = builder.delegate_size_limit(LARGEST_DELEGATE).build();
+            return built
+                .map(Self::LooksAround)
+                .map_err(|error| error.to_string());
+        }
+        let mut builder = regex_lite::RegexBuilder::new(pattern);
+        let built = builder.multi_line(multi_line).size_limit(LARGEST).build();
+        built.map(Self::Linear).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn is_match(&self, text: &str) -> bool {
+        match self {
+            Self::Linear(regex) => regex.is_match(text),
+            Self::LooksAround(regex) => regex.is_match(text).unwrap_or(false),
+        }
+    }
+
+    /// Returns the number of matches, up to the one that takes too many steps.
+    pub(crate) fn count(&self, text: &str) -> usize {
+        match self {
+            Self::Linear(regex) => regex.find_iter(text).count(),
+            Self::LooksAround(regex) => regex.find_iter(text).map_while(Result::ok).count(),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Linear(regex) => regex.as_str(),
+            Self::LooksAround(regex) => regex.as_str(),
+        }
+    }
 }
 
 /// Pattern that is ready to match.
 #[derive(Debug)]
 pub(crate) struct Compiled {
     pub(crate) on: CallPart,
-    pub(crate) matches: Regex,
-    pub(crate) unless: Option<Regex>,
-    pub(crate) after: Option<Regex>,
+    pub(crate) matches: Expression,
+    pub(crate) unless: Option<Expression>,
+    pub(crate) after: Option<Expression>,
 }
 
 impl Compiled {
@@ -134,11 +172,11 @@ impl Compiled {
         checked(std::slice::from_ref(pattern)).ok()?;
         let optional = |text: &str, on| match text {
             "" => Some(None),
-            text => build(on, text).ok().map(Some),
+            text => Expression::of(on, text).ok().map(Some),
         };
         Some(Self {
             on: pattern.on,
-            matches: build(pattern.on, &pattern.matches).ok()?,
+            matches: Expression::of(pattern.on, &pattern.matches).ok()?,
             unless: optional(&pattern.unless, pattern.on)?,
             after: optional(&pattern.after, CallPart::Command)?,
         })
@@ -179,7 +217,9 @@ mod tests {
         check(r"\S", "", Some("matches every call"));
         check(r"^npm\b", ".*", Some("matches every call"));
         check("(npm", "", Some("not a valid regular expression"));
-        check("npm(?! ci)", "", Some("looks around"));
+        check("npm(?! ci)", "(?<!a)b(?=c)", None);
+        check("(?=.*)", "", Some("matches every call"));
+        check("npm(?! ci", "", Some("not a valid regular expression"));
         check(&"a".repeat(LONGEST + 1), "", Some("at most"));
         check(
             "(a{1000}){1000}",
@@ -188,5 +228,17 @@ mod tests {
         );
         let many = vec![pattern(CallPart::Command, "^npm", ""); MOST + 1];
         assert_eq!(checked(&many), Err(BadPattern::Many));
+    }
+
+    #[test]
+    fn look_around_is_matched_in_bounded_time() {
+        let regex = |pattern: &str| Expression::of(CallPart::Content, pattern).unwrap();
+        let print = regex(r"(?<![\w.])print\s*\(");
+        assert_eq!(print.count("print(a)\nlog.print(b)\n  print (c)"), 2);
+        assert!(print.is_match(&("x ".repeat(60_000) + "print(1)")));
+        let start = std::time::Instant::now();
+        let slow = regex("^(a|a)+(a|aa)+$(?!b)");
+        assert!(!slow.is_match(&("a".repeat(5_000) + "c")));
+        assert!(start.elapsed().as_secs() < 5);
     }
 }

@@ -18,6 +18,7 @@ const GENERAL: &[&str] = &[
 const VERDICT: &[&str] = &[
     "this", "that", "it", "is", "was", "all", "so", "not", "no", "nope", "right", "good", "bad",
     "wrong", "incorrect", "terrible", "again", "still", "ugh", "wtf", "das", "ist", "falsch",
+    "what", "i", "you", "asked", "said", "wanted", "meant", "for", "to",
 ];
 /// Ways to say that this output was wrong.
 const PAST: &[&str] = &[
@@ -33,7 +34,8 @@ pub(crate) fn is_about_one_output(said: &str, input: &Value, output: &Value) -> 
     if words.iter().any(|word| GENERAL.contains(&word.as_str())) {
         return false;
     }
-    if words.iter().all(|word| VERDICT.contains(&word.as_str())) {
+    let is_question = lower.trim_end().ends_with(['?', '？']);
+    if is_question || words.iter().all(|word| VERDICT.contains(&word.as_str())) {
         return true;
     }
     let names = |value: &Value| {
@@ -187,6 +189,9 @@ mod tests {
         check("you gave 72, it is 48", true);
         check("hm, das hätte P1 sein müssen", true);
         check("this is wrong", true);
+        check("not what I asked for", true);
+        check("why is this so long??", true);
+        check("why don't you always sign?", false);
         check("3 sentences max", false);
         check("You forgot the invoice number.", false);
         check("Sign with the team name.", false);

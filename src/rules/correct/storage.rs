@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::CorrectOptions;
 use crate::model::{AGENT, Correction, Execution, Kind, Record as _, Reflexion, Trust};
 use crate::rules::correct::remark;
-use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
+use crate::rules::evidence::count_correction;
 use crate::rules::place::passed_on::stand_for;
 use crate::rules::place::{own_rules, rule_in_force};
 use crate::store::workspace::redacting_writer::redaction_warning;
@@ -85,15 +85,15 @@ pub(super) fn store(
     let same = before
         .into_iter()
         .find(|c| c.execution_id == execution_id && c.user_correction.trim() == said);
-    let (correction, rule) = if let Some(known) = same {
-        let (known, counted) = repeat(&mut writer, &options, execution.as_ref(), known)?;
-        warnings.extend(counted);
+    // A correction from an agent counts against no rule until a person approves it.
+    let (correction, rule, counts) = if let Some(known) = same {
+        let (known, counts) = repeat(&mut writer, &options, known)?;
         let rules = own_rules(writer.store(), &of_skill)?;
         let rule = rules
             .iter()
             .find(|r| r.correction_id == known.correction_id)
             .map(|rule| rule_in_force(&rules, rule).clone());
-        (known, rule)
+        (known, rule, counts)
     } else {
         let correction = Correction {
             correction_id: String::new(),
@@ -115,15 +115,13 @@ pub(super) fn store(
             trust: String::new(),
         };
         let correction = writer.append(correction, workspace.now)?;
-        // A correction from an agent counts against no rule until a person approves it.
-        if let Some(run) = execution.as_ref().filter(|_| !options.by_agent) {
-            let counted = count_correction(&mut writer, run, said, VerdictSource::Person);
-            warnings.extend(counted.err().map(|error| uncounted(&error)));
-        }
-        (correction, None)
+        (correction, None, !options.by_agent)
     };
     warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
+    if let Some(run) = execution.as_ref().filter(|_| counts) {
+        warnings.extend(count_correction(workspace, run, options.correction.trim()));
+    }
     let stored = Stored {
         options,
         execution,
@@ -143,21 +141,15 @@ fn value_of_remark(said: &str, run: &Execution) -> Option<Box<RawValue>> {
 }
 
 /// Notes that a stored correction was made again: by a person after an agent, or with an expected
-/// output. Returns it with a warning if the evidence was not counted.
+/// output. Returns it with `true` if it counts as evidence from now on.
 fn repeat(
     writer: &mut Writer,
     options: &CorrectOptions,
-    execution: Option<&Execution>,
     mut known: Correction,
-) -> Result<(Correction, Option<String>), Error> {
-    let mut warning = None;
-    if !options.by_agent && known.trust() < Trust::User {
+) -> Result<(Correction, bool), Error> {
+    let is_adopted = !options.by_agent && known.trust() < Trust::User;
+    if is_adopted {
         stand_for(writer, &mut known, options.expected.clone())?;
-        if let Some(run) = execution {
-            let said = options.correction.trim();
-            let counted = count_correction(writer, run, said, VerdictSource::Person);
-            warning = counted.err().map(|error| uncounted(&error));
-        }
     } else if let Some(expected) = &options.expected
         && (!options.by_agent || known.trust() == Trust::Observed)
     {
@@ -174,7 +166,7 @@ fn repeat(
         ];
         writer.update(Kind::Correction, &known.correction_id, &changes)?;
     }
-    Ok((known, warning))
+    Ok((known, is_adopted))
 }
 
 /// Returns the execution to correct; `None` if the correction names none. Fails if it belongs to

@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use crate::model::{CallPart, CallPattern, LessonScope};
-use crate::rules::acting::look_around::without_look_ahead;
 use crate::rules::{BadPattern, checked};
 use crate::store::workspace::Error;
 
@@ -111,6 +110,8 @@ pub(super) struct Heard {
     /// Reasons why patterns were left out: the rule is stored without them.
     pub(super) left_out: Vec<String>,
     pub(super) earlier: Option<Earlier>,
+    /// `true` if it only ends the earlier rule.
+    pub(super) withdraws: bool,
 }
 
 /// Returns the error for a field that has to be corrected.
@@ -156,6 +157,7 @@ impl Heard {
             seen_by,
             left_out,
             earlier,
+            withdraws: args.withdraws.is_some(),
         })
     }
 }
@@ -263,12 +265,12 @@ fn pattern(field: &'static str, see: SeeArg) -> Result<Result<CallPattern, BadPa
             return Err(refused(field, "has a secret in a pattern"));
         }
     }
-    let pattern = without_look_ahead(CallPattern {
+    let pattern = CallPattern {
         on: see.part,
         matches: see.matches,
         unless: see.unless,
         after: see.after,
-    });
+    };
     Ok(checked(std::slice::from_ref(&pattern)).map(|()| pattern))
 }
 
@@ -328,13 +330,15 @@ mod tests {
     #[test]
     fn a_rule_is_heard_without_the_patterns_that_cannot_act() {
         let heard = read(
-            r#"{"rule": "r", "quote": "q", "commands": ["^(a(?!b)|c)", "^npm i(?!.*--dry-run)", "("]}"#,
+            r#"{"rule": "r", "quote": "q", "commands": ["^npm i(?!.*--dry-run)", ".*", "("]}"#,
         );
         let heard = heard.unwrap();
         assert_eq!(heard.seen_by.len(), 1);
-        assert_eq!(heard.seen_by[0].unless, "(?:^npm i(?:.*--dry-run))");
         assert_eq!(heard.left_out.len(), 2);
-        assert!(heard.left_out[0].contains("looks around"), "{heard:?}");
+        assert!(
+            heard.left_out[0].contains("matches every call"),
+            "{heard:?}"
+        );
     }
 
     #[test]

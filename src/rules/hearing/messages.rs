@@ -4,6 +4,7 @@
 //! sessions. They lie in the derived data of one machine and are never part of a record.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::echo::states_of;
 use super::gate::may_be_lasting;
@@ -11,6 +12,7 @@ use super::own_words::own_words;
 use crate::store::Scoped;
 use crate::store::workspace::Error;
 use memctl_redact::Clean;
+use memctl_sessions::Step;
 
 /// Name of the notes; names of sessions have a slash.
 const NOTES: &str = "messages";
@@ -18,6 +20,9 @@ const NOTES: &str = "messages";
 const RETAINED: usize = 64;
 /// Maximum length of a message, in bytes.
 const LONGEST: usize = 2_000;
+
+/// Maximum length of a call in an answer, in bytes.
+const SHOWN: usize = 120;
 
 /// Message of a person to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -34,6 +39,38 @@ pub(crate) struct Message {
     /// Id of the rule that was recorded from it; empty if none was.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) recorded_as: String,
+    /// Calls just before it, newest first, of a message that may be lasting: what it may correct.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) calls: Vec<MadeCall>,
+}
+
+/// Call of an agent before a message, redacted.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct MadeCall {
+    pub(crate) tool: String,
+    /// Command line, or arguments as JSON.
+    pub(crate) call: String,
+}
+
+impl MadeCall {
+    /// Returns the call in the form of a session file.
+    pub(super) fn step(&self) -> Step {
+        let input = match serde_json::from_str(&self.call) {
+            Ok(Value::Object(fields)) => Value::Object(fields),
+            _ => json!({ "command": self.call }),
+        };
+        Step {
+            tool: self.tool.clone(),
+            input,
+            ..Step::default()
+        }
+    }
+
+    /// Returns the call on one line, cut.
+    pub(super) fn shown(&self) -> String {
+        let line = self.call.split_whitespace().collect::<Vec<_>>().join(" ");
+        Clean::of_owned(line).cut(SHOWN)
+    }
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -54,12 +91,17 @@ impl Message {
             may_be_lasting: may_be_lasting(&text),
             text: Clean::of(&own).head(LONGEST).to_owned(),
             recorded_as: String::new(),
+            calls: Vec::new(),
         })
     }
 
-    /// Hears the message as what a person says after these calls, newest last.
-    pub(crate) fn after(mut self, calls: &[String]) -> Self {
-        self.may_be_lasting |= states_of(&self.text, calls);
+    /// Hears the message as what a person says after these calls, newest first.
+    pub(crate) fn after(mut self, calls: Vec<MadeCall>) -> Self {
+        let texts: Vec<String> = calls.iter().map(|call| call.call.clone()).collect();
+        self.may_be_lasting |= states_of(&self.text, &texts);
+        if self.may_be_lasting {
+            self.calls = calls;
+        }
         self
     }
 }

@@ -19,7 +19,7 @@ mod record;
 pub(crate) use gate::{demands, may_be_lasting};
 pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
 pub use messages::unrecorded;
-pub(crate) use messages::{Message, retain};
+pub(crate) use messages::{MadeCall, Message, retain};
 pub(crate) use record::end_suspension;
 pub use record::{EarlierRule, EarlierState, HeardReport, record_heard, record_said};
 

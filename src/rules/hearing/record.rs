@@ -16,9 +16,11 @@ use serde_json::{Value, json};
 
 use super::HeardArgs;
 use super::heard::{Earlier, Heard, refused};
-use super::messages::{Message, note_recorded, witness};
+use super::messages::{MadeCall, Message, note_recorded, witness};
 use crate::model::text::{is_generic, key_words};
-use crate::model::{CANDIDATE, CHAT, CallAction, Kind, LessonScope, Reflexion, Said};
+use crate::model::{CANDIDATE, CHAT, CallAction, CallPattern, Kind, LessonScope, Reflexion, Said};
+use crate::rules::acting::call::Call;
+use crate::rules::acting::matcher::breaks;
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::similar::{SimilarRule, cosines, nearest, replaced_by};
@@ -47,6 +49,12 @@ pub struct HeardReport {
     pub earlier: Option<EarlierRule>,
     /// Nearest other rules, best first.
     pub nearest: Vec<SimilarRule>,
+    /// Calls just before the message that the patterns match; `None` without patterns or calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Vec<String>>,
+    /// Past calls that the patterns match, in words; `None` if no sessions were tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub past: Option<String>,
     /// Command with which a person approves it.
     pub approve: String,
     /// Non-fatal problems.
@@ -125,7 +133,6 @@ fn record(
         LessonScope::Project => message.project.clone(),
         LessonScope::Everywhere => String::new(),
     };
-    let mut writer = workspace.writer()?;
     let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
     mark_observed(store, &mut rules);
     // A candidate is data of this memory; another unapproved rule comes from elsewhere.
@@ -140,14 +147,14 @@ fn record(
     let earlier =
         match &heard.earlier {
             None => None,
-            Some(Earlier::Nearest) => Some(
-                near.iter()
-                    .find(|(score, _)| *score >= NEAR)
-                    .map(|(_, rule)| rule.clone())
-                    .ok_or_else(|| {
-                        refused("replaces", "names no rule, and none is near: give its id")
-                    })?,
-            ),
+            Some(Earlier::Nearest) => {
+                let found = near.iter().find(|(score, _)| *score >= NEAR);
+                if found.is_none() && heard.withdraws {
+                    let reason = "names no rule, and none is near: give its id";
+                    return Err(refused("withdraws", reason));
+                }
+                found.map(|(_, rule)| rule.clone())
+            }
             Some(Earlier::Id(id)) => {
                 let found = rules.iter().find(|rule| rule.reflexion_id == *id);
                 Some(found.cloned().ok_or_else(|| {
@@ -155,7 +162,13 @@ fn record(
                 })?)
             }
         };
+    let gives_way = match &earlier {
+        Some(old) => old.is_candidate() || is_about(&heard.quote, &old.rule)?,
+        None => false,
+    };
     let replaces = earlier.iter().map(|rule| rule.reflexion_id.clone());
+    // The embedder is done: nobody waits for it at the lock.
+    let mut writer = workspace.writer()?;
     let rule = store_candidate(
         &mut writer,
         own,
@@ -170,10 +183,18 @@ fn record(
         workspace,
     )?;
     let earlier = earlier
-        .map(|old| give_way(&mut writer, &rule, old, &heard.quote))
+        .map(|old| give_way(&mut writer, &rule, old, gives_way))
         .transpose()?;
     let repairs = repair_warnings(writer.take_repairs());
-    let warnings = heard.left_out.iter().cloned().chain(repairs).collect();
+    let seen = seen(&heard.seen_by, &message.calls);
+    let mut warnings: Vec<String> = heard.left_out.iter().cloned().chain(repairs).collect();
+    if earlier.is_none() && heard.earlier.is_some() {
+        // The person's words are not lost because the rule before them was never recorded.
+        warnings.push("no earlier rule is near: to replace one, give its id".to_owned());
+    }
+    if seen.as_ref().is_some_and(Vec::is_empty) {
+        warnings.push(unseen(&message.calls));
+    }
     drop(writer);
     // The answer to the agent does not depend on it.
     drop(note_recorded(store, message, &rule.reflexion_id));
@@ -190,12 +211,35 @@ fn record(
         status: CANDIDATE,
         project,
         nearest: near.collect(),
+        seen,
+        past: None,
         approve: format!("memctl approve {}", rule.reflexion_id),
         id: rule.reflexion_id,
         rule: rule.rule,
         earlier,
         warnings,
     })
+}
+
+/// Calls that one of the patterns matches; `None` without patterns or calls. What ran before does
+/// not count: the person corrects the call.
+fn seen(patterns: &[CallPattern], calls: &[MadeCall]) -> Option<Vec<String>> {
+    let is_seen = |call: &&MadeCall| breaks(&Call::of(&call.step(), &[]), patterns, &|_| false);
+    let matched = calls.iter().filter(is_seen).map(MadeCall::shown);
+    (!patterns.is_empty() && !calls.is_empty()).then(|| matched.collect())
+}
+
+/// Hint that no pattern matches what was corrected, if it was one of these calls.
+fn unseen(calls: &[MadeCall]) -> String {
+    let calls: Vec<String> = calls
+        .iter()
+        .map(|call| format!("`{}`", call.shown()))
+        .collect();
+    format!(
+        "no pattern matches the last calls ({}); if the person corrects one of them, call again with \
+         the same `quote` and a pattern that matches it",
+        calls.join(", ")
+    )
 }
 
 /// Returns `true` for a rule that acts in a project.
@@ -241,19 +285,20 @@ fn store_candidate(
     })
 }
 
-/// Lets an earlier rule give way to a candidate, as far as an agent's word goes.
+/// Lets an earlier rule give way to a candidate, as far as an agent's word goes. `may` is `true` if
+/// the person's words are about it.
 fn give_way(
     writer: &mut Writer,
     rule: &Reflexion,
     old: Reflexion,
-    quote: &str,
+    may: bool,
 ) -> Result<EarlierRule, Error> {
     let id = &rule.reflexion_id;
     let only_tells = old.action <= CallAction::Note;
     let now = if old.is_candidate() {
         writer.update(Kind::Reflexion, &old.reflexion_id, &replaced_by(id))?;
         EarlierState::Superseded
-    } else if only_tells && is_about(quote, &old.rule)? {
+    } else if only_tells && may {
         let change = [("suspended_by", json!(id))];
         writer.update(Kind::Reflexion, &old.reflexion_id, &change)?;
         EarlierState::Suspended

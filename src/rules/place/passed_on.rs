@@ -16,7 +16,7 @@ use crate::store::{self, Writer};
 use memctl_redact::composed;
 
 use super::similar::{replace_rule, resolve_conflicts};
-use crate::rules::evidence::{VerdictSource, count_correction, uncounted};
+use crate::rules::evidence::count_correction;
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace};
 
@@ -216,8 +216,8 @@ fn approve_correction(
         return Ok(None);
     }
     let execution: Execution = writer.store().get(of)?;
+    drop(writer);
     let said = &correction.user_correction;
-    let counted = count_correction(&mut writer, &execution, said, VerdictSource::Person);
-    warnings.extend(counted.err().map(|error| uncounted(&error)));
+    warnings.extend(count_correction(workspace, &execution, said));
     Ok(Some((correction, execution)))
 }

@@ -242,6 +242,9 @@ pub(super) fn hear(workspace: &Workspace, args: HeardArgs) -> Result<Heard, User
                 rule: sanitize(&old.rule),
                 ..old
             }),
+            seen: report
+                .seen
+                .map(|calls| calls.iter().map(|call| sanitize(call)).collect()),
             nearest: report
                 .nearest
                 .into_iter()
@@ -269,6 +272,11 @@ impl Report for Heard {
                 EarlierState::InForce => "stays in force until the user decides",
             };
             text.extend([old.id.as_str(), " ", now, ".\n"]);
+        }
+        if let Some(seen) = self.report.seen.as_ref().filter(|seen| !seen.is_empty()) {
+            text.push_str("Its patterns match these calls just made:\n");
+            let lines: Vec<&str> = seen.iter().map(String::as_str).collect();
+            text.push_str(&fence(&lines, nonce));
         }
         if !self.report.nearest.is_empty() {
             text.push_str(

@@ -37,6 +37,9 @@ pub struct RememberArgs {
     /// A date, 30d, or never
     #[serde(default)]
     pub expires_at: Option<String>,
+    /// Id of the note that it amends
+    #[serde(default)]
+    pub replaces: Option<String>,
     /// The failure and what worked
     #[serde(default)]
     pub fix: Option<FixArgs>,
@@ -93,8 +96,10 @@ pub struct Remembered {
 }
 
 pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Remembered, UserError> {
-    let is_of_note =
-        args.memory_type.is_some() || args.metadata.is_some() || args.expires_at.is_some();
+    let is_of_note = args.memory_type.is_some()
+        || args.metadata.is_some()
+        || args.expires_at.is_some()
+        || args.replaces.is_some();
     match (args.content, args.fix) {
         (Some(content), None) => {
             let metadata = args.metadata.as_ref().map(to_raw_value).transpose();
@@ -105,12 +110,12 @@ pub(super) fn remember(workspace: &Workspace, args: RememberArgs) -> Result<Reme
                     content,
                     metadata: metadata.map_err(store::Error::from)?,
                     expires_at: args.expires_at,
-                    replaces: Vec::new(),
+                    replaces: args.replaces.into_iter().collect(),
                 },
             )
         }
         (None, Some(_)) if is_of_note => Err(UserError::input(
-            "`type`, `metadata` and `expires_at` apply to notes, not to a `fix`",
+            "`type`, `metadata`, `expires_at` and `replaces` apply to notes, not to a `fix`",
             "remove them",
         )),
         (None, Some(given)) => fix(workspace, given),

@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use super::render::item;
+use crate::model::text::later_first;
 use crate::model::{Reflexion, UTILITY_FLOOR};
 use memctl_search::Corpus;
 
@@ -16,7 +17,8 @@ const CURIOSITY: f64 = 0.3;
 
 /// Splits rules into selected ones, in prompt order, and omitted ones.
 ///
-/// Selected rules are sorted by utility, as in the reference implementation. If the budget is
+/// Selected rules are sorted by utility, as in the reference implementation; of two about the same
+/// thing the later one comes first. If the budget is
 /// exceeded, the rules with the least worth for this input are omitted. The newest rule that this
 /// user vouches for is always selected, since users expect to see its effect.
 pub(crate) fn choose<'a>(
@@ -117,6 +119,9 @@ pub(crate) fn choose<'a>(
         }
     }
     chosen.sort_by(|a, b| b.1.utility().total_cmp(&a.1.utility()).then(a.0.cmp(&b.0)));
+    later_first(&mut chosen, |(i, rule)| {
+        (rule.rule.clone(), (rule.born(), *i))
+    });
     (chosen.into_iter().map(|(_, rule)| rule).collect(), omitted)
 }
 

@@ -288,9 +288,9 @@ mod tests_of_hint_log {
         };
         let random = &mut || "key".to_owned();
         store.write(random).unwrap().append_trial(&trial).unwrap();
-        assert_eq!(store.trials_of_all().unwrap(), std::slice::from_ref(&trial));
+        assert_eq!(store.trials().unwrap(), std::slice::from_ref(&trial));
         let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
-        assert_eq!(narrow.trials_of_all().unwrap(), []);
+        assert_eq!(narrow.trials().unwrap(), []);
         let refused = narrow.write(random).unwrap().append_trial(&trial);
         assert!(matches!(refused, Err(Error::OutOfScope { .. })));
     }

@@ -53,14 +53,13 @@ pub trait Primary: fmt::Debug + Send + Sync {
     /// Returns the newest log lines of these sessions, newest first, from all copies of the memory.
     fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault>;
 
-    /// Deletes the lines of the log of agents of a user; without a user those of the memory, with its
-    /// outcomes of hints.
+    /// Deletes the lines of the log of agents of a user; without a user those of the memory.
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault>;
 
-    /// Adds lines of a log. Lines that are there already stay as they are.
+    /// Adds audit events. Those that are there already stay as they are.
     fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault>;
 
-    /// Passes the lines of a log from all copies of the memory to `take`, oldest first.
+    /// Passes the audit events of all copies of the memory to `take`, oldest first.
     fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault>;
 
     /// Prepares a turn, for example with a login, so that this does not happen under the lock of
@@ -82,7 +81,7 @@ pub trait Turn: fmt::Debug + Send {
     -> Result<Reached, Fault>;
 }
 
-/// A line of such a log. It never changes.
+/// A line of the audit log. It never changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedLine {
     /// Id, unique within a memory.

@@ -60,6 +60,15 @@ impl QueryVector {
     }
 }
 
+/// Cosines of two documents, from -1 to 1.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Nearness {
+    /// Cosine of their beginnings; of short documents it is that of the whole texts.
+    pub whole: f32,
+    /// Highest cosine of two of their passages.
+    pub passages: f32,
+}
+
 /// Bytes of a slot for this number of dimensions, a multiple of eight.
 pub fn slot_width(dimensions: usize) -> usize {
     SLOT_HEADER + dimensions.next_multiple_of(8)
@@ -206,6 +215,21 @@ impl<'a> Slots<'a> {
         nearest.map(|(window, _)| (window, of))
     }
 
+    /// Nearness of a document to one of these or of other slots; `None` if one has no vector.
+    pub(crate) fn nearness(&self, document: usize, other: (&Self, usize)) -> Option<Nearness> {
+        let queries: Vec<QueryVector> = other.0.each(other.1).map(unquantized).collect();
+        let all = |query: &QueryVector| {
+            let cosines = self.each(document).map(|slot| cosine(slot, query));
+            cosines
+                .filter(|cosine| !cosine.is_nan())
+                .collect::<Vec<_>>()
+        };
+        Some(Nearness {
+            whole: *all(queries.first()?).first()?,
+            passages: queries.iter().flat_map(all).fold(-1.0, f32::max),
+        })
+    }
+
     /// Cosines of all admitted documents; [`f32::NAN`] for the others and for empty slots.
     pub fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
         let scan = Scan {
@@ -215,6 +239,16 @@ impl<'a> Slots<'a> {
         };
         scan.dispatch()
     }
+}
+
+/// Vector in a slot; zeros for an empty one.
+fn unquantized(slot: &[u8]) -> QueryVector {
+    let factor = factor(slot);
+    let numbers = slot.get(SLOT_HEADER..).unwrap_or_default().iter();
+    let vector: Vec<f32> = numbers
+        .map(|number| f32::from(number.cast_signed()) * factor)
+        .collect();
+    QueryVector::new(&vector)
 }
 
 /// One pass over all slots.

@@ -3,6 +3,7 @@
 pub(crate) mod questions;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -11,11 +12,13 @@ use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
 use crate::cli::output::printer::follow;
 use crate::cli::output::{Done, Report, Style};
+use crate::cli::review::past_sessions;
 use crate::cli::skills::correct::questions::{
     execution_of, holds_for_every_run, pick, relate, use_draft, write,
 };
 use crate::model::error::UserError;
-use crate::model::{Execution, Kind, RuleRelation, SkillPath};
+use crate::model::{Execution, Kind, Reflexion, RuleRelation, SkillPath};
+use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{
     EarlierArg, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
@@ -23,6 +26,9 @@ use crate::rules::regression::assertion;
 use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
 use crate::store::workspace::Workspace;
 use crate::{review, rules};
+
+/// Maximum time to try a recorded rule on past calls: an agent waits for it.
+const TRIED: Duration = Duration::from_millis(300);
 
 /// Correct a skill or the coding agents: it becomes a rule
 ///
@@ -230,7 +236,8 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
     };
     let workspace = context.workspace(None)?;
     let project = context.project_name().unwrap_or_default();
-    Ok(Box::new(record_said(&workspace, heard, project)?))
+    let report = record_said(&workspace, heard, project)?;
+    Ok(Box::new(with_past(context, &workspace, report)))
 }
 
 /// Returns an execution and what the person types about it, or has typed before: their draft is
@@ -421,7 +428,25 @@ pub(crate) fn record(context: &Context, json: &str) -> Done {
     let args: HeardArgs = serde_json::from_str(&json)
         .map_err(|error| UserError::usage(format!("`--heard` cannot be read: {error}"), FIELDS))?;
     let workspace = context.workspace(None)?;
-    Ok(Box::new(record_heard(&workspace, args)?))
+    let report = record_heard(&workspace, args)?;
+    Ok(Box::new(with_past(context, &workspace, report)))
+}
+
+/// Adds what the patterns of a recorded rule match in past calls. Nothing is lost without it.
+fn with_past(context: &Context, workspace: &Workspace, mut report: HeardReport) -> HeardReport {
+    let rule: Option<Reflexion> = workspace.store.get(&report.id).ok();
+    let patterns = rule.map(|rule| rule.seen_by).unwrap_or_default();
+    let past = PastSessions {
+        limit: TRIED,
+        ..past_sessions(context)
+    };
+    if !patterns.is_empty()
+        && let Ok(mut tried) = replay(&[patterns], &past)
+    {
+        let tried = tried.pop().filter(|tried| tried.calls > 0);
+        report.past = tried.map(|tried| tried.words());
+    }
+    report
 }
 
 impl Report for HeardReport {
@@ -444,6 +469,12 @@ impl Report for HeardReport {
         }
         for other in &self.nearest {
             page.field("near", &format!("{}: {}", other.id, other.rule));
+        }
+        for call in self.seen.iter().flatten() {
+            page.field("matches", call);
+        }
+        for line in self.past.iter().flat_map(|past| past.lines()) {
+            page.field("replay", line);
         }
         if !self.nearest.is_empty() {
             page.dim("if it changes one of these: the same command with \"replaces\": \"ID\"");
