@@ -58,6 +58,7 @@ pub use database::{
 };
 pub use entry::Entry;
 pub use error::{Error, Fault, Problem, ProblemKind};
+pub use explain::advice;
 pub use files::counters::fields as counter_fields;
 pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::data_file::DataFileText;
