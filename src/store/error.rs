@@ -292,8 +292,8 @@ impl Explain for Error {
     }
 }
 
-/// Returns what helps against an error of the system at a path.
-fn advice(path: &Path, error: &io::Error) -> String {
+/// Returns the hint for an error of the system at a path.
+pub fn advice(path: &Path, error: &io::Error) -> String {
     let is_denied = error.kind() == io::ErrorKind::PermissionDenied;
     let owned = is_denied.then(|| owned(path)).flatten();
     match owned {
@@ -301,10 +301,14 @@ fn advice(path: &Path, error: &io::Error) -> String {
             path,
             owner,
             is_foreign: true,
+            ..
         }) => format!(
             "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
             path.display()
         ),
+        Some(Owned {
+            path, is_own: true, ..
+        }) => format!("chmod u+rwX {}", path.display()),
         Some(Owned { path, owner, .. }) => format!(
             "`{}` belongs to {owner}; run the command as {owner}",
             path.display()

@@ -1,9 +1,10 @@
 //! The project of a directory: what git says, read from git's files.
 //!
 //! A linked work tree belongs to its main checkout, and subdirectories to the top of the work tree,
-//! so that they share one memory and one name. A clone in another directory is recognised by its root
-//! commit, or by the name of the repository that it comes from. Another project with the same name is
-//! told apart by its root commit.
+//! so that they share one memory and one name. Work trees of a bare repository share the memory of the
+//! first one that has one. A clone in another directory is recognised by its root commit, or by the
+//! name of the repository that it comes from. Another project with the same name is told apart by its
+//! root commit.
 //!
 //! Invariant: a work tree counts as linked only if the repository names it too. What a foreign
 //! directory says of itself leads nowhere outside of it.
@@ -18,7 +19,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use memctl_files::{Directory, FileState, named};
+use memctl_files::{Directory, named};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Reflexion;
@@ -31,16 +32,19 @@ const LONGEST: u64 = 64 << 10;
 const COMMIT: char = '#';
 /// Length of the root commit in a name.
 const COMMIT_LENGTH: usize = 12;
-/// Number of looks at git before it is given up, 2 ms apart.
-const PATIENCE: usize = 100;
+/// Maximum wait for git.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Project that a directory belongs to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Project {
     /// Top of the work tree.
     pub root: PathBuf,
-    /// Main checkout: the top of the work tree, unless that is a linked one.
+    /// Main checkout: the top of the work tree, unless that is a linked one. A bare repository has
+    /// none, and is named itself.
     pub main: PathBuf,
+    /// Directory of git, which all work trees share.
+    git: PathBuf,
     /// Names of the project: the one that records get, then others that it is recognised by.
     names: Vec<String>,
 }
@@ -59,16 +63,21 @@ impl Project {
             names.extend(name.filter(|name| !name.is_empty()));
         };
         let is_bare = main == git;
-        add(if is_bare {
-            main.file_stem()
-        } else {
-            main.file_name()
+        // `shop/.bare` is the repository of `shop`, and so is `shop.git`.
+        let is_hidden = main
+            .file_stem()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+        add(match (is_bare, is_hidden) {
+            (true, true) => main.parent().and_then(Path::file_name),
+            (true, false) => main.file_stem(),
+            (false, _) => main.file_name(),
         });
         add(root.file_name());
         add(remote(&git).as_deref().map(OsStr::new));
         Some(Self {
             root: root.to_owned(),
             main,
+            git,
             names,
         })
     }
@@ -79,6 +88,7 @@ impl Project {
         Self {
             root: root.into(),
             main: root.into(),
+            git: PathBuf::new(),
             names: names.iter().map(|name| (*name).to_owned()).collect(),
         }
     }
@@ -105,7 +115,7 @@ impl Project {
     #[must_use]
     pub fn identified(mut self, memory: &Path) -> Self {
         let derived = Directory::at(memory).below(DERIVED);
-        if let Some(commit) = root_commit(&self.main, &derived) {
+        if let Some(commit) = root_commit(&self.root, &self.git, &derived) {
             for name in &mut self.names {
                 *name = format!("{name}{COMMIT}{commit}");
             }
@@ -113,9 +123,25 @@ impl Project {
         self
     }
 
-    /// Returns `true` if the directory is in a linked work tree.
-    pub fn is_linked(&self) -> bool {
-        self.root != self.main
+    /// Returns the directories whose memory counts before any other: the main checkout of a linked
+    /// work tree, or all work trees of a bare repository, this one first.
+    pub fn sharing(&self) -> Vec<PathBuf> {
+        if self.root == self.main {
+            return Vec::new();
+        }
+        if self.main != self.git {
+            return vec![self.main.clone()];
+        }
+        let trees = named::list(&self.git.join("worktrees")).unwrap_or_default();
+        let trees = trees.into_iter().filter_map(|tree| {
+            let back = named::read_text(&tree.path().join("gitdir"), LONGEST).ok()?;
+            let root = tree.path().join(back.trim()).parent()?.to_owned();
+            // The work tree has to name the repository too.
+            linked(&root)
+                .is_some_and(|(_, git)| git == self.git)
+                .then_some(root)
+        });
+        std::iter::once(self.root.clone()).chain(trees).collect()
     }
 }
 
@@ -148,32 +174,40 @@ pub fn shown_project(name: &str) -> &str {
 }
 
 /// Returns the beginning of the first commit of a repository. Asks git once, and keeps the answer as
-/// long as the directory of git is the same one.
-fn root_commit(main: &Path, derived: &Directory) -> Option<String> {
-    let git = main.join(".git");
-    let state = FileState::of(&named::open(&git).ok()?).ok()?;
+/// long as the directory of git is the same one; that it has none, until a branch or the index changes.
+fn root_commit(root: &Path, git: &Path, derived: &Directory) -> Option<String> {
+    let state = named::state(git).ok()?;
     let is_shallow = named::link_metadata(&git.join("shallow")).is_ok();
     if is_shallow {
         return None;
     }
-    let key = format!("{} {} {}", main.display(), state.device, state.inode);
+    let key = format!("{} {} {}", git.display(), state.device, state.inode);
     let file = format!("{:016x}.root", xxh3_64(key.as_bytes()));
+    let changes = ["refs/heads", "index"].map(|name| named::state(&git.join(name)).ok());
+    let unknown = format!(
+        "unknown {:?}",
+        changes.map(|state| state.map(|one| one.modified))
+    );
     let kept = derived.read(&file, LONGEST).ok().flatten();
-    if let Some(kept) = kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
-        return is_commit(&kept).then_some(kept);
+    match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
+        Some(kept) if is_commit(&kept) => return Some(kept),
+        Some(kept) if kept == unknown => return None,
+        _ => {}
     }
-    let commit = first_commit(main)?;
+    let commit = first_commit(root);
     if derived.is_there() {
-        drop(derived.replace_derived(&file, &[commit.as_bytes()]));
+        let answer = commit.as_deref().unwrap_or(&unknown);
+        drop(derived.replace_derived(&file, &[answer.as_bytes()]));
     }
-    Some(commit)
+    commit
 }
 
 /// Asks git for the first commit, for a short time. A repository may be of others: nothing is fetched.
-fn first_commit(main: &Path) -> Option<String> {
+/// What git leaves running may keep its output open: nobody waits for that.
+fn first_commit(root: &Path) -> Option<String> {
     let mut git = Command::new("git")
         .arg("-C")
-        .arg(main)
+        .arg(root)
         .args(["rev-list", "--max-parents=0", "HEAD"])
         .env_remove("GIT_DIR")
         .env_remove("GIT_WORK_TREE")
@@ -184,18 +218,19 @@ fn first_commit(main: &Path) -> Option<String> {
         .stderr(Stdio::null())
         .spawn()
         .ok()?;
-    for _ in 0..PATIENCE {
-        if git.try_wait().ok()?.is_some() {
-            let mut text = String::new();
-            git.stdout?.take(LONGEST).read_to_string(&mut text).ok()?;
-            let oldest = text.lines().next_back()?.get(..COMMIT_LENGTH)?;
-            return is_commit(oldest).then(|| oldest.to_owned());
-        }
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    let output = git.stdout.take()?;
+    let (sender, answer) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = output.take(LONGEST).read_to_string(&mut text);
+        drop(sender.send(read.ok().map(|_| text)));
+    });
+    let text = answer.recv_timeout(PATIENCE);
     drop(git.kill());
     drop(git.wait());
-    None
+    let text = text.ok().flatten()?;
+    let oldest = text.lines().next_back()?.get(..COMMIT_LENGTH)?;
+    is_commit(oldest).then(|| oldest.to_owned())
 }
 
 fn is_commit(text: &str) -> bool {
@@ -423,10 +458,13 @@ mod tests {
             ("copy/.git/config", CONFIG),
         ]);
         let shop = disk.of("shop/src/deep").unwrap();
-        assert_eq!((shop.name(), shop.is_linked()), (Some("shop"), false));
+        assert_eq!((shop.name(), shop.sharing()), (Some("shop"), vec![]));
         assert!(!shop.has_name("src") && !shop.has_name("deep"));
         let fix = disk.of("fix/src").unwrap();
-        assert_eq!((fix.name(), fix.is_linked()), (Some("shop"), true));
+        assert_eq!(
+            (fix.name(), fix.sharing()),
+            (Some("shop"), vec![disk.path("shop")])
+        );
         assert_eq!((fix.main, fix.root), (disk.path("shop"), disk.path("fix")));
         let copy = disk.of("copy").unwrap();
         assert_eq!(copy.name(), Some("copy"));
@@ -442,6 +480,33 @@ mod tests {
             ["shop", "shop", "x"]
         );
         assert_eq!(project_of_session("C:\\work\\shop\\"), "shop");
+    }
+
+    #[test]
+    fn work_trees_of_a_bare_repository_share_a_memory_and_a_name() {
+        let check = |repository: &str, name: &str| {
+            let of = |tree: &str| format!("gitdir: DIR{repository}/worktrees/{tree}\n");
+            let path = |rest: &str| format!("{repository}/{rest}");
+            let disk = Disk::with(&[
+                (&path("config"), CONFIG),
+                (&path("worktrees/main/commondir"), "../..\n"),
+                (&path("worktrees/main/gitdir"), "DIRmain/.git\n"),
+                (&path("worktrees/fix/commondir"), "../..\n"),
+                (&path("worktrees/fix/gitdir"), "DIRfix/.git\n"),
+                // It names a tree that does not name it.
+                (&path("worktrees/evil/gitdir"), "DIRevil/.git\n"),
+                ("evil/.git/config", CONFIG),
+                ("main/.git", &of("main")),
+                ("fix/.git", &of("fix")),
+            ]);
+            let fix = disk.of("fix").unwrap();
+            assert_eq!(fix.name(), Some(name));
+            let mut sharing = fix.sharing();
+            sharing.dedup();
+            assert_eq!(sharing, ["fix", "main"].map(|tree| disk.path(tree)));
+        };
+        check("shop.git", "shop");
+        check("shop/.bare", "shop");
     }
 
     #[test]
@@ -507,8 +572,8 @@ mod tests {
             ]);
             let evil = disk.of("evil").unwrap();
             assert_eq!(
-                (evil.name(), evil.is_linked()),
-                (Some("evil"), false),
+                (evil.name(), evil.sharing()),
+                (Some("evil"), vec![]),
                 "{of_tree}"
             );
             assert_eq!(evil.main, disk.path("evil"));

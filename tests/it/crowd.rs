@@ -592,6 +592,32 @@ fn a_read_only_memory_is_read_and_refuses_writers_by_name() {
     somebody.run(&RUN_SCRIPTED).succeeds();
 }
 
+/// What is wrong with one file or directory, `doctor` names; the owner is told what they can do.
+#[test]
+fn doctor_names_what_cannot_be_written() {
+    let Some(somebody) = Somebody::new() else {
+        return;
+    };
+    somebody.run(&RUN_SCRIPTED).succeeds();
+    somebody.run(&["doctor"]).succeeds();
+    let memory = somebody.workspace.memory("");
+    let check = |path: &Path, mode: u32, name: &str| {
+        let before = fs::metadata(path).unwrap().permissions();
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        let doctor = somebody.run(&["doctor"]);
+        assert_eq!(doctor.code, 1, "{doctor:?}");
+        let line = format!("{name}`: Permission denied");
+        assert!(doctor.stdout.contains(&line), "{name}: {doctor:?}");
+        let ran = somebody.run(&RUN_SCRIPTED);
+        ran.fails(3, name);
+        assert!(ran.stderr.contains("hint: chmod u+rwX /"), "{ran:?}");
+        fs::set_permissions(path, before).unwrap();
+    };
+    check(&memory, 0o555, ".agentura");
+    check(&memory.join(".lock"), 0o000, ".lock");
+    somebody.run(&["doctor"]).succeeds();
+}
+
 #[test]
 fn a_project_that_cannot_be_written_gets_no_half_of_a_memory() {
     let Some(somebody) = Somebody::new() else {

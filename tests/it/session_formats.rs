@@ -148,11 +148,19 @@ fn a_fork_with_a_copied_history_is_no_second_observation() {
     let morning = "2026-03-01T10:00";
     workspace.write("s/1.jsonl", claude_session("first", morning));
     workspace.write("s/2.jsonl", claude_session("fork", morning));
+    // Some hosts write new times when a session is resumed: the ids of its calls stay.
+    let long = |text: String| text.replace("toolu_", "toolu_0123456789abcdef");
+    let resumed = claude_session("resumed", "2026-03-04T10:00");
+    workspace.write(
+        "s/4.jsonl",
+        long(claude_session("fourth", "2026-03-03T10:00")),
+    );
+    workspace.write("s/5.jsonl", long(resumed));
     workspace.write("s/3.jsonl", claude_session("later", "2026-03-02T10:00"));
     let report = workspace.json(&["learn", "s"]);
     assert_eq!(
         report["transcripts"].as_array().unwrap().len(),
-        3,
+        5,
         "{report}"
     );
     let entries = workspace.stored("procedural_memory.json")["entries"].clone();
@@ -162,7 +170,7 @@ fn a_fork_with_a_copied_history_is_no_second_observation() {
         .iter()
         .map(|one| &one["occurrences"])
         .collect();
-    assert_eq!(seen, [&json!(2.0)], "{entries}");
+    assert_eq!(seen, [&json!(3.0)], "{entries}");
 }
 
 #[test]

@@ -100,6 +100,17 @@ impl Directory {
         Ok(())
     }
 
+    /// Fails if no new file can be made in the directory. Makes none.
+    pub fn check_writable(&self) -> io::Result<()> {
+        self.writable()?;
+        sys::check_writable(&*self.open_self()?)
+    }
+
+    /// Fails if a file that exists cannot be written. Writes nothing.
+    pub fn check_file(&self, name: impl AsRef<Path>) -> io::Result<()> {
+        absent(self.open_as(name.as_ref(), Access::Update)).map(drop)
+    }
+
     /// Returns the directory with an open handle, from which later calls resolve names. Use it for
     /// one command or lock, not in a process that may outlive the directory.
     pub fn hold(&self) -> io::Result<Self> {

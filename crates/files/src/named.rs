@@ -124,6 +124,7 @@ fn replace_whole(path: &Path, bytes: &[u8], is_synced: bool) -> io::Result<()> {
             return sys::rename_path(&temporary, path);
         }
         file.sync_all()?;
+        sys::keep_owner_of(path, &temporary);
         sys::rename_path(&temporary, path)?;
         sync_above(path)
     })();
@@ -161,6 +162,7 @@ pub fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// Appends bytes to a file and syncs them to disk.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = sys::private(OpenOptions::new().create(true).append(true)).open(path)?;
+    sys::keep_owner_of(above(path), path);
     file.write_all(bytes)?;
     file.sync_data()
 }
@@ -228,7 +230,9 @@ pub fn make_executable(path: &Path) -> io::Result<()> {
 }
 
 fn create(path: &Path) -> io::Result<File> {
-    sys::private(OpenOptions::new().create_new(true).write(true)).open(path)
+    let file = sys::private(OpenOptions::new().create_new(true).write(true)).open(path)?;
+    sys::keep_owner_of(above(path), path);
+    Ok(file)
 }
 
 fn beside(path: &Path) -> PathBuf {
@@ -238,6 +242,11 @@ fn beside(path: &Path) -> PathBuf {
 
 /// Syncs the parent directory, which makes a rename durable.
 fn sync_above(path: &Path) -> io::Result<()> {
+    sys::sync_path(above(path))
+}
+
+/// Directory that a path is in.
+pub(crate) fn above(path: &Path) -> &Path {
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
-    sys::sync_path(above.unwrap_or(Path::new(".")))
+    above.unwrap_or(Path::new("."))
 }

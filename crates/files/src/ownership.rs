@@ -1,8 +1,8 @@
 //! Owners of files below a directory.
 //!
 //! A command that root runs in a directory of another user leaves files that its owner can use: new
-//! files and directories belong to the owner of the directory that they are made in (see `unix::files`). What older
-//! versions left behind is found and given back here.
+//! files and directories belong to the owner of the directory that they are made in (see
+//! `unix::files`). What older versions left behind is found and given back here.
 //!
 //! Where the system has no such owners, nothing is foreign.
 
@@ -34,6 +34,8 @@ pub struct Owned {
     pub owner: String,
     /// `true` if the directory that it is in belongs to somebody else.
     pub is_foreign: bool,
+    /// `true` if it belongs to the user of this process.
+    pub is_own: bool,
 }
 
 /// Returns the owner of a path, or of the nearest directory above it that exists.
@@ -46,6 +48,7 @@ pub fn owned(path: &Path) -> Option<Owned> {
     Some(Owned {
         path: path.to_owned(),
         is_foreign: is_file && above.is_some_and(|above| above != owner),
+        is_own: sys::is_own(path),
         owner,
     })
 }

@@ -209,3 +209,27 @@ fn read_only_directory_refuses_every_change() {
 fn each_byte_has_two_digits() {
     assert_eq!(hex(&[0, 10, 255]), "000aff");
 }
+
+/// Only root can give files away.
+#[test]
+#[cfg(unix)]
+fn what_root_makes_by_path_belongs_to_the_owner_of_its_directory() {
+    use std::os::unix::fs::{MetadataExt as _, chown};
+    let top = tempfile::tempdir().unwrap();
+    if chown(top.path(), Some(65534), Some(65534)).is_err() {
+        return;
+    }
+    let owner = |path: &Path| fs::metadata(path).unwrap().uid();
+    let made = top.path().join("a/b");
+    named::create_dir(&made).unwrap();
+    named::replace(&made.join("new"), b"x").unwrap();
+    named::append(&made.join("log"), b"x").unwrap();
+    named::create_once(&made.join("key"), b"x").unwrap();
+    for path in ["a", "a/b", "a/b/new", "a/b/log", "a/b/key"] {
+        assert_eq!(owner(&top.path().join(path)), 65534, "{path}");
+    }
+    // What root has below it stays, and so does another owner of a file.
+    chown(made.join("new"), Some(1), Some(1)).unwrap();
+    named::replace(&made.join("new"), b"y").unwrap();
+    assert_eq!(owner(&made.join("new")), 1);
+}

@@ -12,6 +12,9 @@ use chrono::{DateTime, Datelike as _, Utc};
 
 use memctl_files::user_directories;
 
+/// Variables by which agent hosts mark what their agents run.
+const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"];
+
 /// Environment variables, directories and time of a process.
 #[derive(Debug, Clone)]
 pub struct Environment {
@@ -97,6 +100,11 @@ impl Environment {
             .get(name)
             .filter(|value| !value.is_empty())
             .cloned()
+    }
+
+    /// Returns `true` if an agent runs this command: its host marks what its agents run.
+    pub fn is_of_agent(&self) -> bool {
+        OF_AGENTS.iter().any(|name| self.var(name).is_some())
     }
 
     /// Returns the directories of `PATH`, in which programs are looked for.

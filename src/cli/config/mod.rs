@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use crate::model::Viewer;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
-use crate::store::Scoped;
+use crate::store::{Scoped, advice};
 use memctl_files::{Directory, named};
 
 use keys::{FileTrust, KEYS, Key};
@@ -90,25 +90,28 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns the settings without any source.
+    pub fn defaults() -> Self {
+        let settings = KEYS.iter().map(|key| Setting {
+            name: key.name,
+            value: key.default.to_owned(),
+            origin: "default".to_owned(),
+            about: key.about,
+        });
+        Self {
+            settings: settings.collect(),
+            warnings: Vec::new(),
+            held_back: Vec::new(),
+        }
+    }
+
     /// Reads all sources. `flags` are the settings from the command line.
     pub fn load(
         environment: &Environment,
         workspace: &Path,
         flags: &[(&str, String)],
     ) -> Result<Self, Error> {
-        let mut config = Self {
-            settings: KEYS
-                .iter()
-                .map(|key| Setting {
-                    name: key.name,
-                    value: key.default.to_owned(),
-                    origin: "default".to_owned(),
-                    about: key.about,
-                })
-                .collect(),
-            warnings: Vec::new(),
-            held_back: Vec::new(),
-        };
+        let mut config = Self::defaults();
         if let Some(directory) = &environment.config_dir {
             let path = directory.join(FILE);
             let text = absent(named::read_decoded(&path, LONGEST));
@@ -122,7 +125,14 @@ impl Config {
                 false if environment.approvals(workspace).stands() => FileTrust::Records,
                 false => FileTrust::Nothing,
             };
-            config.file(&workspace.join(FILE), text, trust)?;
+            let read = config.file(&workspace.join(FILE), text, trust);
+            match (read, trust) {
+                // A file of others stops nothing.
+                (Err(error), FileTrust::Nothing) => {
+                    config.warnings.push(format!("{error}: it is ignored"));
+                }
+                (read, _) => read?,
+            }
         }
         for key in KEYS {
             let own = format!("MEMCTL_{}", key.name.to_uppercase().replace('.', "_"));
@@ -301,10 +311,7 @@ impl Explain for Error {
         match self {
             Self::Store(error) => error.explain(),
             Self::Invalid { .. } => (Kind::Input, Some("memctl config show".to_owned())),
-            Self::Unreadable { path, source } => (
-                of_io(source),
-                Some(format!("repair or remove `{}`", path.display())),
-            ),
+            Self::Unreadable { path, source } => (of_io(source), Some(advice(path, source))),
             Self::NotToml { path, .. } => (
                 Kind::Input,
                 Some(format!("repair or remove `{}`", path.display())),
@@ -430,10 +437,13 @@ mod tests {
             error.contains("`llm.retries` is `many` in $MEMCTL_LLM_RETRIES"),
             "{error}"
         );
+        // A file of others is ignored with a warning, and one of the user is an error.
         named::replace(&home.path().join(FILE), b"= 1").unwrap();
-        assert!(matches!(
-            Config::load(&env, home.path(), &[]),
-            Err(Error::NotToml { .. })
-        ));
+        let warnings = Config::load(&env, home.path(), &[]).unwrap().warnings;
+        assert!(warnings[0].contains("is not TOML"), "{warnings:?}");
+        let mut own = env;
+        own.config_dir = Some(home.path().to_owned());
+        let error = Config::load(&own, &home.path().join("none"), &[]).unwrap_err();
+        assert!(matches!(error, Error::NotToml { .. }), "{error}");
     }
 }

@@ -79,11 +79,12 @@ impl Places {
     }
 }
 
-/// Finds the memory of a directory. Work trees of a repository share that of the main checkout.
+/// Finds the memory of a directory. Work trees of a repository share one.
 fn found(here: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let project = Project::of(here, home).filter(Project::is_linked);
-    let shared = project.map(|project| project.main.join(DIRECTORY));
-    let shared = shared.filter(|memory| named::is_dir(memory));
+    let sharing = Project::of(here, home).map(|project| project.sharing());
+    let memories = sharing.into_iter().flatten();
+    let mut memories = memories.map(|directory| directory.join(DIRECTORY));
+    let shared = memories.find(|memory| named::is_dir(memory));
     shared.or_else(|| store::find(here, home))
 }
 

@@ -19,8 +19,6 @@ use crate::model::error::UserError;
 
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;
-/// Variables by which agent hosts mark what their agents run.
-const OF_AGENTS: [&str; 4] = ["CLAUDECODE", "CODEX_SANDBOX", "GEMINI_CLI", "CURSOR_AGENT"];
 
 /// Add and list lessons: what a session found out, in one line each
 #[derive(Debug, Subcommand)]
@@ -108,9 +106,7 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         person: &person,
         root: Some(context.project()),
     };
-    let is_agent = OF_AGENTS
-        .iter()
-        .any(|name| context.environment.var(name).is_some());
+    let is_agent = context.environment.is_of_agent();
     let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
         let project = context.project_name().unwrap_or_default();
         asking.add_of_person(&project, &given)

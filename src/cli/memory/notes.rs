@@ -93,10 +93,22 @@ pub(crate) fn add(context: &Context, args: AddArgs) -> Done {
         expires_at: args.expires_at,
         replaces: args.replaces,
     };
-    Ok(Box::new(notes::add_memory(
-        &context.workspace(None)?,
-        &options,
-    )?))
+    let workspace = context.workspace(None)?;
+    if !context.environment.is_of_agent() {
+        return Ok(Box::new(notes::add_memory(&workspace, &options)?));
+    }
+    if !options.replaces.is_empty() {
+        return Err(UserError::usage(
+            "an agent replaces no note",
+            "let a person run this command, or add the note without `--replaces`",
+        ));
+    }
+    let mut report = notes::add_observed(&workspace, &options)?;
+    report.warnings.push(format!(
+        "an agent has added it: it is data until a person runs `memctl approve {}`",
+        report.id
+    ));
+    Ok(Box::new(report))
 }
 
 /// Parses JSON given as text, as a file, or as standard input.

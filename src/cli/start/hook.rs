@@ -44,6 +44,8 @@ const LEARNING: Duration = Duration::from_millis(2_500);
 const LOCK: Duration = Duration::from_millis(120);
 /// Maximum size of an event: 16 MiB. Larger ones are not read.
 const LARGEST: u64 = 16 << 20;
+/// Maximum size of a data file of others that a hook reads: 4 MiB.
+const LARGEST_FOREIGN: u64 = 4 << 20;
 
 /// Handle an agent hook event from stdin (installed by `hooks install`)
 ///
@@ -169,6 +171,7 @@ fn answer(
     };
     let store = match &config {
         Some(config) => config.with_user_store(store, &environment),
+        None if tells => Config::defaults().with_user_store(store, &environment),
         None => store,
     };
     let adviser = HintService {
@@ -247,11 +250,17 @@ fn answer(
     answer
 }
 
-/// Returns `true` if somebody else has switched off a memory that this user neither began nor trusts:
-/// that is no reason to keep the user's own rules back.
-fn is_off_for_others(environment: &Environment, places: &Places) -> bool {
-    matches!(Off::of(environment, places, None), Some(Off::Marker(_)))
-        && !environment.approvals(&places.memory).stands()
+/// Returns `true` for a memory that this user neither began nor trusts, if somebody else has switched
+/// it off, or filled it so that reading it takes all the time of a hook: that is no reason to keep the
+/// user's own rules back.
+fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -> bool {
+    let is_off = matches!(Off::of(environment, places, None), Some(Off::Marker(_)));
+    let is_huge = |kind: &Kind| {
+        let file = memory.open(kind.file()).ok().flatten();
+        let size = file.and_then(|file| Some(file.metadata().ok()?.len()));
+        size.is_some_and(|size| size > LARGEST_FOREIGN)
+    };
+    (is_off || Kind::ALL.iter().any(is_huge)) && !environment.approvals(&places.memory).stands()
 }
 
 /// Reads the event from standard input.
@@ -269,11 +278,8 @@ fn read_event(host: Host) -> Option<Event> {
 /// does not create a memory there, and the rules of the user hold all the same.
 fn memory_of(environment: &Environment, root: Option<&Path>) -> Option<(Places, Directory, bool)> {
     let places = Places::find(environment, root);
-    let memory = Directory::at(&places.memory).hold();
-    if let Some(memory) = memory
-        .ok()
-        .filter(|_| !is_off_for_others(environment, &places))
-    {
+    let memory = Directory::at(&places.memory).hold().ok();
+    if let Some(memory) = memory.filter(|memory| !is_left_out(environment, &places, memory)) {
         return Some((places, memory, false));
     }
     let places = Places::of_user(environment)?;

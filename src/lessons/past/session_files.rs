@@ -257,15 +257,17 @@ impl Window {
     }
 }
 
-/// Returns the hash of a call, which only a copy of its session shares; empty without a time and
-/// without a long id.
+/// Returns the hash of a call, which only a copy of its session shares, also one with new times;
+/// empty without a long id and without a time.
 fn call_hash(step: &Step) -> String {
     let id = step.native_id.as_deref().unwrap_or_default();
-    let time = step.time.as_deref().unwrap_or_default();
-    if time.is_empty() && id.len() < LEAST_ID {
-        return String::new();
-    }
-    let text = format!("{id}\n{time}\n{}\n{}", step.call_text(), step.output);
+    let time = step.time.as_deref().and_then(microseconds);
+    let mark = match time {
+        _ if id.len() >= LEAST_ID => id.to_owned(),
+        Some(time) => format!("{id}\n{time}"),
+        None => return String::new(),
+    };
+    let text = format!("{mark}\n{}\n{}", step.call_text(), step.output);
     format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 

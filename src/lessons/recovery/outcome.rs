@@ -64,7 +64,7 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
     }
 }
 
-/// Phrases of hosts for a call that was not executed.
+/// Phrases of hosts for a call that was not executed, or whose end is not known.
 const VOID: &[&str] = &[
     "sibling tool call errored",
     "cancelled: parallel tool call",
@@ -106,6 +106,10 @@ const VOID: &[&str] = &[
     "requires approval",
     "requested permissions",
     "interrupted by the user",
+    "tool permission request failed",
+    "no such tool available",
+    "inputvalidationerror",
+    "command running in background",
     "<tool_use_error>cancelled",
     "a rule of the user refuses this call",
     "the user wants to be asked about this call",

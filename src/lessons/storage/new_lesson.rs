@@ -4,16 +4,16 @@
 //! agent is observed; that of a person counts as theirs. What a person approved is never replaced by
 //! what an agent says: both stay, and the person decides.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Component, Path};
 
 use memctl_files::{hex, named};
 use serde::Serialize;
 use serde_json::json;
-use sha2::{Digest as _, Sha256};
 
 use super::neighbours::{Neighbour, is_same, nearest};
 use crate::lessons::asking::checks::{CheckedLesson, Refusal};
 use crate::lessons::recovery::episodes::LEARNED;
+use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
 use crate::model::{
     Applies, Kind, LessonFile, LessonScope, Origin, Procedure, Record as _, Trust, local_number,
@@ -25,8 +25,6 @@ use crate::store::{Here, Scoped, Selection, Writer, shown_project};
 
 /// Maximum number of lessons of one session: more are noise.
 const MOST_OF_SESSION: usize = 12;
-/// Maximum size of a file whose content is hashed.
-const LARGEST_FILE: u64 = 4 << 20;
 /// Maximum length of a title, in characters.
 const LONGEST_TITLE: usize = 80;
 
@@ -283,24 +281,20 @@ fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Refu
         passes: "name files of the project by their path from its root".to_owned(),
     };
     let read = |path: &String| {
-        let relative = PathBuf::from(path.trim());
-        let is_below = relative
+        let path = path.trim();
+        let is_below = Path::new(path)
             .components()
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         if !is_below {
             return Err(refuse(path, "is not below the project"));
         }
-        let Some(root) = root else {
-            return Ok(LessonFile {
-                path: path.clone(),
-                hash: String::new(),
-            });
+        let hash = match root {
+            Some(root) => file_hash(root, path).ok_or_else(|| refuse(path, "cannot be read"))?,
+            None => String::new(),
         };
-        let content = named::read(&root.join(&relative), LARGEST_FILE);
-        let content = content.map_err(|_| refuse(path, "cannot be read"))?;
         Ok(LessonFile {
-            path: path.trim().to_owned(),
-            hash: hex(&Sha256::digest(&content)),
+            path: path.to_owned(),
+            hash,
         })
     };
     files.iter().map(read).collect()

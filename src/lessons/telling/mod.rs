@@ -14,7 +14,7 @@ pub(crate) mod settlement;
 pub(crate) mod table;
 pub(crate) mod trial;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use memctl_files::{hex, named};
 use memctl_redact::{fence, length};
@@ -131,18 +131,12 @@ pub(crate) fn changed_file(root: &Path, files: &[LessonFile]) -> Option<String> 
     files.iter().find(has_changed).map(|file| file.path.clone())
 }
 
-/// Hash of a file of a project, as a lesson stores it; `None` if it is outside of the project, too
-/// large or unreadable.
+/// Hash of a file of a project, as a lesson stores it; `None` if it is outside of the project, behind
+/// a link, too large or unreadable.
 pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
-    use std::path::Component;
-    let is_inside = Path::new(path)
-        .components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let path = root.join(path);
-    if !is_inside {
-        return None;
-    }
-    let bytes = named::read(&path, LARGEST).ok()?;
+    let path: PathBuf = Path::new(path.trim()).components().collect();
+    let path = path.strip_prefix(".").unwrap_or(&path);
+    let bytes = named::directory(root).read(path, LARGEST).ok()??;
     Some(hex(&Sha256::digest(&bytes)))
 }
 

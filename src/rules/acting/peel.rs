@@ -1,8 +1,9 @@
 //! A shell line as the simple commands that it runs, each in all its forms.
 //!
 //! Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and `find -exec` are taken
-//! apart. Assignments and wrappers such as `sudo -u X` are taken off one after the other, so that a
-//! pattern may begin with the program, a wrapper or an assignment.
+//! apart, and so is the input of a shell if it stands in the line. Assignments and wrappers such as
+//! `sudo -u X` are taken off one after the other, so that a pattern may begin with the program, a
+//! wrapper or an assignment.
 //!
 //! Deliberately absent: expansion. The content of a variable, an alias or a script is not seen.
 
@@ -25,7 +26,7 @@ pub(crate) struct Simple {
     pub(crate) words: Vec<String>,
     /// Files that its output goes to.
     pub(crate) targets: Vec<String>,
-    /// Text of its here-document.
+    /// Its standard input, if that stands in the line.
     pub(crate) body: String,
     /// Variables that commands before it in the line have set.
     pub(crate) variables: String,
@@ -55,20 +56,42 @@ struct Peeler {
 /// Returns the simple commands of a line, in order.
 pub(crate) fn commands(line: &str) -> Vec<Simple> {
     let mut peeler = Peeler::default();
-    peeler.line(line, 0);
+    peeler.line(line, 0, "");
     peeler.found
 }
 
+/// Text that a command prints, as far as the line tells it.
+fn printed(raw: &Raw, input: &str) -> String {
+    let words: Vec<&str> = raw.words.iter().map(|word| word.text.as_str()).collect();
+    match words.as_slice() {
+        ["cat" | "tee", ..] => input.to_owned(),
+        ["echo" | "printf", texts @ ..] => texts.join(" ").replace("\\n", "\n"),
+        _ => String::new(),
+    }
+}
+
 impl Peeler {
-    fn line(&mut self, line: &str, depth: usize) {
-        for raw in scan(line) {
+    /// Reads a line whose standard input is `input`.
+    fn line(&mut self, line: &str, depth: usize, input: &str) {
+        if depth > DEEPEST {
+            return;
+        }
+        let mut printed_before = String::new();
+        for mut raw in scan(line) {
             if raw.join != Join::Success {
                 self.chain += 1;
             }
             // Substituted commands run first.
-            for inner in raw.inner.iter().filter(|_| depth < DEEPEST) {
-                self.line(inner, depth + 1);
+            for inner in &raw.inner {
+                self.line(inner, depth + 1, "");
             }
+            if raw.input.is_empty() {
+                raw.input = match raw.join {
+                    Join::Pipe => printed_before,
+                    _ => input.to_owned(),
+                };
+            }
+            printed_before = printed(&raw, &raw.input);
             self.command(line, &raw, &raw.words, raw.end, depth);
         }
     }
@@ -95,6 +118,10 @@ impl Peeler {
                 Layer::Dropped(count) => at += count.clamp(1, rest.len().max(1)),
                 Layer::Lines(inner) => {
                     lines.extend(inner);
+                    break;
+                }
+                Layer::Input => {
+                    lines.push(raw.input.clone());
                     break;
                 }
                 Layer::Commands(parts) if depth < DEEPEST => {
@@ -132,19 +159,15 @@ impl Peeler {
             plain: unquoted.join(" "),
             words: plain,
             targets: raw.targets.clone(),
-            body: raw.body.clone(),
+            body: raw.input.clone(),
             variables: self.variables.clone(),
             directory: self.directory.clone(),
             chain: self.chain,
         };
         self.remember(&simple, at > 0 && at >= words.len());
         self.found.push(simple);
-        for inner in lines.iter().filter(|_| depth < DEEPEST) {
-            self.line(inner, depth + 1);
-        }
-        let is_shell = words.get(at).is_some_and(|w| is_shell(&w.text));
-        if is_shell && words.len() - at == 1 && depth < DEEPEST {
-            self.line(&raw.body, depth + 1);
+        for inner in &lines {
+            self.line(inner, depth + 1, &raw.input);
         }
     }
 

@@ -1,8 +1,16 @@
 //! Splits a shell line at its operators into commands and their words.
 //!
-//! Quotes are taken off the words, and kept in the places of the line. Redirections are no words.
+//! Quotes are taken off the words, and kept in the places of the line. Redirections are no words,
+//! and neither are patterns of `case`, lists of arrays, and operators in `[[ … ]]` and `(( … ))`.
 
 use std::ops::Range;
+
+use super::wrappers::is_assignment;
+
+/// Words of the shell before a command.
+pub(super) const KEYWORDS: &[&str] = &[
+    "then", "do", "else", "elif", "if", "while", "until", "!", "{",
+];
 
 /// How a command follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,6 +20,8 @@ pub(crate) enum Join {
     Any,
     /// Only after its success: `&&`.
     Success,
+    /// With its output as input: `|`.
+    Pipe,
 }
 
 /// Word of a command.
@@ -35,8 +45,8 @@ pub(crate) struct Raw {
     pub(crate) targets: Vec<String>,
     /// Lines within: `$(…)`, backticks, `<(…)`.
     pub(crate) inner: Vec<String>,
-    /// Text of its here-document.
-    pub(crate) body: String,
+    /// Text of its here-document or here-string.
+    pub(crate) input: String,
 }
 
 /// Role of the next word.
@@ -44,8 +54,19 @@ pub(crate) struct Raw {
 enum Next {
     Word,
     Target,
-    /// A file that is read, a stream, or the end of a here-document.
+    /// Text of a here-string.
+    Input,
+    /// A file that is read, or a stream.
     Skipped,
+}
+
+/// Here-document that begins at the next line.
+struct Awaited {
+    end: String,
+    /// `true` if substitutions in it are executed.
+    is_expanded: bool,
+    /// Number of its command.
+    of: usize,
 }
 
 struct Scanner<'l> {
@@ -55,21 +76,18 @@ struct Scanner<'l> {
     now: Raw,
     word: Option<Word>,
     next: Next,
-    /// Ends of here-documents that begin at the next line, with their commands.
-    awaited: Vec<(String, usize)>,
+    awaited: Vec<Awaited>,
+    /// Number of `case` that have not ended.
+    cases: usize,
+    /// `true` where a pattern of `case` stands.
+    is_pattern: bool,
+    /// `true` within `[[ … ]]`.
+    is_test: bool,
 }
 
 /// Returns the commands of a line, in order.
 pub(crate) fn scan(line: &str) -> Vec<Raw> {
-    let mut scanner = Scanner {
-        line,
-        at: 0,
-        all: Vec::new(),
-        now: Raw::default(),
-        word: None,
-        next: Next::Word,
-        awaited: Vec::new(),
-    };
+    let mut scanner = Scanner::of(line);
     scanner.run();
     scanner
         .all
@@ -77,9 +95,35 @@ pub(crate) fn scan(line: &str) -> Vec<Raw> {
     scanner.all
 }
 
-impl Scanner<'_> {
+/// Returns the lines that are executed in a text that is no line itself.
+fn substitutions(text: &str) -> Vec<String> {
+    let mut scanner = Scanner::of(text);
+    scanner.expanded(0, None);
+    scanner.now.inner
+}
+
+impl<'l> Scanner<'l> {
+    fn of(line: &'l str) -> Self {
+        Self {
+            line,
+            at: 0,
+            all: Vec::new(),
+            now: Raw::default(),
+            word: None,
+            next: Next::Word,
+            awaited: Vec::new(),
+            cases: 0,
+            is_pattern: false,
+            is_test: false,
+        }
+    }
+
     fn run(&mut self) {
         while let Some(c) = self.peek() {
+            if std::mem::take(&mut self.is_pattern) {
+                self.pattern();
+                continue;
+            }
             let start = self.at;
             self.at += c.len_utf8();
             match c {
@@ -92,19 +136,23 @@ impl Scanner<'_> {
                     let text = self.line[inside].to_owned();
                     self.push_text(&text, start);
                 }
-                '"' => self.quoted(start),
+                '"' => self.expanded(start, Some('"')),
                 '`' => self.backticks(start),
-                '$' if self.rest().starts_with('(') => {
-                    let inside = self.parentheses(start);
-                    // `$((…))` is arithmetic.
-                    let text = self.line[inside].to_owned();
-                    if !text.starts_with('(') {
-                        self.now.inner.push(text);
-                    }
-                }
+                '$' if self.rest().starts_with('(') => self.substitution(start),
+                '$' if self.rest().starts_with('\'') => self.escaped(start),
+                '$' if self.rest().starts_with('"') => {}
                 '#' if self.word.is_none() => {
                     let length = self.rest().find('\n').unwrap_or(self.rest().len());
                     self.at += length;
+                }
+                '<' | '>' | '&' | '|' | ';' | '(' | ')' if self.is_test => self.end_word(start),
+                '(' if self.is_list() => {
+                    self.at = start;
+                    let inside = self.parentheses(start, start);
+                    self.now.inner.extend(substitutions(&self.line[inside]));
+                }
+                '(' if self.word.is_none() && self.rest().starts_with('(') => {
+                    self.arithmetic(start);
                 }
                 '<' | '>' => self.redirection(c, start),
                 '&' if self.rest().starts_with('>') => {
@@ -117,12 +165,17 @@ impl Scanner<'_> {
                     if is_double || is_both {
                         self.bump();
                     }
-                    let join = if c == '&' && is_double {
-                        Join::Success
-                    } else {
-                        Join::Any
+                    let join = match (c, is_double) {
+                        ('&', true) => Join::Success,
+                        ('|', false) => Join::Pipe,
+                        _ => Join::Any,
                     };
                     self.end_command(start, join);
+                }
+                ';' if self.cases > 0 && self.rest().starts_with([';', '&']) => {
+                    self.bump();
+                    self.end_command(start, Join::Any);
+                    self.is_pattern = true;
                 }
                 '\n' => {
                     self.end_word(start);
@@ -138,7 +191,7 @@ impl Scanner<'_> {
         self.end_command(self.line.len(), Join::Any);
     }
 
-    fn rest(&self) -> &str {
+    fn rest(&self) -> &'l str {
         &self.line[self.at..]
     }
 
@@ -175,15 +228,79 @@ impl Scanner<'_> {
         word.end = end;
         self.now.end = end;
         match std::mem::replace(&mut self.next, Next::Word) {
-            Next::Word => self.now.words.push(word),
+            Next::Word => self.push_word(word),
             Next::Target => self.now.targets.push(word.text),
+            Next::Input => self.now.input = word.text,
             Next::Skipped => {}
+        }
+    }
+
+    fn push_word(&mut self, word: Word) {
+        let before = &self.now.words;
+        let is_keyword = |word: &Word| KEYWORDS.contains(&word.text.as_str());
+        let starts = before.iter().take_while(|word| is_keyword(word)).count();
+        let head = &before[starts..];
+        match word.text.as_str() {
+            "[[" if head.is_empty() => self.is_test = true,
+            "]]" => self.is_test = false,
+            "in" if head.len() == 2 && head[0].text == "case" => {
+                self.cases += 1;
+                self.is_pattern = true;
+            }
+            "esac" if head.is_empty() => self.cases = self.cases.saturating_sub(1),
+            _ => {}
+        }
+        self.now.words.push(word);
+    }
+
+    /// Returns `true` at the list of an array: `NAME=(`.
+    fn is_list(&self) -> bool {
+        let text = self.word.as_ref().map_or("", |word| &word.text);
+        text.ends_with('=') && is_assignment(text)
+    }
+
+    /// Steps over `((…))`. Without its end these are two subshells.
+    fn arithmetic(&mut self, start: usize) {
+        let inside = self.parentheses(start, start);
+        if self.rest().starts_with(')') {
+            self.bump();
+            self.now.inner.extend(substitutions(&self.line[inside]));
+        } else {
+            self.word = None;
+            self.at = start + 1;
+            self.end_command(start, Join::Any);
+        }
+    }
+
+    /// Steps over a pattern of `case` and its `)`.
+    fn pattern(&mut self) {
+        self.end_command(self.at, Join::Any);
+        let rest = self.rest();
+        let trimmed = rest.trim_start();
+        self.at += rest.len() - trimmed.len();
+        if trimmed.starts_with("esac") {
+            return;
+        }
+        if trimmed.starts_with('(') {
+            self.bump();
+        }
+        let mut depth = 0_usize;
+        while let Some(c) = self.bump() {
+            match c {
+                '\\' => drop(self.bump()),
+                '\'' | '"' => drop(self.until(c)),
+                '(' => depth += 1,
+                ')' if depth == 0 => return,
+                ')' => depth -= 1,
+                _ => {}
+            }
         }
     }
 
     fn end_command(&mut self, end: usize, join: Join) {
         self.end_word(end);
         self.next = Next::Word;
+        self.is_test = false;
         let next = Raw {
             join,
             ..Raw::default()
@@ -205,11 +322,12 @@ impl Scanner<'_> {
         start..stop
     }
 
-    fn quoted(&mut self, start: usize) {
+    /// Reads text in which only substitutions act, up to a character or to its end.
+    fn expanded(&mut self, start: usize, end: Option<char>) {
         self.word(start);
         while let Some(c) = self.bump() {
             match c {
-                '"' => return,
+                c if Some(c) == end => return,
                 '\\' => match self.bump() {
                     Some(c @ ('"' | '\\' | '$' | '`')) => self.push(c, start),
                     Some('\n') | None => {}
@@ -219,16 +337,58 @@ impl Scanner<'_> {
                     }
                 },
                 '`' => self.backticks(start),
-                '$' if self.rest().starts_with('(') => {
-                    let inside = self.parentheses(start);
-                    let text = self.line[inside].to_owned();
-                    if !text.starts_with('(') {
-                        self.now.inner.push(text);
-                    }
+                '$' if self.rest().starts_with('(') => self.substitution(start),
+                c => self.push(c, start),
+            }
+        }
+    }
+
+    /// Reads `$(…)` after the `$`.
+    fn substitution(&mut self, start: usize) {
+        let inside = self.parentheses(self.at - 1, start);
+        let text = &self.line[inside];
+        match text.strip_prefix('(') {
+            Some(arithmetic) => self.now.inner.extend(substitutions(arithmetic)),
+            None => self.now.inner.push(text.to_owned()),
+        }
+    }
+
+    /// Reads `$'…'` after the `$`.
+    fn escaped(&mut self, start: usize) {
+        self.bump();
+        self.word(start);
+        while let Some(c) = self.bump() {
+            match c {
+                '\'' => return,
+                '\\' => {
+                    let c = match self.bump() {
+                        Some('n') => '\n',
+                        Some('t') => '\t',
+                        Some('x') => self.number(16, 2),
+                        Some('u') => self.number(16, 4),
+                        Some('U') => self.number(16, 8),
+                        Some('0'..='7') => {
+                            self.at -= 1;
+                            self.number(8, 3)
+                        }
+                        Some(c) => c,
+                        None => return,
+                    };
+                    self.push(c, start);
                 }
                 c => self.push(c, start),
             }
         }
+    }
+
+    /// Reads the number of a character with at most so many digits.
+    fn number(&mut self, radix: u32, most: usize) -> char {
+        let digits = self.rest().chars().take(most);
+        let length = digits.take_while(|c| c.is_digit(radix)).count();
+        let number = u32::from_str_radix(&self.rest()[..length], radix);
+        self.at += length;
+        let c = number.ok().and_then(char::from_u32);
+        c.unwrap_or(char::REPLACEMENT_CHARACTER)
     }
 
     fn backticks(&mut self, start: usize) {
@@ -238,9 +398,9 @@ impl Scanner<'_> {
         self.now.inner.push(text);
     }
 
-    /// Reads `(…)` after the character before it; returns the place inside.
-    fn parentheses(&mut self, start: usize) -> Range<usize> {
-        let before = self.at - 1;
+    /// Reads `(…)` into the word that began at `start`, with what stands from `before` on; returns
+    /// the place inside.
+    fn parentheses(&mut self, before: usize, start: usize) -> Range<usize> {
         self.bump();
         let inside = self.at;
         let mut depth = 1_usize;
@@ -266,21 +426,26 @@ impl Scanner<'_> {
     }
 
     fn redirection(&mut self, c: char, start: usize) {
-        // `2>` begins with the number of a stream.
-        let is_number = |word: &Word| word.text.bytes().all(|b| b.is_ascii_digit());
-        if self.word.as_ref().is_some_and(is_number) {
+        // `2>` and `{fd}>` begin with a stream.
+        let is_stream = |word: &Word| {
+            let is_number = word.text.bytes().all(|b| b.is_ascii_digit());
+            is_number || word.text.starts_with('{') && word.text.ends_with('}')
+        };
+        if self.word.as_ref().is_some_and(is_stream) {
             self.word = None;
         }
         self.end_word(start);
         if self.rest().starts_with('(') {
-            let inside = self.parentheses(start);
-            let text = self.line[inside].to_owned();
-            self.now.inner.push(text);
+            let inside = self.parentheses(self.at - 1, start);
+            self.now.inner.push(self.line[inside].to_owned());
             return;
         }
         if c == '<' && self.rest().starts_with("<<") {
             self.at += 2;
-            self.next = Next::Skipped;
+            self.next = Next::Input;
+            while matches!(self.peek(), Some(' ' | '\t')) {
+                self.bump();
+            }
             return;
         }
         if c == '<' && self.rest().starts_with('<') {
@@ -315,20 +480,32 @@ impl Scanner<'_> {
         while matches!(self.peek(), Some(' ' | '\t')) {
             self.bump();
         }
-        let is_name = |c: char| !c.is_whitespace() && !";|&()<>".contains(c);
-        let length = self.rest().find(|c| !is_name(c));
-        let name = &self.rest()[..length.unwrap_or(self.rest().len())];
+        let rest = self.rest();
+        let length = match rest.chars().next() {
+            Some(quote @ ('\'' | '"')) => rest[1..].find(quote).map(|length| length + 2),
+            _ => rest.find(|c: char| c.is_whitespace() || ";|&()<>".contains(c)),
+        };
+        let name = &rest[..length.unwrap_or(rest.len())];
         let end = name.replace(['\'', '"', '\\'], "");
         self.at += name.len();
         self.now.end = self.at;
         if !end.is_empty() {
-            self.awaited.push((end, self.all.len()));
+            self.awaited.push(Awaited {
+                is_expanded: end == name,
+                end,
+                of: self.all.len(),
+            });
         }
     }
 
     /// Reads the here-documents that begin at this line.
     fn here_documents(&mut self) {
-        for (end, of) in std::mem::take(&mut self.awaited) {
+        for Awaited {
+            end,
+            is_expanded,
+            of,
+        } in std::mem::take(&mut self.awaited)
+        {
             let mut body = String::new();
             while !self.rest().is_empty() {
                 let line = self.until('\n');
@@ -339,10 +516,11 @@ impl Scanner<'_> {
                 body.push_str(line);
                 body.push('\n');
             }
-            match self.all.get_mut(of) {
-                Some(raw) => raw.body = body,
-                None => self.now.body = body,
+            let raw = self.all.get_mut(of).unwrap_or(&mut self.now);
+            if is_expanded {
+                raw.inner.extend(substitutions(&body));
             }
+            raw.input = body;
         }
     }
 }

@@ -1,12 +1,13 @@
 //! Layers before the program of a command: assignments, words of the shell, and programs that run
 //! another one.
 //!
-//! `uv run`, `npx` and `docker exec` are no layers: a rule may be about them.
+//! A wrapper is a row of [`WRAPPERS`]: its options that take a value, and the operands before the
+//! command. `uv run`, `npx` and `docker exec` are no wrappers: a rule may be about them.
 
 use std::ops::Range;
 
 use super::peel::{basename, is_shell};
-use super::shell_scan::Word;
+use super::shell_scan::{KEYWORDS, Word};
 
 /// Kind of the beginning of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,34 +18,137 @@ pub(crate) enum Layer {
     Lines(Vec<String>),
     /// A program that runs commands within its words.
     Commands(Vec<Range<usize>>),
+    /// A shell that runs its standard input.
+    Input,
     /// The program itself.
     Program,
     /// No command: the head of a loop.
     Nothing,
 }
 
-/// Options with an argument of their own, by program.
-const WITH_ARGUMENT: &[(&str, &str)] = &[
-    (
+/// What a wrapper runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    /// The words behind its options.
+    Words,
+    /// The words behind its options, joined to a line of a shell.
+    Line,
+    /// The value of an option, and otherwise its standard input.
+    Shell,
+}
+
+/// Program that runs another one.
+struct Wrapper {
+    name: &'static str,
+    /// Letters of options with a value.
+    letters: &'static str,
+    /// Long options with a value of their own.
+    longs: &'static str,
+    /// Number of operands before the command.
+    operands: usize,
+    /// Letter and name of the option whose value is a line of a shell.
+    line: Option<(char, &'static str)>,
+    runs: Runs,
+}
+
+const fn words(
+    name: &'static str,
+    letters: &'static str,
+    longs: &'static str,
+    operands: usize,
+) -> Wrapper {
+    let (line, runs) = (None, Runs::Words);
+    Wrapper {
+        name,
+        letters,
+        longs,
+        operands,
+        line,
+        runs,
+    }
+}
+
+impl Wrapper {
+    const fn line(self, letter: char, name: &'static str) -> Self {
+        let line = Some((letter, name));
+        Self { line, ..self }
+    }
+
+    const fn runs(self, runs: Runs) -> Self {
+        Self { runs, ..self }
+    }
+}
+
+const WRAPPERS: &[Wrapper] = &[
+    words("builtin", "", "", 0),
+    words("busybox", "", "", 0),
+    words("caffeinate", "tw", "", 0),
+    words("chroot", "", "", 1),
+    words("chrt", "DPT", "", 1),
+    words("command", "", "", 0),
+    words("dbus-run-session", "", "", 0),
+    words("doas", "aCu", "", 0),
+    words("entr", "", "", 0),
+    words("env", "Cu", "chdir unset", 0).line('S', "split-string"),
+    words("eval", "", "", 0).runs(Runs::Line),
+    words("exec", "a", "", 0),
+    words("flock", "Ew", "timeout wait", 1).line('c', "command"),
+    words("gtimeout", "ks", "kill-after signal", 1),
+    words("hyperfine", "cmMnprsSuw", "", 0),
+    words("ionice", "cnpPu", "class classdata", 0),
+    words("nice", "n", "adjustment", 0),
+    words("nohup", "", "", 0),
+    words("parallel", "aCdIjLnNPSs", "jobs", 0).runs(Runs::Line),
+    words("perf", "aCepor", "", 1),
+    words("rlwrap", "bCDfHlPqsStw", "", 0),
+    words("runuser", "gGuw", "group user", 0),
+    words("screen", "ceghpSstTxL", "", 0),
+    words("script", "BEIOTmo", "", 0)
+        .line('c', "command")
+        .runs(Runs::Shell),
+    words("setpriv", "", "", 0),
+    words("setsid", "", "", 0),
+    words("sg", "", "", 1).line('c', "command"),
+    words("ssh", "BbcDEeFIiJLlmOopQRSWw", "", 1).runs(Runs::Line),
+    words("stdbuf", "eio", "error input output", 0),
+    words("strace", "abeEIoOpPsSuUX", "", 0),
+    words("su", "gGsw", "group shell", 1)
+        .line('c', "command")
+        .runs(Runs::Shell),
+    words(
         "sudo",
-        "-u -g -h -p -C -T -R -D -r -t -U --user --group --host --prompt --chdir --role --type",
+        "CDghpRrTtUu",
+        "chdir chroot group host prompt role type user",
+        0,
     ),
-    ("doas", "-u -C -a"),
-    ("env", "-u -C --unset --chdir"),
-    ("nice", "-n"),
-    ("ionice", "-c -n"),
-    ("timeout", "-k -s"),
-    ("gtimeout", "-k -s"),
-    ("stdbuf", "-i -o -e"),
-    ("xargs", "-I -n -P -L -d -a -s -E"),
-    ("exec", "-a"),
-    ("time", "-f -o"),
-    (
-        "ssh",
-        "-p -i -l -o -F -L -R -D -J -b -c -e -m -O -Q -S -w -W -E -B -I",
+    words("systemd-inhibit", "", "", 0),
+    words("systemd-run", "EHMptu", "", 0),
+    words("taskset", "", "", 1),
+    words("time", "fo", "format output", 0),
+    words("timeout", "ks", "kill-after signal", 1),
+    words("tmux", "cefFnstxyl", "", 1).runs(Runs::Line),
+    words("unbuffer", "", "", 0),
+    words("unshare", "GRSw", "", 0),
+    words("valgrind", "", "", 0),
+    words("watch", "nsq", "interval", 0).runs(Runs::Line),
+    words("watchexec", "Edefiorsw", "", 0),
+    words(
+        "xargs",
+        "adEILnPs",
+        "arg-file delimiter max-args max-chars max-procs",
+        0,
     ),
-    ("watch", "-n -s"),
+    words("xvfb-run", "efnpsw", "", 0),
 ];
+
+/// Commands of `tmux` that run a line.
+const TMUX: &[&str] = &[
+    "new", "new-session", "neww", "new-window", "run", "run-shell", "send", "send-keys", "splitw",
+    "split-window",
+];
+
+/// Shells, whose line is an operand behind `-c`.
+const SHELL: Wrapper = words("", "oO", "rcfile init-file", 0).line('c', "command");
 
 /// Returns the layer at the beginning of these words.
 pub(crate) fn layer(words: &[Word]) -> Layer {
@@ -57,32 +161,126 @@ pub(crate) fn layer(words: &[Word]) -> Layer {
     }
     let name = basename(text);
     match name {
-        "then" | "do" | "else" | "elif" | "if" | "while" | "until" | "!" | "{" | "coproc" => {
-            Layer::Dropped(1)
-        }
+        _ if KEYWORDS.contains(&text) => Layer::Dropped(1),
+        "coproc" if at(words, 2) == "{" => Layer::Dropped(2),
+        "coproc" => Layer::Dropped(1),
+        "function" if words.len() > 2 => Layer::Dropped(2),
         "}" | "fi" | "done" | "esac" | "for" | "select" | "case" | "function" => Layer::Nothing,
         "command" if matches!(at(words, 1), "-v" | "-V") => Layer::Program,
-        "nohup" | "setsid" | "builtin" | "command" | "unbuffer" | "sudo" | "doas" | "nice"
-        | "ionice" | "stdbuf" | "xargs" | "exec" | "time" | "env" => {
-            wraps(words, behind(name, words))
+        "git" if (at(words, 1), at(words, 2)) == ("bisect", "run") => wraps(words, 3),
+        "trap" if !at(words, 1).starts_with('-') => Layer::Lines(vec![at(words, 1).to_owned()]),
+        "tmux" if !TMUX.contains(&at(words, 1)) => Layer::Program,
+        "find" => found(words, &["-exec", "-execdir", "-ok", "-okdir"]),
+        "fd" | "fdfind" => found(words, &["-x", "-X", "--exec", "--exec-batch"]),
+        // With a user, its words are the command; without, it is `su`.
+        "runuser" if !words.iter().any(|word| word.text.starts_with("-u")) => run("su", words),
+        _ if is_shell(name) => shell(words),
+        _ => run(name, words),
+    }
+}
+
+/// Layer of a wrapper.
+fn run(name: &str, words: &[Word]) -> Layer {
+    let Some(wrapper) = WRAPPERS.iter().find(|one| one.name == name) else {
+        return Layer::Program;
+    };
+    let options = wrapper.options(words);
+    let rest = &words[options.end..];
+    match (options.line, wrapper.runs) {
+        (Some(line), Runs::Shell) => Layer::Lines(vec![line]),
+        (Some(line), _) => Layer::Lines(vec![format!("{line} {}", joined(rest))]),
+        (None, Runs::Shell) => Layer::Input,
+        (None, Runs::Words) => wraps(words, options.end),
+        (None, Runs::Line) if rest.is_empty() && name == "ssh" => Layer::Input,
+        (None, Runs::Line) if rest.is_empty() => Layer::Program,
+        (None, Runs::Line) => Layer::Lines(vec![joined(rest)]),
+    }
+}
+
+/// A shell runs the first operand behind `-c`, a script, or its input.
+fn shell(words: &[Word]) -> Layer {
+    let options = SHELL.options(words);
+    let operand = words.get(options.end);
+    let reads = words[1..options.end]
+        .iter()
+        .any(|word| word.text.starts_with('-') && word.text.ends_with('s'));
+    match (options.line, operand) {
+        // The value of `-c` is the first operand, also behind other options.
+        (Some(line), _) if !line.is_empty() => Layer::Lines(vec![line]),
+        (Some(_), Some(line)) => Layer::Lines(vec![line.text.clone()]),
+        (None, Some(_)) if !reads => Layer::Program,
+        _ => Layer::Input,
+    }
+}
+
+/// Options of a wrapper, read.
+struct Options {
+    /// Value of the option for a line; empty for a shell, which takes it as an operand.
+    line: Option<String>,
+    /// Place behind the options and the operands before the command.
+    end: usize,
+}
+
+impl Wrapper {
+    fn options(&self, words: &[Word]) -> Options {
+        let is_shell = self.name.is_empty();
+        let mut options = Options { line: None, end: 1 };
+        let mut operands = self.operands;
+        while let Some(word) = words.get(options.end) {
+            let text = word.text.as_str();
+            if text == "--" {
+                options.end += 1 + operands;
+                break;
+            }
+            let is_option = text.starts_with('-') || is_shell && text.starts_with('+');
+            if !is_option && operands == 0 {
+                break;
+            }
+            options.end += 1;
+            if !is_option {
+                operands -= 1;
+            } else if let Some(long) = text.strip_prefix("--") {
+                let (name, value) = long
+                    .split_once('=')
+                    .map_or((long, None), |(n, v)| (n, Some(v)));
+                let is_line = self.line.is_some_and(|(_, line)| line == name);
+                let takes =
+                    value.is_none() && (is_line || self.longs.split(' ').any(|one| one == name));
+                if is_line {
+                    let value = value.unwrap_or_else(|| at(words, options.end));
+                    options.line = Some(value.to_owned());
+                }
+                options.end += usize::from(takes);
+            } else {
+                self.cluster(&text[1..], words, &mut options, is_shell);
+            }
         }
-        // The first operand is a duration or a mask.
-        "timeout" | "gtimeout" | "taskset" | "chrt" => wraps(words, behind(name, words) + 1),
-        "find" => found(words),
-        "ssh" => match joined(&words[(behind(name, words) + 1).min(words.len())..]) {
-            line if line.is_empty() => Layer::Program,
-            line => Layer::Lines(vec![line]),
-        },
-        "watch" => match joined(&words[behind(name, words).min(words.len())..]) {
-            line if line.is_empty() => Layer::Program,
-            line => Layer::Lines(vec![line]),
-        },
-        "eval" => Layer::Lines(vec![joined(&words[1..])]),
-        "su" => script(words, |flag| flag == "-c" || flag == "--command"),
-        _ if is_shell(name) => script(words, |flag| {
-            flag.starts_with('-') && !flag.starts_with("--") && flag.ends_with('c')
-        }),
-        _ => Layer::Program,
+        options.end = options.end.min(words.len());
+        options
+    }
+
+    /// Reads letters behind one `-`: the first one with a value takes the rest, or the next word.
+    fn cluster(&self, letters: &str, words: &[Word], options: &mut Options, is_shell: bool) {
+        for (place, letter) in letters.char_indices() {
+            let is_line = self.line.is_some_and(|(line, _)| line == letter);
+            if is_line && is_shell {
+                options.line = Some(String::new());
+                continue;
+            }
+            if !is_line && !self.letters.contains(letter) {
+                continue;
+            }
+            let rest = &letters[place + letter.len_utf8()..];
+            let value = match rest {
+                "" => at(words, options.end),
+                rest => rest,
+            };
+            if is_line {
+                options.line = Some(value.to_owned());
+            }
+            options.end += usize::from(rest.is_empty());
+            return;
+        }
     }
 }
 
@@ -95,47 +293,33 @@ fn joined(words: &[Word]) -> String {
     texts.join(" ")
 }
 
-fn is_assignment(word: &str) -> bool {
+/// Returns `true` for `NAME=…`, `NAME+=…` and `NAME[…]=…`.
+pub(crate) fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.trim_end_matches('+');
+        let name = name.split_once('[').map_or(name, |(name, _)| name);
         let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
         begins && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     })
 }
 
-/// Number of words up to the first one behind the options of a wrapper.
-fn behind(name: &str, words: &[Word]) -> usize {
-    let own = WITH_ARGUMENT.iter().find(|(program, _)| *program == name);
-    let takes = |flag: &str| own.is_some_and(|(_, flags)| flags.split(' ').any(|one| one == flag));
-    let mut n = 1;
-    while n < words.len() {
-        let flag = at(words, n);
-        if flag == "--" {
-            return n + 1;
-        }
-        if !flag.starts_with('-') || flag == "-" {
-            return n;
-        }
-        n += if takes(flag) { 2 } else { 1 };
-    }
-    n
-}
-
-/// A wrapper is dropped if a command stands behind it.
+/// A wrapper is dropped if a command stands behind it. One word with spaces is a line.
 fn wraps(words: &[Word], count: usize) -> Layer {
-    if count < words.len() {
-        Layer::Dropped(count)
-    } else {
-        Layer::Program
+    match words.get(count..) {
+        Some([line]) if line.text.contains(' ') && !is_assignment(&line.text) => {
+            Layer::Lines(vec![line.text.clone()])
+        }
+        Some([_, ..]) => Layer::Dropped(count),
+        _ => Layer::Program,
     }
 }
 
-/// Commands of `find … -exec … ;`.
-fn found(words: &[Word]) -> Layer {
+/// Commands behind options of `find` and `fd`.
+fn found(words: &[Word], options: &[&str]) -> Layer {
     let mut commands = Vec::new();
     let mut n = 1;
     while n < words.len() {
-        if ["-exec", "-execdir", "-ok", "-okdir"].contains(&at(words, n)) {
+        if options.contains(&at(words, n)) {
             let from = n + 1;
             let is_end = |word: &Word| matches!(word.text.as_str(), ";" | "+");
             let length = words[from..].iter().position(is_end);
@@ -151,14 +335,5 @@ fn found(words: &[Word]) -> Layer {
         Layer::Program
     } else {
         Layer::Commands(commands)
-    }
-}
-
-/// The line behind the option of a shell for one.
-fn script(words: &[Word], is_flag: impl Fn(&str) -> bool) -> Layer {
-    let at = words.iter().position(|word| is_flag(&word.text));
-    match at.and_then(|at| words.get(at + 1)) {
-        Some(line) => Layer::Lines(vec![line.text.clone()]),
-        None => Layer::Program,
     }
 }

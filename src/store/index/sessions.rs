@@ -88,10 +88,16 @@ impl Scoped {
             Ok(_) => return None,
             Err(error) => return Some(Error::io("read", self.directory())(error)),
         }
-        match lock(self.directory(), Duration::ZERO) {
-            Ok(_) | Err(Error::Locked { .. }) => None,
-            Err(error) => Some(error),
+        let directory = self.directory();
+        match lock(directory, Duration::ZERO) {
+            Ok(_) | Err(Error::Locked { .. }) => {}
+            Err(error) => return Some(error),
         }
+        if let Err(error) = directory.check_writable() {
+            return Some(Error::io("write", directory)(error));
+        }
+        let lock = directory.check_file(directory::LOCK).err();
+        lock.map(Error::io("write", &directory.join(directory::LOCK)))
     }
 
     /// Opens the notes of a session for changes. Fails if the memory directory does not exist,

@@ -111,10 +111,17 @@ fn records_of_a_clone_silence_no_rule_of_the_user() {
         "[memory]\nuser_store = false\n",
         "[prompt]\nrules_tokens = 0\n",
         "memory.user_store = false\n",
+        // A file that cannot be read.
+        "x = [[[[\n",
+        "\u{1}",
     ] {
         let text = told(&user_in_a_clone(&[], config));
         tally.attempt(&format!("{config}: {text}"), !text.contains(RULE));
     }
+    // A file whose reading takes all the time of a hook.
+    let huge = vec![forged(&json!({"rule": "x".repeat(8 << 20)}))];
+    let text = told(&user_in_a_clone(&huge, ""));
+    tally.attempt(&format!("huge: {}", text.len()), !text.contains(RULE));
     let workspace = user_in_a_clone(&[], "");
     workspace.write(".agentura/disabled", "");
     let text = told(&workspace);

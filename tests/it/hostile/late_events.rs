@@ -74,7 +74,43 @@ fn rule_refuses_a_call_whose_event_comes_late() {
             tally.attempt(&format!("{host} {pauses:?}: {ran:?}"), broke);
         }
     }
+    #[cfg(unix)]
+    for script in [
+        "echo x >> $HOME/asked; exec sleep 30",
+        "echo x >> $HOME/asked; sleep 30 & exit 1",
+        "echo x >> $HOME/asked; exec yes",
+    ] {
+        beside_git(&mut tally, script);
+    }
     tally.holds();
+}
+
+/// Answers to an event, with a program in the place of git.
+#[cfg(unix)]
+fn beside_git(tally: &mut Tally, script: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let workspace = refusing();
+    let git = workspace.home().join("bin/git");
+    fs::create_dir_all(workspace.root().join(".git/refs/heads")).unwrap();
+    fs::create_dir_all(git.parent().unwrap()).unwrap();
+    fs::write(&git, format!("#!/bin/sh\n{script}\n")).unwrap();
+    fs::set_permissions(&git, fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:/usr/bin:/bin", git.parent().unwrap().display());
+    for round in ["first", "second"] {
+        let mut command = workspace.command();
+        command.args(["hook", "claude-code"]).env("PATH", &path);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let event = event(&workspace, "PreToolUse");
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(event.as_bytes()).unwrap();
+        drop(input);
+        let ran = Ran::of(child.wait_with_output().unwrap());
+        let broke = !ran.stdout.contains(r#""permissionDecision":"deny""#);
+        tally.attempt(&format!("{round} call beside `{script}`: {ran:?}"), broke);
+    }
+    let asked = fs::read_to_string(workspace.home().join("asked")).unwrap_or_default();
+    assert!(asked.lines().count() <= 1, "git was asked again: {script}");
 }
 
 #[test]

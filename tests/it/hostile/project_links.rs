@@ -156,3 +156,17 @@ fn plan_names_the_refused_link_and_the_target_of_ones_own() {
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
     assert!(fs::read_to_string(&target).unwrap().contains("memctl"));
 }
+
+#[test]
+fn import_of_a_directory_reads_no_link_out_of_it() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    let outside = workspace.home().join("private.md");
+    fs::write(&outside, "- The zebra is mine.\n").unwrap();
+    workspace.write("docs/AGENTS.md", "- Use pnpm.\n");
+    symlink(&outside, workspace.root().join("docs/CLAUDE.md")).unwrap();
+    let report = workspace.json(&["memory", "import", "docs"]);
+    let listed = workspace.run(&["list", "notes"]).stdout;
+    assert!(listed.contains("Use pnpm."), "{report}: {listed}");
+    assert!(!listed.contains("zebra"), "{report}: {listed}");
+}

@@ -77,6 +77,50 @@ fn keep_owner(at: &Handle, new: BorrowedFd<'_>) {
     }
 }
 
+/// Gives what root has made by path to the owner of another path, who could not use it otherwise.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+pub(crate) fn keep_owner_of(like: &Path, new: &Path) {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    if let (Ok(like), Ok(own)) = (std::fs::metadata(like), std::fs::symlink_metadata(new))
+        && own.uid() == 0
+        && like.uid() != 0
+        && (own.is_dir() || own.is_file() && own.nlink() == 1)
+    {
+        let _kept: io::Result<()> =
+            std::os::unix::fs::lchown(new, Some(like.uid()), Some(like.gid()));
+    }
+}
+
+/// Returns `true` if a path belongs to the user of this process.
+pub(crate) fn is_own(path: &Path) -> bool {
+    let own = rustix::process::geteuid().as_raw();
+    metadata_of_link(path).is_some_and(|metadata| metadata.uid() == own)
+}
+
+/// Fails if no entry of an open directory can be made or replaced.
+pub(crate) fn check_writable(directory: &Handle) -> io::Result<()> {
+    let access = rustix::fs::Access::WRITE_OK;
+    Ok(rustix::fs::accessat(
+        &directory.0,
+        ".",
+        access,
+        AtFlags::EACCESS,
+    )?)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`named` opens files that a user names by their path"
+)]
+fn metadata_of_link(path: &Path) -> Option<Metadata> {
+    std::fs::symlink_metadata(path).ok()
+}
+
 /// Returns the name of the owner of an entry that its directory does not belong to.
 pub(crate) fn foreign_owner(at: &Handle, name: &OsStr) -> Option<String> {
     let above = rustix::fs::fstat(&at.0).ok()?;
@@ -105,8 +149,7 @@ pub(crate) fn give_to_owner(at: &Handle, name: &OsStr) -> io::Result<()> {
 
 /// Returns the name of the owner of a path, not following a link; `None` if it does not exist.
 pub(crate) fn owner_of_path(path: &Path) -> Option<String> {
-    let metadata = std::fs::symlink_metadata(path).ok()?;
-    Some(user_name(metadata.uid()))
+    Some(user_name(metadata_of_link(path)?.uid()))
 }
 
 /// Returns the name of a user, or its number if the system has no name for it.
@@ -183,10 +226,16 @@ pub(crate) fn make_directories(path: &Path) -> io::Result<()> {
     if path.as_os_str().is_empty() {
         return Ok(());
     }
+    let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
+    let missing: Vec<&Path> = path.ancestors().take_while(is_missing).collect();
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(path)
+        .create(path)?;
+    for new in missing.iter().rev() {
+        keep_owner_of(crate::named::above(new), new);
+    }
+    Ok(())
 }
 
 /// Removes a file, or a link itself.

@@ -278,6 +278,20 @@ pub(crate) const fn give_to_owner(_: &Handle, _: &OsStr) -> io::Result<()> {
     Ok(())
 }
 
+/// Does nothing; see [`foreign_owner`].
+pub(crate) const fn keep_owner_of(_: &Path, _: &Path) {}
+
+/// Returns `false`; see [`foreign_owner`].
+pub(crate) const fn is_own(_: &Path) -> bool {
+    false
+}
+
+/// Does nothing: files have the rights of their directory, which only a write can try.
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
+pub(crate) const fn check_writable(_: &Handle) -> io::Result<()> {
+    Ok(())
+}
+
 /// Returns `None`; see [`foreign_owner`].
 pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
     None

@@ -169,6 +169,8 @@ fn cancelled_refused_and_interrupted_calls_are_no_failures() {
     for said in [
         "<tool_use_error>Sibling tool call errored</tool_use_error>",
         "The user doesn't want to proceed with this tool use. The tool use was rejected.",
+        "Tool permission request failed: Error: Stream closed",
+        "Command running in background with ID: bash_1",
         "[Request interrupted by user for tool use]",
     ] {
         let steps = shell(&[("make", said, true), ("make", "ok", false)]);

@@ -93,8 +93,10 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let mut names: Vec<PathBuf> = named::list(path)
         .map_err(unreadable(path))?
         .into_iter()
+        // A link of a clone leads anywhere.
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
         .map(|entry| entry.path())
-        .filter(|file| is_markdown(file) && named::is_file(file))
+        .filter(|file| is_markdown(file))
         .collect();
     names.sort();
     if names.is_empty() || !wants(ImportSource::ClaudeMd) {
