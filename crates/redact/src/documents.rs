@@ -2,15 +2,16 @@
 //! space on the same line, or in the element that the name opens.
 //!
 //! Lines are read through `lines`, which ignores numbers and marks in front of them.
+//!
+//! Secrets of Kubernetes have their values before or after the line with their kind, in YAML and JSON.
 
 use std::ops::Range;
 
-use super::class::{Class, ValuePosition};
+use super::assignments::{Class, Name, ValuePosition, judge, skip};
 use super::lines;
-use super::placeholders;
 use super::randomness;
-use super::secret_name::{Name, judge, skip};
 use super::tables;
+use super::values;
 
 /// Number of lines of a block that are read.
 const ROWS: usize = 200;
@@ -61,18 +62,8 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
             ValuePosition::Loose,
         ));
     }
-    let sets = has(&[
-        b"set ",
-        b"setenv ",
-        b"setx ",
-        b"put ",
-        b"add ",
-        b"-gx ",
-        b"-x ",
-        b"-Ux ",
-        b"config ",
-        b"SetEnvironmentVariable",
-    ]);
+    const SETS: &str = "set |setenv |setx |put |add |-gx |-x |-Ux |config |SetEnvironmentVariable";
+    let sets = SETS.split('|').any(|word| has(&[word.as_bytes()]));
     if sets && !has(&[b". ", b"? "]) {
         return Some((spaced, ValuePosition::Loose));
     }
@@ -247,7 +238,7 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
         if value == mark {
             break;
         }
-        if value.len() >= 4 && !placeholders::is_placeholder(value) && !value.contains(&b' ') {
+        if value.len() >= 4 && !randomness::is_placeholder(value) && !value.contains(&b' ') {
             found.push(body);
         }
     }
@@ -298,4 +289,109 @@ pub(super) fn indentation(text: &[u8], line: &Range<usize>, own: Range<usize>) -
         .iter()
         .take_while(|b| matches!(b, b' ' | b'\t'))
         .count()
+}
+
+/// Distance from the kind that is read, in bytes.
+const NEAR: usize = 16 << 10;
+
+/// Values of the Kubernetes Secret whose kind is at `at`.
+pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
+    if text[at..end].ends_with(b"\"") && text[at..end].starts_with(b"kind\"") {
+        return json_data(text, at, end);
+    }
+    let line = lines::line_at(text, at);
+    let behind = text[end..line.end.max(end)].trim_ascii();
+    if ![&b""[..], b"\"", b"\x1b[0m", "│".as_bytes()].contains(&behind) {
+        return Vec::new();
+    }
+    let (own, _) = column(text, &line);
+    // Lines of the document that stand no deeper than its kind, in both directions.
+    let is_of_document = |line: &Range<usize>| {
+        let (indent, body) = column(text, line);
+        let words = &text[body];
+        let ends = words.starts_with(b"---")
+            || indent == own && words.starts_with(b"kind:")
+            || indent < own && !words.is_empty();
+        !ends && line.start.abs_diff(at) <= NEAR
+    };
+    let above = std::iter::successors(Some(line.clone()), |line| lines::previous(text, line.start));
+    let below = std::iter::successors(Some(line), |line| lines::next(text, line.end));
+    let above = above.skip(1).take_while(is_of_document);
+    let lines = above.chain(below.skip(1).take_while(is_of_document));
+    let heads = lines.filter(|line| {
+        let (indent, body) = column(text, line);
+        indent == own && matches!(&text[body], b"data:" | b"stringData:")
+    });
+    let mut found = Vec::new();
+    for head in heads {
+        let mut line = head;
+        while let Some(next) = lines::next(text, line.end) {
+            line = next;
+            let (indent, body) = column(text, &line);
+            if indent <= own || body.is_empty() {
+                break;
+            }
+            let Some(colon) = memchr::memmem::find(&text[body.clone()], b": ") else {
+                continue;
+            };
+            let start = skip(text, body.start + colon + 2, |b| matches!(b, b' ' | b'"'));
+            let value = &text[start..body.end.max(start)];
+            let value = value.strip_suffix(b"\"").unwrap_or(value);
+            if values::is_given(value) && !matches!(value.first(), Some(b'|' | b'>')) {
+                found.push(start..start + value.len());
+            }
+        }
+    }
+    found
+}
+
+/// Indentation and content of a line; `- kind: Secret` in a list stands at its `kind`.
+fn column(text: &[u8], line: &Range<usize>) -> (usize, Range<usize>) {
+    let mut body = body(text, line, line);
+    body.start += usize::from(text[body.clone()].starts_with(b"- ")) * 2;
+    (body.start - line.start - front(text, line, line), body)
+}
+
+fn json_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
+    const KIND: &[u8] = b"\"kind\"";
+    const HEADS: [&[u8]; 2] = [b"ata\": {", b"ata\":{"];
+    let from = at.saturating_sub(NEAR);
+    let first =
+        memchr::memmem::rfind(&text[from..at], KIND).map_or(from, |n| from + n + KIND.len());
+    let behind = &text[end..text.len().min(end + NEAR)];
+    let last = end + memchr::memmem::find(behind, KIND).unwrap_or(behind.len());
+    let before = HEADS
+        .iter()
+        .find_map(|head| memchr::memmem::rfind(&text[first..at], head));
+    let after = HEADS
+        .iter()
+        .find_map(|head| memchr::memmem::find(&text[end..last], head));
+    let heads = before
+        .map(|n| first + n)
+        .into_iter()
+        .chain(after.map(|n| end + n));
+    let mut found = Vec::new();
+    // `metadata` contains names, not secrets.
+    for head in heads.filter(|head| !text[..*head].ends_with(b"metad")) {
+        let inside = &text[head..text.len().min(head + NEAR)];
+        let close = head + memchr::memchr(b'}', inside).unwrap_or(0);
+        let mut at = head + b"ata\":".len();
+        while let Some(colon) = text
+            .get(at..close)
+            .and_then(|rest| memchr::memchr(b':', rest))
+        {
+            let open = skip(text, at + colon + 1, u8::is_ascii_whitespace) + 1;
+            let length = text
+                .get(open..)
+                .and_then(|rest| memchr::memchr(b'"', &rest[..rest.len().min(NEAR)]));
+            let Some(length) = length.filter(|_| text[open - 1] == b'"') else {
+                break;
+            };
+            at = open + length + 1;
+            if values::is_given(&text[open..open + length]) {
+                found.push(open..open + length);
+            }
+        }
+    }
+    found
 }

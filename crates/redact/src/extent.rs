@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::body::{changes, over_breaks};
-use super::class::{Class, ValuePosition};
-use super::secret_name::{Name, skip};
+use super::assignments::{Class, Name, ValuePosition, skip};
+use super::keys::over_breaks;
+use super::randomness::changes;
 
 /// Longest value that is read, in bytes.
 const LONGEST: usize = 4096;
@@ -169,29 +169,13 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
 }
 
 fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
+    // In form data, `%22` is a quote and `%26` begins the next field.
+    let escaped = class == Class::Password && stands == ValuePosition::Tight;
     let ends = |b: &u8| {
         b.is_ascii_whitespace()
             || !b.is_ascii()
-            || matches!(
-                b,
-                b',' | b';'
-                    | b')'
-                    | b'}'
-                    | b']'
-                    | b'<'
-                    | b'>'
-                    | b'"'
-                    | b'\''
-                    | b'`'
-                    | b'|'
-                    | b'&'
-                    | b'\\'
-                    | b'('
-                    | b'['
-                    | 0x1B
-            )
-            // In form data, `%22` is a quote and `%26` begins the next field.
-            || (*b == b'%' && class == Class::Password && stands == ValuePosition::Tight && is_escaped_end(text))
+            || b",;)}]<>\"'`|&\\([\x1b".contains(b)
+            || escaped && *b == b'%' && is_escaped_end(text)
     };
     // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
@@ -203,6 +187,6 @@ fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
 
 /// Returns true if the text contains an escape that ends a value.
 fn is_escaped_end(text: &[u8]) -> bool {
-    let near = &text[..text.len().min(300)];
-    memchr::memmem::find(near, b"%22").is_some() || memchr::memmem::find(near, b"%26").is_some()
+    let mut near = text[..text.len().min(300)].windows(3);
+    near.any(|escape| matches!(escape, b"%22" | b"%26"))
 }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::assignments;
-use super::placeholders;
+use super::randomness;
 use super::redact::{Redacted, marker, redact};
 use super::values;
 
@@ -244,7 +244,7 @@ fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&
     };
     if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") {
         let pair = value.split(';').next()?.split_once('=')?;
-        let worth = pair.1.len() >= 6 && !placeholders::is_placeholder(pair.1.as_bytes());
+        let worth = pair.1.len() >= 6 && !randomness::is_placeholder(pair.1.as_bytes());
         return worth.then_some("cookie");
     }
     assignments::of_field(name, value)

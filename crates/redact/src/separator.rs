@@ -1,10 +1,9 @@
 //! Separators between the name of a secret and its value: signs, words, other fields.
 
-use super::body::over_breaks;
-use super::class::ValuePosition;
+use super::assignments::{Name, ValuePosition, skip};
 use super::documents;
+use super::keys::over_breaks;
 use super::lines;
-use super::secret_name::{Name, skip};
 
 const BLANK: fn(&u8) -> bool = |byte| matches!(byte, b' ' | b'\t');
 
@@ -28,19 +27,7 @@ pub(super) fn separator(
         // `Type::method` is a path.
         [b':', b':', ..] => return None,
         [b':' | b'=', ..] => 1,
-        // `%22%3A%22`
-        [
-            b'%',
-            b'2',
-            b'2',
-            b'%',
-            b'3',
-            b'A' | b'a',
-            b'%',
-            b'2',
-            b'2',
-            ..,
-        ] => 9,
+        _ if rest.starts_with(b"%22%3A%22") || rest.starts_with(b"%22%3a%22") => 9,
         _ => 0,
     };
     if length > 0 {

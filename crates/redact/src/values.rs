@@ -6,45 +6,10 @@
 
 use std::sync::LazyLock;
 
-use super::body::changes;
-use super::class::{Class, ValuePosition};
-use super::patterns::{Detector, patterns};
-use super::placeholders;
-use super::randomness;
-use super::shapes::Set;
-
-/// Suffixes after which a name still names the secret itself.
-const SUFFIXES: &[&str] = &[
-    "", "key", "accesskey", "token", "value", "val", "base", "string", "str", "text", "plain",
-    "raw", "prod", "production", "dev", "live", "test", "staging", "env", "new", "old", "current",
-    "s", "for", "header", "b", "encoded", "hex", "confirm", "confirmation", "again", "repeat",
-    "default", "admin", "root", "main", "master", "primary", "secondary", "user", "read", "write",
-    "one", "two",
-];
-
-/// Suffixes of a vendor name that names a secret.
-const OF_VENDOR: &[&str] = &[
-    "", "key", "token", "secret", "apikey", "api", "auth", "pass", "password", "license",
-    "licensekey", "adminkey", "admin", "writekey", "pat", "bearer", "accesskey", "clientsecret",
-    "apisecret", "apitoken", "live", "prod", "production", "test", "sdkkey", "searchkey", "access",
-    "secretkey", "signingkey",
-];
-
-/// Words that make a name harmless.
-const HARMLESS: &[&str] = &[
-    "next", "page", "continuation", "pagination", "idempotency", "sync", "cursor", "public", "max",
-    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "without",
-    "no", "forgot", "reset", "start", "end", "stop", "special", "pad", "unexpected", "invalid",
-];
-
-/// More harmless words before `key`: lookup keys.
-const FINDING: &[&str] = &[
-    "row", "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group",
-    "message", "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket",
-    "redis", "event", "item", "record", "entity", "file", "image", "artifact", "pub", "host",
-    "known", "restore", "hash", "map", "index", "lock", "mutex", "query", "document", "doc",
-    "node", "cell", "job", "build", "checkpoint", "search",
-];
+use super::assignments::{Class, ValuePosition};
+use super::keys::Set;
+use super::randomness::{self, changes};
+use super::rules::{self, list};
 
 /// Stems of all secret names, for a quick rejection.
 const STEMS: &[&[u8]] = &[
@@ -61,15 +26,12 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
         return None;
     }
     let lower = name.to_ascii_lowercase();
-    let may = (0..lower.len()).any(|at| {
-        matches!(
-            lower.as_bytes()[at],
-            b'p' | b's' | b't' | b'k' | b'c' | b'a' | b'm'
-        ) && STEMS
-            .iter()
-            .any(|stem| lower.as_bytes()[at..].starts_with(stem))
+    let may_begin = |at: &usize| b"pstkcam_".contains(&lower.as_bytes()[*at]);
+    let may_be_own = (0..lower.len()).filter(may_begin).any(|at| {
+        let rest = &lower.as_bytes()[at..];
+        STEMS.iter().any(|stem| rest.starts_with(stem))
     });
-    if !may {
+    if !may_be_own {
         return None;
     }
     let own = WORDS.iter().find(|(word, _, class)| {
@@ -84,17 +46,9 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
 
 /// Words in names, with their kind and class.
 static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
-    patterns()
-        .filter_map(|pattern| match pattern.how {
-            Detector::Name(class) => Some((pattern, class)),
-            _ => None,
-        })
-        .flat_map(|(pattern, class)| {
-            let words = pattern.anchors.iter();
-            // Bare `pass` and `psk` are left out here: in a longer name they have other meanings.
-            let own = words.filter(|word| !matches!(**word, "pass" | "psk"));
-            own.map(move |word| (*word, pattern.kind, class))
-        })
+    // Bare `pass` and `psk` are left out here: in a longer name they have other meanings.
+    rules::names()
+        .filter(|(word, ..)| !matches!(*word, "pass" | "psk"))
         .collect()
 });
 
@@ -110,12 +64,14 @@ pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
         .unwrap_or_default();
     let after = letters(after);
     if class == Class::Provider {
-        return OF_VENDOR.contains(&after.as_str());
+        return after.is_empty() || list("vendor suffixes").contains(&after.as_str());
     }
-    let finds = class == Class::Key && FINDING.iter().any(|word| ends_in(first, word));
+    let finds = class == Class::Key && list("lookup names").iter().any(|word| ends_in(first, word));
     !finds
-        && !HARMLESS.iter().any(|word| ends_in(first, word))
-        && SUFFIXES.contains(&after.as_str())
+        && !list("harmless names")
+            .iter()
+            .any(|word| ends_in(first, word))
+        && (after.is_empty() || list("suffixes").contains(&after.as_str()))
 }
 
 /// Returns true if a part of a name equals this word or ends in it at a capital: `nextPage`.
@@ -130,7 +86,7 @@ fn ends_in(part: &str, word: &str) -> bool {
 
 /// Returns true if a value of this class, in this position, is a secret.
 pub(super) fn is_secret(value: &[u8], class: Class, stands: ValuePosition) -> bool {
-    if placeholders::is_placeholder(value) || is_code(value, stands) {
+    if randomness::is_placeholder(value) || is_code(value, stands) {
         return false;
     }
     match class {
@@ -156,10 +112,13 @@ fn is_password(value: &[u8], stands: ValuePosition) -> bool {
     let symbols = value[..value.len() - 1].iter().any(symbol);
     match stands {
         ValuePosition::Prose => {
-            value.len() >= 6 && letters && digits && !ALGORITHMS.iter().any(|a| same(value, a))
+            value.len() >= 6
+                && letters
+                && digits
+                && !list("algorithms").iter().any(|a| same(value, a))
         }
         _ if !letters => digits && value.len() >= 6 && stands != ValuePosition::Loose,
-        _ if digits || symbols => !ALGORITHMS.iter().any(|a| same(value, a)),
+        _ if digits || symbols => !list("algorithms").iter().any(|a| same(value, a)),
         ValuePosition::Loose => changes(value) >= 4 && value.len() >= 8,
         // Word such as `letmein` in a configuration, but neither a label nor an identifier.
         ValuePosition::Quoted | ValuePosition::Tight => {
@@ -230,7 +189,7 @@ fn is_key(value: &[u8], class: Class, stands: ValuePosition) -> bool {
 fn is_base64_key(value: &[u8]) -> bool {
     let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
     let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    value.iter().all(|b| Set::Base64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
+    value.iter().all(|b| Set::BASE64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
 }
 
 fn is_uuid(value: &[u8]) -> bool {
@@ -312,22 +271,9 @@ fn same(value: &[u8], word: &str) -> bool {
     value.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Algorithm names that look like passwords.
-const ALGORITHMS: &[&str] = &[
-    "base64", "base32", "base64url", "sha1", "sha256", "sha512", "sha-256", "sha-512", "md5",
-    "bcrypt", "argon2", "argon2i", "argon2id", "pbkdf2", "scrypt", "utf8", "utf-8", "oauth2",
-    "aes256", "aes-256", "hs256", "rs256", "es256", "ed25519", "x509", "ntlmv2", "md5crypt",
-    "plaintext", "scram-sha-256", "mysql_native_password", "caching_sha2_password",
-];
-
 /// Returns true if a value in a password position is a password: no reference, option, path or word
 /// of a sentence.
 pub(super) fn is_given(value: &[u8]) -> bool {
-    const PROSE: &[&str] = &[
-        "with", "the", "your", "option", "flag", "and", "instead", "command", "argument",
-        "parameter", "from", "switch", "when", "this", "that", "because", "should", "will", "must",
-        "means", "into", "then",
-    ];
     let whole = value.len() >= 4
         && !value.starts_with(b"-")
         && value.iter().all(|b| !b.is_ascii_whitespace());
@@ -335,8 +281,8 @@ pub(super) fn is_given(value: &[u8]) -> bool {
         && !(value.first() == Some(&b'%') && value.last() != Some(&b'%'));
     let address = memchr::memmem::find(value, b"://").is_some();
     let path = value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/");
-    let word = PROSE.iter().any(|word| same(value, word));
-    whole && !reference && !address && !path && !word && !placeholders::is_placeholder(value)
+    let word = list("prose").iter().any(|word| same(value, word));
+    whole && !reference && !address && !path && !word && !randomness::is_placeholder(value)
 }
 
 /// Returns true if an unquoted value is source code.
@@ -372,7 +318,7 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
                     >= 2);
     // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
-        && value.iter().all(|b| Set::Base64.holds(*b))
+        && value.iter().all(|b| Set::BASE64.holds(*b))
         && randomness::is_random(value)
         && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
     path || snake
