@@ -1,14 +1,15 @@
 //! Secrets among the arguments of a program: `mysql -pX`, `curl -u name:X`, `docker login -p X`.
 //!
-//! The table `patterns::commands` lists programs and their secret arguments. This module splits a
+//! The table `rules/commands.tsv` lists programs and their secret arguments. This module splits a
 //! line into words as a shell would, including lines escaped in JSON and lists of strings.
 
 use std::ops::Range;
 
 use super::assignments::{Class, ValuePosition};
-use super::keys::over_breaks;
+use super::keys::{Set, over_breaks};
 use super::lines;
 use super::randomness;
+use super::rules::list;
 use super::values;
 
 /// Longest part of a line that is read, in bytes.
@@ -30,16 +31,15 @@ pub(super) fn of_command(
     let is_given = |word: &str| {
         arguments
             .iter()
-            .any(|a| &text[a.clone()] == word.as_bytes())
+            .any(|a| text[a.clone()] == *word.as_bytes())
     };
-    let places = match places
+    let words = places
         .strip_prefix('[')
-        .and_then(|rest| rest.split_once("] "))
-    {
-        Some((words, _)) if !words.split(' ').any(is_given) => return Vec::new(),
-        Some((_, places)) => places,
-        None => places,
-    };
+        .and_then(|rest| rest.split_once("] "));
+    let (words, places) = words.unwrap_or(("", places));
+    if !words.is_empty() && !words.split(' ').any(is_given) {
+        return Vec::new();
+    }
     let places = places.split(", ").map(Place::read);
     places
         .filter_map(|place| of_place(text, &arguments, place))
@@ -115,27 +115,22 @@ fn of_place(text: &[u8], arguments: &[Range<usize>], place: Place<'_>) -> Option
                 .filter(|_| at > 0 && value[0] != b'-')
         }),
         Place::Behind(name, mark) => arguments.iter().enumerate().find_map(|(i, argument)| {
-            let value = bytes(argument);
-            let whole = if value == name.as_bytes() {
-                arguments.get(i + 1)?.clone()
-            } else {
-                let rest = value.strip_prefix(name.as_bytes())?;
-                let long = usize::from(rest.starts_with(b"="));
-                if name.len() > 2 && long == 0 {
-                    return None;
-                }
-                unquoted(text, argument.end - rest.len() + long..argument.end)
-            };
-            behind(text, whole, mark)
+            let rest = bytes(argument).strip_prefix(name.as_bytes())?;
+            if rest.is_empty() {
+                return behind(text, arguments.get(i + 1)?.clone(), mark);
+            }
+            let equals = usize::from(rest[0] == b'=');
+            let whole = unquoted(text, argument.end - rest.len() + equals..argument.end);
+            behind(text, whole, mark).filter(|_| name.len() <= 2 || equals == 1)
         }),
         Place::Alone => {
             let last = arguments.last().filter(|_| arguments.len() <= 2)?;
             let value = bytes(last);
-            let signs = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
-            let path = value.contains(&b'/') || value.contains(&b':') || value.contains(&b'=');
-            given(last.clone()).filter(|_| {
-                signs && !path && values::is_secret(value, Class::Password, ValuePosition::Loose)
-            })
+            let long = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
+            let secret = long
+                && !value.iter().any(|b| b"/:=".contains(b))
+                && values::is_secret(value, Class::Password, ValuePosition::Loose);
+            given(last.clone()).filter(|_| secret)
         }
         Place::Last(before) => {
             let plain = |argument: &&Range<usize>| {
@@ -146,10 +141,7 @@ fn of_place(text: &[u8], arguments: &[Range<usize>], place: Place<'_>) -> Option
             let value = bytes(last);
             let secret = randomness::is_random(value)
                 || values::is_secret(value, Class::Password, ValuePosition::Loose);
-            let name = value.contains(&b'/')
-                || value.contains(&b'=')
-                || value.contains(&b'\\')
-                || value.ends_with(b"pkg");
+            let name = value.iter().any(|b| b"/=\\".contains(b)) || value.ends_with(b"pkg");
             given((*last).clone()).filter(|_| secret && !name)
         }
     }
@@ -188,18 +180,8 @@ fn is_secret(text: &[u8], value: &Range<usize>) -> bool {
 }
 
 fn unquoted(text: &[u8], value: Range<usize>) -> Range<usize> {
-    let quotes = text[value.clone()]
-        .iter()
-        .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-        .count();
-    let start = value.start + quotes;
-    let end = value.end
-        - text[start..value.end]
-            .iter()
-            .rev()
-            .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-            .count();
-    start..end.max(start)
+    let start = value.start + Set::QUOTES.run(text, value.start, value.len());
+    start..value.end - Set::QUOTES.run_before(text, value.end, value.end - start)
 }
 
 /// Words of a command after its name, without their quotes.
@@ -282,26 +264,19 @@ pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Vec<Range<usize>> {
 }
 
 fn piped_value(text: &[u8], at: usize) -> Option<Range<usize>> {
-    const READERS: &[&[u8]] = &[
-        b"--password-stdin", b"--with-token", b"sudo -S", b"chpasswd", b"passwd --stdin",
-        b"--passphrase-fd", b"--token-stdin", b"smbpasswd -s", b"cryptsetup ", b"kinit ",
-        b"veracrypt ", b"gh secret set", b"wrangler secret put", b"secret create", b"pass insert",
-        b"secret-tool", b"htpasswd -i",
-    ];
     let limit = text.len().min(at + 1024);
     let line = &text[at..limit];
     let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
     let pipe = memchr::memrchr(b'|', line)?;
-    let reader = READERS
-        .iter()
-        .find(|reader| memchr::memmem::find(&line[pipe..], reader).is_some())?;
+    let reads = |reader: &&&str| memchr::memmem::find(&line[pipe..], reader.as_bytes()).is_some();
+    let reader = list("password readers").iter().find(reads)?;
     let words = split(text, at.checked_sub(1)?);
     let value = words
         .iter()
         .rev()
         .find(|word| !text[(*word).clone()].starts_with(b"-"))?
         .clone();
-    let value = if reader.ends_with(b"chpasswd") {
+    let value = if *reader == "chpasswd" {
         value.start + memchr::memchr(b':', &text[value.clone()])? + 1..value.end
     } else {
         value

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::documents;
 use super::extent::{read, scheme};
-use super::keys::over_breaks;
+use super::keys::{Set, over_breaks};
 use super::lines;
 use super::randomness;
 use super::separator::separator;
@@ -35,14 +35,7 @@ pub(super) fn value(
 
 /// Name around an anchor, or `None` if it does not name a secret.
 fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) -> Option<Name> {
-    let in_name = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let mut start = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(60)
-            .take_while(|b| in_name(b))
-            .count();
+    let mut start = at - Set::WORD.run_before(text, at, 60);
     // `\nPASSWORD=…`: the letter of an escape does not belong to the name.
     if start > 0
         && text[start - 1] == b'\\'
@@ -53,26 +46,15 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
     }
     // Neither do the digits and the letter of a colour code.
     if start > 1 && text[start - 1] == b'[' && text[start - 2] == 0x1B {
-        let colour = text[start..at]
-            .iter()
-            .take_while(|b| b.is_ascii_digit())
-            .count();
-        start += if text.get(start + colour) == Some(&b'm') && start + colour < at {
-            colour + 1
-        } else {
-            0
-        };
+        let colour = Set::DIGITS.run(text, start, at - start);
+        let is_colour = text.get(start + colour) == Some(&b'm') && start + colour < at;
+        start += usize::from(is_colour) * (colour + 1);
     }
     // `%22password%22`, `%26token%3D`
     if start > 0 && text[start - 1] == b'%' && at - start >= 2 {
         start += 2;
     }
-    let stop = end
-        + text[end..]
-            .iter()
-            .take(60)
-            .take_while(|b| in_name(b))
-            .count();
+    let stop = end + Set::WORD.run(text, end, 60);
     // Names are ASCII, so both slices are valid UTF-8.
     let before = std::str::from_utf8(&text[start..at]).ok()?;
     let after = std::str::from_utf8(&text[end..stop]).ok()?;
@@ -188,6 +170,19 @@ pub(super) struct Name {
     pub(super) class: Class,
     /// Short word with other meanings, which needs a separator after it.
     pub(super) is_bare: bool,
+}
+
+impl Name {
+    /// A password that has no name in the text.
+    pub(super) const fn password(at: usize) -> Self {
+        Self {
+            start: at,
+            stop: at,
+            kind: "password",
+            class: Class::Password,
+            is_bare: false,
+        }
+    }
 }
 
 /// Returns `true` if the value at `range` beside a name is a secret.

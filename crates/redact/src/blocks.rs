@@ -88,7 +88,7 @@ pub(super) fn key_block(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> {
 fn joined(text: &[u8], mut found: Vec<Range<usize>>, whole: Range<usize>) -> Vec<Range<usize>> {
     let is_plain = |pair: &[Range<usize>]| {
         let between = text.get(pair[0].end..pair[1].start).unwrap_or_default();
-        between.iter().all(|b| b.is_ascii_whitespace())
+        between.iter().all(u8::is_ascii_whitespace)
     };
     if found.windows(2).all(is_plain) {
         return vec![whole];

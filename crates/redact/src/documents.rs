@@ -29,20 +29,15 @@ pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
 /// Value after white space on the same line: `set NAME value`, `password value` in a settings file,
 /// two columns of a listing, `PASSWORD 'value'`.
 pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, ValuePosition)> {
+    const SETS: &str = "set |setenv |setx |put |add |-gx |-x |-Ux |config |SetEnvironmentVariable";
     let line = lines::line_at(text, name.start);
     let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
     let before = &text[own.max(name.start.saturating_sub(300))..name.start];
     let rest = &text[spaced..line.end.max(spaced)];
-    let has = |words: &[&[u8]]| {
-        words
-            .iter()
-            .any(|word| memchr::memmem::find(before, word).is_some())
-    };
+    let has = |words: &[&[u8]]| words.iter().any(|word| contains(before, word));
     // `machine … login … password …`, on one line or several.
     let near = &text[name.start.saturating_sub(300)..name.start];
-    if memchr::memmem::find(near, b"login ").is_some()
-        && memchr::memmem::find(near, b"machine ").is_some()
-    {
+    if contains(near, b"login ") && contains(near, b"machine ") {
         return Some((spaced, ValuePosition::Loose));
     }
     // `WITH PASSWORD '…'`
@@ -62,7 +57,6 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
             ValuePosition::Loose,
         ));
     }
-    const SETS: &str = "set |setenv |setx |put |add |-gx |-x |-Ux |config |SetEnvironmentVariable";
     let sets = SETS.split('|').any(|word| has(&[word.as_bytes()]));
     if sets && !has(&[b". ", b"? "]) {
         return Some((spaced, ValuePosition::Loose));
@@ -80,15 +74,19 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         return Some((spaced, ValuePosition::Loose));
     }
     // "with password …": only a value that cannot be a word.
-    let word = &rest[..rest
-        .iter()
-        .position(u8::is_ascii_whitespace)
-        .unwrap_or(rest.len())];
+    let word = rest
+        .split(u8::is_ascii_whitespace)
+        .next()
+        .unwrap_or_default();
     let firm = name.class == Class::Password
         && word.len() >= 10
         && randomness::is_random(word)
         && is_made(word);
     (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find(text, word).is_some()
 }
 
 /// Start of the text in an element that this name opens or labels: `<password>…`,
@@ -97,12 +95,9 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     let before = text.get(start.checked_sub(1)?)?;
     let from = if matches!(before, b'<' | b':') && closed == stop {
         // `<ns:Password Type="…">`
-        let opened = *before == b'<'
-            || text[start.saturating_sub(24)..start - 1]
-                .iter()
-                .rev()
-                .take_while(|b| b.is_ascii_alphanumeric() || **b == b'<')
-                .any(|b| *b == b'<');
+        let near = text[start.saturating_sub(24)..start - 1].iter().rev();
+        let mut namespace = near.take_while(|b| b.is_ascii_alphanumeric() || **b == b'<');
+        let opened = *before == b'<' || namespace.any(|b| *b == b'<');
         let inside = &text[stop..text.len().min(stop + 200)];
         let end = memchr::memchr(b'>', inside)?;
         let attributes = &inside[..end];
@@ -118,9 +113,8 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     {
         let inside = skip(text, closed + 1, u8::is_ascii_whitespace);
         let near = &text[start.saturating_sub(80)..start];
-        let is_key = [&b"name="[..], b"key=", b"Name=", b"Key="]
-            .iter()
-            .any(|word| memchr::memmem::rfind(near, word).is_some());
+        let keys: [&[u8]; 4] = [b"name=", b"key=", b"Name=", b"Key="];
+        let is_key = keys.iter().any(|word| contains(near, word));
         let nested = text[inside..].starts_with(b"<value>").then_some(inside + 7);
         is_key.then_some(nested.unwrap_or(closed + 1))?
     } else if text[stop..].starts_with(b"</key>") {
@@ -153,21 +147,20 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     if !matches!(text.get(closed), Some(b':' | b'=')) {
         return Vec::new();
     }
-    let rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
-    let rest = rest.strip_suffix(b"\x1b[0m").unwrap_or(rest);
-    let rest = rest
-        .strip_suffix("│".as_bytes())
-        .unwrap_or(rest)
-        .trim_ascii_end();
-    let rest = rest.strip_suffix(b"**").unwrap_or(rest);
+    let mut rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
+    for end in [&b"\x1b[0m"[..], "│".as_bytes(), b" ", b"**"] {
+        while let Some(inside) = rest.strip_suffix(end) {
+            rest = inside;
+        }
+    }
     if let Some(mark) = rest.strip_prefix(b"<<") {
         return heredoc(text, &own, mark);
     }
-    let folded = matches!(rest.first(), Some(b'|' | b'>'))
-        && rest.len() <= 3
-        && rest[1..]
-            .iter()
-            .all(|b| matches!(b, b'-' | b'+' | b'0'..=b'9'));
+    let is_mark = |b: &u8| b.is_ascii_digit() || b"-+".contains(b);
+    let folded = match rest {
+        [b'|' | b'>', marks @ ..] => marks.len() <= 2 && marks.iter().all(is_mark),
+        _ => false,
+    };
     if !folded && !rest.is_empty() {
         return Vec::new();
     }
@@ -217,15 +210,8 @@ fn is_made(value: &[u8]) -> bool {
 }
 
 fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
-    let mark = mark
-        .strip_prefix(b"-")
-        .or_else(|| mark.strip_prefix(b"~"))
-        .unwrap_or(mark);
-    let mark: Vec<u8> = mark
-        .iter()
-        .copied()
-        .filter(u8::is_ascii_alphanumeric)
-        .collect();
+    let mark = mark.iter().copied().filter(u8::is_ascii_alphanumeric);
+    let mark: Vec<u8> = mark.collect();
     let mut found = Vec::new();
     let mut line = own.clone();
     for _ in 0..20 {
@@ -248,26 +234,13 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
 /// Content of a line without tool prefix, indentation and closing frame.
 pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
     let start = line.start + front(text, line, own);
-    let mut end = line.end;
-    loop {
-        let rest = &text[start..end];
-        let before = end;
-        if rest.ends_with(b"\x1b[0m") {
-            end -= 4;
-        } else if rest.ends_with("│".as_bytes()) {
-            end -= 3;
-        } else if rest.last().is_some_and(u8::is_ascii_whitespace) {
-            end -= 1;
-        }
-        if end == before {
-            break;
-        }
+    let mut content = &text[start..line.end];
+    let ends: [&[u8]; 5] = [b"\x1b[0m", "│".as_bytes(), b" ", b"\t", b"\r"];
+    while let Some(rest) = ends.iter().find_map(|end| content.strip_suffix(*end)) {
+        content = rest;
     }
-    let blank = text[start..end]
-        .iter()
-        .take_while(|b| b.is_ascii_whitespace())
-        .count();
-    start + blank..end
+    let blank = content.len() - content.trim_ascii_start().len();
+    start + blank..start + content.len()
 }
 
 /// Length of a line's prefix; a dash counts only if the other line has one too.

@@ -20,6 +20,7 @@ impl Set {
     pub(super) const WORD: Self = Self::of(b"09AZaz__--");
     pub(super) const DOTTED: Self = Self::of(b"09AZaz__--..");
     pub(super) const BASE64: Self = Self::of(b"09AZaz++//==");
+    pub(super) const QUOTES: Self = Self::of(b"\"\"''\\\\");
     /// Base64 without its padding.
     pub(super) const BODY: Self = Self::of(b"09AZaz++//");
     /// Characters of header and query values.

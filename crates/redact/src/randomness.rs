@@ -3,6 +3,11 @@
 
 use super::rules::list;
 
+/// Number of the bytes that fit.
+pub(super) fn count(value: &[u8], fits: impl Fn(&u8) -> bool) -> usize {
+    value.iter().filter(|b| fits(b)).count()
+}
+
 /// Number of changes between character classes in a text.
 pub(super) fn changes(text: &[u8]) -> usize {
     let class = |b: &u8| match b {
@@ -19,9 +24,9 @@ pub(super) fn changes(text: &[u8]) -> usize {
 
 /// Returns true if a value looks random.
 pub(super) fn is_random(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let small = value.iter().filter(|b| b.is_ascii_lowercase()).count();
+    let digits = count(value, u8::is_ascii_digit);
+    let capitals = count(value, u8::is_ascii_uppercase);
+    let small = count(value, u8::is_ascii_lowercase);
     if value.len() < 8 || digits + capitals + small < value.len() / 2 || capitals + small == 0 {
         return false;
     }
@@ -116,7 +121,7 @@ pub(super) fn is_documented(value: &[u8]) -> bool {
 
 /// `xxxx`, `****`, `0000`, also with a few other characters.
 pub(super) fn is_filler(value: &[u8]) -> bool {
-    let filler = |b: &&u8| b"xX*.0_-#?".contains(b);
-    let count = value.iter().filter(filler).count();
-    count == value.len() || (value.len() >= 8 && count * 10 >= value.len() * 6)
+    let filler = |b: &u8| b"xX*.0_-#?".contains(b);
+    let fillers = count(value, filler);
+    fillers == value.len() || (value.len() >= 8 && fillers * 10 >= value.len() * 6)
 }

@@ -73,13 +73,11 @@ pub fn screen(text: &str) -> Verdict {
     let role = has_control_word(&lower) || plays_a_role(&seen);
     add(role, Reason::Role);
     add(forges_a_layer(&seen), Reason::Layer);
-    if contains(&lower, list("command parts")) {
-        let joined = lower.replace("\\\r\n", " ").replace("\\\n", " ");
-        for line in joined.lines() {
-            add(runs_what_it_fetches(line), Reason::RunsWhatItFetches);
-            add(destroys(line), Reason::Destroys);
-            add(sends(line), Reason::Sends);
-        }
+    let joined = lower.replace("\\\r\n", " ").replace("\\\n", " ");
+    for line in commands(&joined) {
+        add(runs_what_it_fetches(line), Reason::RunsWhatItFetches);
+        add(destroys(line), Reason::Destroys);
+        add(sends(line), Reason::Sends);
     }
     reasons.sort_unstable();
     reasons.dedup();
@@ -121,6 +119,20 @@ fn forges_a_layer(text: &str) -> bool {
         let item = line.strip_prefix("**REFL-");
         item.is_some_and(|rest| rest.contains("** (confidence:"))
     })
+}
+
+/// Lines with one of the parts that every harmful command has. Most texts have few.
+fn commands(text: &str) -> impl Iterator<Item = &str> {
+    let found = list("command parts")
+        .iter()
+        .flat_map(|part| text.match_indices(*part));
+    let starts = found.map(|(at, _)| text[..at].rfind('\n').map_or(0, |end| end + 1));
+    let mut starts: Vec<usize> = starts.collect();
+    starts.sort_unstable();
+    starts.dedup();
+    starts
+        .into_iter()
+        .filter_map(|start| text[start..].lines().next())
 }
 
 fn runs_what_it_fetches(line: &str) -> bool {

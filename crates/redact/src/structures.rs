@@ -60,7 +60,7 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
     if !can_begin(text, at) {
         return None;
     }
-    let long = |least| Part::Run(Set::WORD, least, 1 << 16);
+    let long = |least| Part::Run(Set::WORD, least, Part::ANY);
     let dot = Part::Is(b'.');
     let two = [long(12), dot, long(10), dot, long(4)];
     // The signature can be missing: cut off, or never there.
@@ -87,16 +87,11 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
 /// Returns true if base64 decodes to the header of a JSON Web Token.
 fn names_a_method(text: &[u8]) -> bool {
     let plain = views::decode(&text[..text.len().min(48)]);
-    [
-        &b"\"alg\""[..],
-        b"\"typ\"",
-        b"\"kid\"",
-        b"\"enc\"",
-        b"\"jku\"",
-        b"\"cty\"",
+    let mut names = [
+        "\"alg\"", "\"typ\"", "\"kid\"", "\"enc\"", "\"jku\"", "\"cty\"",
     ]
-    .iter()
-    .any(|name| memchr::memmem::find(&plain, name).is_some())
+    .iter();
+    names.any(|name| memchr::memmem::find(&plain, name.as_bytes()).is_some())
 }
 
 /// Base64 of a text that contains a private key, a token or a login.
@@ -111,12 +106,8 @@ pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
         return None;
     }
     let end = end_of(text, at, &[Part::Run(Set::BASE64, 24, 1 << 20)])?;
-    let run: Vec<u8> = text[at..end]
-        .iter()
-        .copied()
-        .take(NEAR)
-        .filter(|b| Set::BASE64.holds(*b))
-        .collect();
+    let near = text[at..end].iter().copied().take(NEAR);
+    let run: Vec<u8> = near.filter(|b| Set::BASE64.holds(*b)).collect();
     let plain = views::decode(&run);
     let has = |words: &[u8]| memchr::memmem::find(&plain, words).is_some();
     let armour = plain.starts_with(b"-----BEGIN") && (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY"));
@@ -127,33 +118,21 @@ pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> 
     ];
     let object =
         plain.first() == Some(&b'{') && run.len() >= 40 && names.iter().any(|name| has(name));
-    let short = run.len() >= 80
-        && [&b"{\"a\":\""[..], b"{\"k\":\""]
-            .iter()
-            .any(|head| plain.starts_with(head));
+    let heads = [&b"{\"a\":\""[..], b"{\"k\":\""];
+    let short = run.len() >= 80 && heads.iter().any(|head| plain.starts_with(head));
     (armour || token || object || short).then_some(at..end)
 }
 
 /// Value of a secret JSON Web Key member. `at` is the last letter of its name.
 pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     const NEAR: usize = 6000;
-    let start = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(2)
-            .take_while(|b| b.is_ascii_lowercase())
-            .count();
+    let letters = text[..at].iter().rev().take(2);
+    let start = at - letters.take_while(|b| b.is_ascii_lowercase()).count();
     let named = matches!(&text[start..=at], b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq");
     if !named || start.checked_sub(1).is_none_or(|i| text[i] != b'"') {
         return None;
     }
-    let from = end
-        + text[end..]
-            .iter()
-            .take(4)
-            .take_while(|b| matches!(b, b' ' | b'\\' | b'"'))
-            .count();
+    let from = skip(text, end, |b| matches!(b, b' ' | b'\\' | b'"'));
     let length = Set::WORD.run(text, from, text.len());
     let near = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
     let is_key = memchr::memmem::find(near, b"kty").is_some();
@@ -247,29 +226,24 @@ fn starts_reference(text: &[u8]) -> bool {
 
 /// Value after `Bearer` and similar schemes. `at` is the position after the word.
 pub(super) fn credentials(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
-    let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
-    if spaces == 0 || spaces > 4 {
-        return None;
-    }
-    let start = at + spaces;
-    let end = end_of(text, start, &[Part::Run(Set::HEADER, 12, 1 << 16)])
+    let start = behind_scheme(text, at)?;
+    let end = end_of(text, start, &[Part::Run(Set::HEADER, 12, Part::ANY)])
         .or_else(|| cut_run(text, start, false))?;
     let value = &text[start..end];
-    let joined: Vec<u8> = value
-        .iter()
-        .copied()
-        .filter(|b| Set::HEADER.holds(*b))
-        .collect();
+    let joined = value.iter().copied().filter(|b| Set::HEADER.holds(*b));
+    let joined: Vec<u8> = joined.collect();
     (randomness::is_random(&joined) && !randomness::is_placeholder(&joined)).then_some(start..end)
+}
+
+/// Position after one to four spaces.
+fn behind_scheme(text: &[u8], at: usize) -> Option<usize> {
+    let start = skip(text, at, |b| *b == b' ');
+    (1..=4).contains(&(start - at)).then_some(start)
 }
 
 /// Value after `Basic`: base64 of a name, a colon and a password.
 pub(super) fn basic(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
-    let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
-    let start = at + spaces;
-    if spaces == 0 || spaces > 4 {
-        return None;
-    }
+    let start = behind_scheme(text, at)?;
     let end = end_of(text, start, &[Part::Run(Set::BASE64, 8, 4096)])?;
     views::is_login(&text[start..end]).then_some(start..end)
 }
@@ -278,28 +252,19 @@ pub(super) fn basic(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
 pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..text.len().min(at + 8192)];
     // In JSON, a quote closes the name of the header.
-    let skipped = rest
-        .iter()
-        .take(3)
-        .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-        .count();
+    let skipped = skip(rest, 0, |b| matches!(b, b'"' | b'\'' | b'\\'));
     if rest.get(skipped) != Some(&b':') {
         return None;
     }
-    let blank = rest[skipped + 1..]
-        .iter()
-        .take(6)
-        .take_while(|b| matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'['))
-        .count();
-    let start = skipped + 1 + blank;
+    let start = skip(rest, skipped + 1, |b| {
+        matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'[')
+    });
     let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b'<');
     let length = rest[start..].iter().position(ends);
     let value = &rest[start..length.map_or(rest.len(), |n| start + n)];
     let equals = memchr::memchr(b'=', value)?;
     let name = &value[..equals];
-    let first = value[equals + 1..]
-        .split(|b| matches!(b, b';' | b' '))
-        .next()?;
+    let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
     let is_pair = !name.is_empty() && name.iter().all(|b| Set::DOTTED.holds(*b));
     let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !starts_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
@@ -314,24 +279,14 @@ pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     let behind = skip(text, end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
     let behind = behind + usize::from(text.get(behind) == Some(&b':'));
     let from = skip(text, behind, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
-    let length = text[from..]
-        .iter()
-        .take(4096)
-        .take_while(|b| Set::BASE64.holds(**b))
-        .count();
+    let length = Set::BASE64.run(text, from, 4096);
     let value = &text[from..from + length];
     views::is_login(value).then_some(from..from + length)
 }
 
 /// Second of two quoted arguments. `at` is the position after the bracket.
 pub(super) fn second_argument(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
-    let name = Name {
-        start: at,
-        stop: at,
-        kind: "password",
-        class: Class::Password,
-        is_bare: false,
-    };
+    let name = Name::password(at);
     let from = skip(text, at, u8::is_ascii_whitespace);
     let (first, how) = read(text, from, ValuePosition::Loose, &name)?;
     let behind = first.end + usize::from(how == ValuePosition::Quoted);
@@ -354,13 +309,7 @@ pub(super) fn sql(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
             .or_else(|| memchr::memmem::find(&near[from..], b" by "))?;
         from = skip(text, from + found + 4, u8::is_ascii_whitespace);
     }
-    let name = Name {
-        start: at,
-        stop: at,
-        kind: "password",
-        class: Class::Password,
-        is_bare: false,
-    };
+    let name = Name::password(at);
     let (range, how) = read(text, from, ValuePosition::Tight, &name)?;
     let value = &text[range.clone()];
     let quoted = how == ValuePosition::Quoted && matches!(text[range.start - 1], b'\'' | b'"');
@@ -382,12 +331,8 @@ pub(super) fn pgpass(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     if fields.len() != skip + 1 {
         return None;
     }
-    let plain = |field: &&[u8]| {
-        !field.is_empty()
-            && field
-                .iter()
-                .all(|b| b.is_ascii_graphic() && !matches!(b, b'/' | b'"' | b'\''))
-    };
+    let of_field = |b: &u8| b.is_ascii_graphic() && !b"/\"'".contains(b);
+    let plain = |field: &&[u8]| !field.is_empty() && field.iter().all(of_field);
     let fits = fields[..skip].iter().all(plain) && !user.iter().all(u8::is_ascii_digit);
     let start = line.end.max(at + 1) - fields[skip].len();
     let given = values::is_given(password)

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use super::assignments::{Class, ValuePosition};
 use super::keys::Set;
-use super::randomness::{self, changes};
+use super::randomness::{self, changes, count};
 use super::rules::{self, list};
 
 /// Stems of all secret names, for a quick rejection.
@@ -122,7 +122,7 @@ fn is_password(value: &[u8], stands: ValuePosition) -> bool {
         ValuePosition::Loose => changes(value) >= 4 && value.len() >= 8,
         // Word such as `letmein` in a configuration, but neither a label nor an identifier.
         ValuePosition::Quoted | ValuePosition::Tight => {
-            let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+            let capitals = count(value, u8::is_ascii_uppercase);
             let plain = value.iter().all(u8::is_ascii_alphabetic);
             let parts = value.split(|b| matches!(b, b'-' | b'_' | b'.')).count();
             let is_label = value[0].is_ascii_uppercase() && capitals == 1;
@@ -133,34 +133,24 @@ fn is_password(value: &[u8], stands: ValuePosition) -> bool {
 
 /// Number in source code: `16384u32`, `0x1f`, `2_000_000`, `30s`.
 fn is_number(value: &[u8]) -> bool {
-    const UNITS: &[&[u8]] = &[
-        b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"f32",
-        b"f64", b"ul", b"ull", b"ms", b"s", b"sec", b"min", b"m", b"h", b"d", b"days", b"px",
-        b"em", b"rem", b"kb", b"mb", b"gb", b"kib", b"mib", b"gib", b"l", b"f", b"th", b"st",
-        b"nd",
-    ];
-    if let Some(hex) = value
-        .strip_prefix(b"0x")
-        .or_else(|| value.strip_prefix(b"0X"))
-    {
+    if let [b'0', b'x' | b'X', hex @ ..] = value {
         return hex.len() <= 16 && hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_');
     }
-    let digits = value
-        .iter()
-        .take_while(|b| b.is_ascii_digit() || matches!(b, b'_' | b'.'))
-        .count();
+    let in_number = |b: &&u8| b.is_ascii_digit() || matches!(b, b'_' | b'.');
+    let digits = value.iter().take_while(in_number).count();
     let unit = value[digits..].to_ascii_lowercase();
     let dotted = unit.is_empty() && value.contains(&b'.');
-    digits > 0 && value[0].is_ascii_digit() && (dotted || UNITS.contains(&unit.as_slice()))
+    let mut units = list("units").iter();
+    let mut is_unit = || units.any(|known| known.as_bytes() == unit);
+    value.first().is_some_and(u8::is_ascii_digit) && (dotted || is_unit())
 }
 
 /// Quoted password with spaces, but with digits and signs that labels lack.
 fn is_sentence_of_signs(value: &[u8]) -> bool {
-    let signs = value
-        .iter()
-        .filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'^' | b'&' | b'*' | b'+'))
-        .count();
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let signs = count(value, |b| {
+        matches!(b, b'!' | b'@' | b'#' | b'$' | b'^' | b'&' | b'*' | b'+')
+    });
+    let digits = count(value, u8::is_ascii_digit);
     (8..=64).contains(&value.len())
         && signs >= 1
         && digits >= 1
@@ -187,8 +177,8 @@ fn is_key(value: &[u8], class: Class, stands: ValuePosition) -> bool {
 
 /// Base64 contains slashes of its own.
 fn is_base64_key(value: &[u8]) -> bool {
-    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let capitals = count(value, u8::is_ascii_uppercase);
+    let digits = count(value, u8::is_ascii_digit);
     value.iter().all(|b| Set::BASE64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
 }
 
@@ -219,7 +209,7 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
         |b: &u8| b.is_ascii_graphic() && !matches!(b, b'(' | b')' | b'<' | b'>' | b'{' | b'}');
     if !value.iter().all(fits) {
         // Salt generators use all printable characters.
-        let signs = value.iter().filter(|b| b.is_ascii_punctuation()).count();
+        let signs = count(value, u8::is_ascii_punctuation);
         let graphic = value.iter().all(u8::is_ascii_graphic);
         return stands == ValuePosition::Quoted
             && value.len() >= 32
@@ -228,7 +218,7 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
             && randomness::entropy(value) >= 4.0;
     }
     if value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/") {
-        let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+        let capitals = count(value, u8::is_ascii_uppercase);
         return value.len() >= 32
             && randomness::is_random(value)
             && (capitals >= 5 || !value[1..].contains(&b'/'));
@@ -242,8 +232,8 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
 
 /// Letters and digits mixed by hand, as in test tokens that were never replaced.
 fn is_made_up(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let digits = count(value, u8::is_ascii_digit);
+    let letters = count(value, u8::is_ascii_alphabetic);
     value.len() >= 12
         && digits >= 4
         && letters >= 4
@@ -252,15 +242,12 @@ fn is_made_up(value: &[u8]) -> bool {
 }
 
 fn has_symbols(value: &[u8]) -> bool {
-    let symbols = value
-        .iter()
-        .filter(|b| {
-            matches!(
-                b,
-                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
-            )
-        })
-        .count();
+    let symbols = count(value, |b| {
+        matches!(
+            b,
+            b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
+        )
+    });
     symbols >= 1
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(u8::is_ascii_alphabetic)
@@ -293,37 +280,33 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
     };
+    let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let identifier = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        !part.starts_with(|c: char| c.is_ascii_digit())
+            && !part.is_empty()
+            && part.chars().all(in_word)
     };
     let parts: Vec<&str> = text
         .split(['.', ':'])
         .filter(|part| !part.is_empty())
         .collect();
     let path = parts.len() > 1
-        && parts.iter().all(|part| identifier(part))
-        && !randomness::is_random(value)
-        && parts.iter().all(|part| part.len() > 1);
-    let snake = text.contains('_')
-        && identifier(text)
-        && (text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
-            || text
-                .bytes()
-                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-                && text
-                    .split('_')
-                    .filter(|part| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase()))
-                    .count()
-                    >= 2);
+        && parts.iter().all(|part| identifier(part) && part.len() > 1)
+        && !randomness::is_random(value);
+    let loud = |part: &&str| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase());
+    let constant =
+        !text.bytes().any(|b| b.is_ascii_lowercase()) && text.split('_').filter(loud).count() >= 2;
+    let small = text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let snake = text.contains('_') && identifier(text) && (small || constant);
     // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
         && value.iter().all(|b| Set::BASE64.holds(*b))
         && randomness::is_random(value)
-        && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
+        && count(value, u8::is_ascii_uppercase) >= 5;
+    // YAML tag: `!vault |`.
+    let is_tag = |tag: &str| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic());
     path || snake
-        || (!base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{']))
-        // YAML tag: `!vault |`.
-        || text.strip_prefix('!').is_some_and(|tag| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic()))
+        || !base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{'])
+        || text.strip_prefix('!').is_some_and(is_tag)
         || text.starts_with("__")
 }
