@@ -1,27 +1,26 @@
 //! Secrets among the arguments of a program: `mysql -pX`, `curl -u name:X`, `docker login -p X`.
 //!
-//! The table `patterns::commands` lists programs and their secret arguments. This module splits a
+//! The table `rules/commands.tsv` lists programs and their secret arguments. This module splits a
 //! line into words as a shell would, including lines escaped in JSON and lists of strings.
 
 use std::ops::Range;
 
-use super::body::over_breaks;
-use super::class::{Class, ValuePosition};
+use super::assignments::{Class, ValuePosition};
+use super::keys::{Set, over_breaks};
 use super::lines;
-use super::patterns::Flag;
 use super::randomness;
+use super::rules::list;
 use super::values;
 
 /// Longest part of a line that is read, in bytes.
 const LONGEST: usize = 4096;
 
-/// Secrets among the arguments of the program at `at..end`.
+/// Secrets among the arguments of the program at `at..end`, at these places.
 pub(super) fn of_command(
     text: &[u8],
     at: usize,
     end: usize,
-    words: &[&str],
-    flags: &[Flag],
+    places: &'static str,
 ) -> Vec<Range<usize>> {
     // An anchor may end in a space, the name of a program does not.
     let end = end - usize::from(text[end - 1] == b' ');
@@ -29,54 +28,68 @@ pub(super) fn of_command(
         return Vec::new();
     }
     let arguments = split(text, end);
-    let is = |argument: &Range<usize>, word: &str| &text[argument.clone()] == word.as_bytes();
-    if !words.is_empty()
-        && !words
+    let is_given = |word: &str| {
+        arguments
             .iter()
-            .any(|word| arguments.iter().any(|a| is(a, word)))
-    {
+            .any(|a| text[a.clone()] == *word.as_bytes())
+    };
+    let words = places
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once("] "));
+    let (words, places) = words.unwrap_or(("", places));
+    if !words.is_empty() && !words.split(' ').any(is_given) {
         return Vec::new();
     }
-    let mut found = Vec::new();
-    for flag in flags {
-        found.extend(of_flag(text, &arguments, flag));
+    let places = places.split(", ").map(Place::read);
+    places
+        .filter_map(|place| of_place(text, &arguments, place))
+        .collect()
+}
+
+/// Place of a secret argument, as `rules/commands.tsv` writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place<'t> {
+    /// `-p X`; for a long option also `--option=X`.
+    Next(&'t str),
+    /// `-pX`, `pass:X`.
+    Glued(&'t str),
+    /// `-u _:X`: behind a name and this sign; without an option as any argument.
+    Behind(&'t str, u8),
+    /// `_ _ X`: the last argument that is not an option, after at least this number of others.
+    Last(usize),
+    /// `X only`: the last argument, after at most one other.
+    Alone,
+}
+
+impl<'t> Place<'t> {
+    fn read(text: &'t str) -> Self {
+        let (option, value) = text.rsplit_once(' ').unwrap_or(("", text));
+        match *value.as_bytes() {
+            [b'X'] if option.bytes().all(|b| matches!(b, b'_' | b' ')) => {
+                Self::Last(option.split(' ').filter(|word| !word.is_empty()).count())
+            }
+            [b'X'] => Self::Next(option),
+            [b'_', sign, b'X'] => Self::Behind(option, sign),
+            _ if option == "X" => Self::Alone,
+            _ => Self::Glued(value.trim_end_matches('X')),
+        }
     }
-    found
 }
 
 /// Returns true if the name of a program can begin at `at`.
 fn begins(text: &[u8], at: usize) -> bool {
     at == 0
-        || matches!(
-            text[at - 1],
-            b' ' | b'\t'
-                | b'\n'
-                | b'\r'
-                | b';'
-                | b'|'
-                | b'&'
-                | b'('
-                | b'`'
-                | b'"'
-                | b'\''
-                | b'/'
-                | b'['
-                | b'>'
-                | b'='
-                | b'+'
-                | b':'
-                | b'\\'
-        )
+        || b" \t\n\r;|&(`\"'/[>=+:\\".contains(&text[at - 1])
         || text[..at].ends_with(b"\\n")
         || text[..at].ends_with("→".as_bytes())
         || text[..at].ends_with(b"m") && lines::prefix(&text[lines::line_at(text, at)]) > 0
 }
 
-fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range<usize>> {
+fn of_place(text: &[u8], arguments: &[Range<usize>], place: Place<'_>) -> Option<Range<usize>> {
     let bytes = |argument: &Range<usize>| &text[argument.clone()];
     let given = |value: Range<usize>| is_secret(text, &value).then_some(value);
-    match *flag {
-        Flag::Next(name) => arguments.iter().enumerate().find_map(|(i, argument)| {
+    match place {
+        Place::Next(name) => arguments.iter().enumerate().find_map(|(i, argument)| {
             let value = bytes(argument);
             if value == name.as_bytes() {
                 return given(arguments.get(i + 1)?.clone());
@@ -85,14 +98,14 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             let is_long = name.starts_with("--") && rest.starts_with(b"=");
             given(unquoted(text, argument.end - rest.len() + 1..argument.end)).filter(|_| is_long)
         }),
-        Flag::Glued(name) => arguments.iter().find_map(|argument| {
+        Place::Glued(name) => arguments.iter().find_map(|argument| {
             let rest = bytes(argument).strip_prefix(name.as_bytes())?;
             let value = unquoted(text, argument.end - rest.len()..argument.end);
             let secret =
                 values::is_secret(&text[value.clone()], Class::Password, ValuePosition::Tight);
             given(value).filter(|_| secret)
         }),
-        Flag::Behind("", mark) => arguments.iter().find_map(|argument| {
+        Place::Behind("", mark) => arguments.iter().find_map(|argument| {
             let value = bytes(argument);
             let at = memchr::memchr(mark, value)?;
             let end = memchr::memchr(b'@', value)
@@ -101,34 +114,25 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             given(argument.start + at + 1..argument.start + end)
                 .filter(|_| at > 0 && value[0] != b'-')
         }),
-        Flag::Behind(name, mark) => arguments.iter().enumerate().find_map(|(i, argument)| {
-            let value = bytes(argument);
-            let whole = if value == name.as_bytes() {
-                arguments.get(i + 1)?.clone()
-            } else {
-                let rest = value.strip_prefix(name.as_bytes())?;
-                let long = usize::from(rest.starts_with(b"="));
-                if name.len() > 2 && long == 0 {
-                    return None;
-                }
-                unquoted(text, argument.end - rest.len() + long..argument.end)
-            };
-            behind(text, whole, mark)
-        }),
-        Flag::Prefix(name) => arguments.iter().find_map(|argument| {
+        Place::Behind(name, mark) => arguments.iter().enumerate().find_map(|(i, argument)| {
             let rest = bytes(argument).strip_prefix(name.as_bytes())?;
-            given(unquoted(text, argument.end - rest.len()..argument.end))
+            if rest.is_empty() {
+                return behind(text, arguments.get(i + 1)?.clone(), mark);
+            }
+            let equals = usize::from(rest[0] == b'=');
+            let whole = unquoted(text, argument.end - rest.len() + equals..argument.end);
+            behind(text, whole, mark).filter(|_| name.len() <= 2 || equals == 1)
         }),
-        Flag::Alone => {
+        Place::Alone => {
             let last = arguments.last().filter(|_| arguments.len() <= 2)?;
             let value = bytes(last);
-            let signs = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
-            let path = value.contains(&b'/') || value.contains(&b':') || value.contains(&b'=');
-            given(last.clone()).filter(|_| {
-                signs && !path && values::is_secret(value, Class::Password, ValuePosition::Loose)
-            })
+            let long = value.iter().any(u8::is_ascii_digit) && value.len() >= 8;
+            let secret = long
+                && !value.iter().any(|b| b"/:=".contains(b))
+                && values::is_secret(value, Class::Password, ValuePosition::Loose);
+            given(last.clone()).filter(|_| secret)
         }
-        Flag::Last(before) => {
+        Place::Last(before) => {
             let plain = |argument: &&Range<usize>| {
                 !matches!(bytes(argument).first(), None | Some(b'-')) && !is_switch(bytes(argument))
             };
@@ -137,10 +141,7 @@ fn of_flag(text: &[u8], arguments: &[Range<usize>], flag: &Flag) -> Option<Range
             let value = bytes(last);
             let secret = randomness::is_random(value)
                 || values::is_secret(value, Class::Password, ValuePosition::Loose);
-            let name = value.contains(&b'/')
-                || value.contains(&b'=')
-                || value.contains(&b'\\')
-                || value.ends_with(b"pkg");
+            let name = value.iter().any(|b| b"/=\\".contains(b)) || value.ends_with(b"pkg");
             given((*last).clone()).filter(|_| secret && !name)
         }
     }
@@ -179,18 +180,8 @@ fn is_secret(text: &[u8], value: &Range<usize>) -> bool {
 }
 
 fn unquoted(text: &[u8], value: Range<usize>) -> Range<usize> {
-    let quotes = text[value.clone()]
-        .iter()
-        .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-        .count();
-    let start = value.start + quotes;
-    let end = value.end
-        - text[start..value.end]
-            .iter()
-            .rev()
-            .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-            .count();
-    start..end.max(start)
+    let start = value.start + Set::QUOTES.run(text, value.start, value.len());
+    start..value.end - Set::QUOTES.run_before(text, value.end, value.end - start)
 }
 
 /// Words of a command after its name, without their quotes.
@@ -268,27 +259,24 @@ fn word(text: &[u8], at: usize, limit: usize) -> Range<usize> {
 
 /// Secret that `echo` pipes into a program that reads a password; for `chpasswd` the part after the
 /// colon. `at` is the position after the space.
-pub(super) fn piped(text: &[u8], at: usize) -> Option<Range<usize>> {
-    const READERS: &[&[u8]] = &[
-        b"--password-stdin", b"--with-token", b"sudo -S", b"chpasswd", b"passwd --stdin",
-        b"--passphrase-fd", b"--token-stdin", b"smbpasswd -s", b"cryptsetup ", b"kinit ",
-        b"veracrypt ", b"gh secret set", b"wrangler secret put", b"secret create", b"pass insert",
-        b"secret-tool", b"htpasswd -i",
-    ];
+pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Vec<Range<usize>> {
+    piped_value(text, at).into_iter().collect()
+}
+
+fn piped_value(text: &[u8], at: usize) -> Option<Range<usize>> {
     let limit = text.len().min(at + 1024);
     let line = &text[at..limit];
     let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
     let pipe = memchr::memrchr(b'|', line)?;
-    let reader = READERS
-        .iter()
-        .find(|reader| memchr::memmem::find(&line[pipe..], reader).is_some())?;
+    let reads = |reader: &&&str| memchr::memmem::find(&line[pipe..], reader.as_bytes()).is_some();
+    let reader = list("password readers").iter().find(reads)?;
     let words = split(text, at.checked_sub(1)?);
     let value = words
         .iter()
         .rev()
         .find(|word| !text[(*word).clone()].starts_with(b"-"))?
         .clone();
-    let value = if reader.ends_with(b"chpasswd") {
+    let value = if *reader == "chpasswd" {
         value.start + memchr::memchr(b':', &text[value.clone()])? + 1..value.end
     } else {
         value

@@ -2,15 +2,16 @@
 //! space on the same line, or in the element that the name opens.
 //!
 //! Lines are read through `lines`, which ignores numbers and marks in front of them.
+//!
+//! Secrets of Kubernetes have their values before or after the line with their kind, in YAML and JSON.
 
 use std::ops::Range;
 
-use super::class::{Class, ValuePosition};
+use super::assignments::{Class, Name, ValuePosition, judge, skip};
 use super::lines;
-use super::placeholders;
 use super::randomness;
-use super::secret_name::{Name, judge, skip};
 use super::tables;
+use super::values;
 
 /// Number of lines of a block that are read.
 const ROWS: usize = 200;
@@ -28,20 +29,15 @@ pub(super) fn values(text: &[u8], name: &Name) -> Vec<Range<usize>> {
 /// Value after white space on the same line: `set NAME value`, `password value` in a settings file,
 /// two columns of a listing, `PASSWORD 'value'`.
 pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize, ValuePosition)> {
+    const SETS: &str = "set |setenv |setx |put |add |-gx |-x |-Ux |config |SetEnvironmentVariable";
     let line = lines::line_at(text, name.start);
     let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
     let before = &text[own.max(name.start.saturating_sub(300))..name.start];
     let rest = &text[spaced..line.end.max(spaced)];
-    let has = |words: &[&[u8]]| {
-        words
-            .iter()
-            .any(|word| memchr::memmem::find(before, word).is_some())
-    };
+    let has = |words: &[&[u8]]| words.iter().any(|word| contains(before, word));
     // `machine … login … password …`, on one line or several.
     let near = &text[name.start.saturating_sub(300)..name.start];
-    if memchr::memmem::find(near, b"login ").is_some()
-        && memchr::memmem::find(near, b"machine ").is_some()
-    {
+    if contains(near, b"login ") && contains(near, b"machine ") {
         return Some((spaced, ValuePosition::Loose));
     }
     // `WITH PASSWORD '…'`
@@ -61,18 +57,7 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
             ValuePosition::Loose,
         ));
     }
-    let sets = has(&[
-        b"set ",
-        b"setenv ",
-        b"setx ",
-        b"put ",
-        b"add ",
-        b"-gx ",
-        b"-x ",
-        b"-Ux ",
-        b"config ",
-        b"SetEnvironmentVariable",
-    ]);
+    let sets = SETS.split('|').any(|word| has(&[word.as_bytes()]));
     if sets && !has(&[b". ", b"? "]) {
         return Some((spaced, ValuePosition::Loose));
     }
@@ -89,15 +74,19 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         return Some((spaced, ValuePosition::Loose));
     }
     // "with password …": only a value that cannot be a word.
-    let word = &rest[..rest
-        .iter()
-        .position(u8::is_ascii_whitespace)
-        .unwrap_or(rest.len())];
+    let word = rest
+        .split(u8::is_ascii_whitespace)
+        .next()
+        .unwrap_or_default();
     let firm = name.class == Class::Password
         && word.len() >= 10
         && randomness::is_random(word)
         && is_made(word);
     (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
+}
+
+fn contains(text: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find(text, word).is_some()
 }
 
 /// Start of the text in an element that this name opens or labels: `<password>…`,
@@ -106,12 +95,9 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     let before = text.get(start.checked_sub(1)?)?;
     let from = if matches!(before, b'<' | b':') && closed == stop {
         // `<ns:Password Type="…">`
-        let opened = *before == b'<'
-            || text[start.saturating_sub(24)..start - 1]
-                .iter()
-                .rev()
-                .take_while(|b| b.is_ascii_alphanumeric() || **b == b'<')
-                .any(|b| *b == b'<');
+        let near = text[start.saturating_sub(24)..start - 1].iter().rev();
+        let mut namespace = near.take_while(|b| b.is_ascii_alphanumeric() || **b == b'<');
+        let opened = *before == b'<' || namespace.any(|b| *b == b'<');
         let inside = &text[stop..text.len().min(stop + 200)];
         let end = memchr::memchr(b'>', inside)?;
         let attributes = &inside[..end];
@@ -127,9 +113,8 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     {
         let inside = skip(text, closed + 1, u8::is_ascii_whitespace);
         let near = &text[start.saturating_sub(80)..start];
-        let is_key = [&b"name="[..], b"key=", b"Name=", b"Key="]
-            .iter()
-            .any(|word| memchr::memmem::rfind(near, word).is_some());
+        let keys: [&[u8]; 4] = [b"name=", b"key=", b"Name=", b"Key="];
+        let is_key = keys.iter().any(|word| contains(near, word));
         let nested = text[inside..].starts_with(b"<value>").then_some(inside + 7);
         is_key.then_some(nested.unwrap_or(closed + 1))?
     } else if text[stop..].starts_with(b"</key>") {
@@ -162,21 +147,20 @@ fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     if !matches!(text.get(closed), Some(b':' | b'=')) {
         return Vec::new();
     }
-    let rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
-    let rest = rest.strip_suffix(b"\x1b[0m").unwrap_or(rest);
-    let rest = rest
-        .strip_suffix("│".as_bytes())
-        .unwrap_or(rest)
-        .trim_ascii_end();
-    let rest = rest.strip_suffix(b"**").unwrap_or(rest);
+    let mut rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
+    for end in [&b"\x1b[0m"[..], "│".as_bytes(), b" ", b"**"] {
+        while let Some(inside) = rest.strip_suffix(end) {
+            rest = inside;
+        }
+    }
     if let Some(mark) = rest.strip_prefix(b"<<") {
         return heredoc(text, &own, mark);
     }
-    let folded = matches!(rest.first(), Some(b'|' | b'>'))
-        && rest.len() <= 3
-        && rest[1..]
-            .iter()
-            .all(|b| matches!(b, b'-' | b'+' | b'0'..=b'9'));
+    let is_mark = |b: &u8| b.is_ascii_digit() || b"-+".contains(b);
+    let folded = match rest {
+        [b'|' | b'>', marks @ ..] => marks.len() <= 2 && marks.iter().all(is_mark),
+        _ => false,
+    };
     if !folded && !rest.is_empty() {
         return Vec::new();
     }
@@ -226,15 +210,8 @@ fn is_made(value: &[u8]) -> bool {
 }
 
 fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
-    let mark = mark
-        .strip_prefix(b"-")
-        .or_else(|| mark.strip_prefix(b"~"))
-        .unwrap_or(mark);
-    let mark: Vec<u8> = mark
-        .iter()
-        .copied()
-        .filter(u8::is_ascii_alphanumeric)
-        .collect();
+    let mark = mark.iter().copied().filter(u8::is_ascii_alphanumeric);
+    let mark: Vec<u8> = mark.collect();
     let mut found = Vec::new();
     let mut line = own.clone();
     for _ in 0..20 {
@@ -247,7 +224,7 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
         if value == mark {
             break;
         }
-        if value.len() >= 4 && !placeholders::is_placeholder(value) && !value.contains(&b' ') {
+        if value.len() >= 4 && !randomness::is_placeholder(value) && !value.contains(&b' ') {
             found.push(body);
         }
     }
@@ -257,26 +234,13 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
 /// Content of a line without tool prefix, indentation and closing frame.
 pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
     let start = line.start + front(text, line, own);
-    let mut end = line.end;
-    loop {
-        let rest = &text[start..end];
-        let before = end;
-        if rest.ends_with(b"\x1b[0m") {
-            end -= 4;
-        } else if rest.ends_with("│".as_bytes()) {
-            end -= 3;
-        } else if rest.last().is_some_and(u8::is_ascii_whitespace) {
-            end -= 1;
-        }
-        if end == before {
-            break;
-        }
+    let mut content = &text[start..line.end];
+    let ends: [&[u8]; 5] = [b"\x1b[0m", "│".as_bytes(), b" ", b"\t", b"\r"];
+    while let Some(rest) = ends.iter().find_map(|end| content.strip_suffix(*end)) {
+        content = rest;
     }
-    let blank = text[start..end]
-        .iter()
-        .take_while(|b| b.is_ascii_whitespace())
-        .count();
-    start + blank..end
+    let blank = content.len() - content.trim_ascii_start().len();
+    start + blank..start + content.len()
 }
 
 /// Length of a line's prefix; a dash counts only if the other line has one too.
@@ -298,4 +262,109 @@ pub(super) fn indentation(text: &[u8], line: &Range<usize>, own: Range<usize>) -
         .iter()
         .take_while(|b| matches!(b, b' ' | b'\t'))
         .count()
+}
+
+/// Distance from the kind that is read, in bytes.
+const NEAR: usize = 16 << 10;
+
+/// Values of the Kubernetes Secret whose kind is at `at`.
+pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
+    if text[at..end].ends_with(b"\"") && text[at..end].starts_with(b"kind\"") {
+        return json_data(text, at, end);
+    }
+    let line = lines::line_at(text, at);
+    let behind = text[end..line.end.max(end)].trim_ascii();
+    if ![&b""[..], b"\"", b"\x1b[0m", "│".as_bytes()].contains(&behind) {
+        return Vec::new();
+    }
+    let (own, _) = column(text, &line);
+    // Lines of the document that stand no deeper than its kind, in both directions.
+    let is_of_document = |line: &Range<usize>| {
+        let (indent, body) = column(text, line);
+        let words = &text[body];
+        let ends = words.starts_with(b"---")
+            || indent == own && words.starts_with(b"kind:")
+            || indent < own && !words.is_empty();
+        !ends && line.start.abs_diff(at) <= NEAR
+    };
+    let above = std::iter::successors(Some(line.clone()), |line| lines::previous(text, line.start));
+    let below = std::iter::successors(Some(line), |line| lines::next(text, line.end));
+    let above = above.skip(1).take_while(is_of_document);
+    let lines = above.chain(below.skip(1).take_while(is_of_document));
+    let heads = lines.filter(|line| {
+        let (indent, body) = column(text, line);
+        indent == own && matches!(&text[body], b"data:" | b"stringData:")
+    });
+    let mut found = Vec::new();
+    for head in heads {
+        let mut line = head;
+        while let Some(next) = lines::next(text, line.end) {
+            line = next;
+            let (indent, body) = column(text, &line);
+            if indent <= own || body.is_empty() {
+                break;
+            }
+            let Some(colon) = memchr::memmem::find(&text[body.clone()], b": ") else {
+                continue;
+            };
+            let start = skip(text, body.start + colon + 2, |b| matches!(b, b' ' | b'"'));
+            let value = &text[start..body.end.max(start)];
+            let value = value.strip_suffix(b"\"").unwrap_or(value);
+            if values::is_given(value) && !matches!(value.first(), Some(b'|' | b'>')) {
+                found.push(start..start + value.len());
+            }
+        }
+    }
+    found
+}
+
+/// Indentation and content of a line; `- kind: Secret` in a list stands at its `kind`.
+fn column(text: &[u8], line: &Range<usize>) -> (usize, Range<usize>) {
+    let mut body = body(text, line, line);
+    body.start += usize::from(text[body.clone()].starts_with(b"- ")) * 2;
+    (body.start - line.start - front(text, line, line), body)
+}
+
+fn json_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
+    const KIND: &[u8] = b"\"kind\"";
+    const HEADS: [&[u8]; 2] = [b"ata\": {", b"ata\":{"];
+    let from = at.saturating_sub(NEAR);
+    let first =
+        memchr::memmem::rfind(&text[from..at], KIND).map_or(from, |n| from + n + KIND.len());
+    let behind = &text[end..text.len().min(end + NEAR)];
+    let last = end + memchr::memmem::find(behind, KIND).unwrap_or(behind.len());
+    let before = HEADS
+        .iter()
+        .find_map(|head| memchr::memmem::rfind(&text[first..at], head));
+    let after = HEADS
+        .iter()
+        .find_map(|head| memchr::memmem::find(&text[end..last], head));
+    let heads = before
+        .map(|n| first + n)
+        .into_iter()
+        .chain(after.map(|n| end + n));
+    let mut found = Vec::new();
+    // `metadata` contains names, not secrets.
+    for head in heads.filter(|head| !text[..*head].ends_with(b"metad")) {
+        let inside = &text[head..text.len().min(head + NEAR)];
+        let close = head + memchr::memchr(b'}', inside).unwrap_or(0);
+        let mut at = head + b"ata\":".len();
+        while let Some(colon) = text
+            .get(at..close)
+            .and_then(|rest| memchr::memchr(b':', rest))
+        {
+            let open = skip(text, at + colon + 1, u8::is_ascii_whitespace) + 1;
+            let length = text
+                .get(open..)
+                .and_then(|rest| memchr::memchr(b'"', &rest[..rest.len().min(NEAR)]));
+            let Some(length) = length.filter(|_| text[open - 1] == b'"') else {
+                break;
+            };
+            at = open + length + 1;
+            if values::is_given(&text[open..open + length]) {
+                found.push(open..open + length);
+            }
+        }
+    }
+    found
 }

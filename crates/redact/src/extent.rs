@@ -2,27 +2,23 @@
 
 use std::ops::Range;
 
-use super::body::{changes, over_breaks};
-use super::class::{Class, ValuePosition};
-use super::secret_name::{Name, skip};
+use super::assignments::{Class, Name, ValuePosition, skip};
+use super::keys::over_breaks;
+use super::randomness::changes;
+use super::rules::list;
 
 /// Longest value that is read, in bytes.
 const LONGEST: usize = 4096;
 
 /// Length of `Bearer ` or another scheme at the start of a value.
 pub(super) fn scheme(value: &[u8]) -> usize {
-    const SCHEMES: &[&[u8]] = &[
-        b"bearer", b"basic", b"token", b"digest", b"bot", b"apikey", b"key", b"oauth",
-        b"negotiate", b"geniekey", b"splunk", b"ssws", b"snyk", b"apitoken", b"aws4-hmac-sha256",
-    ];
-    SCHEMES
-        .iter()
-        .find(|name| {
-            value.len() > name.len()
-                && value[..name.len()].eq_ignore_ascii_case(name)
-                && value[name.len()] == b' '
-        })
-        .map_or(0, |name| skip(value, name.len(), |b| *b == b' '))
+    let is_of = |name: &&&str| {
+        let rest = value.get(name.len()..);
+        let is_name = rest.is_some() && value[..name.len()].eq_ignore_ascii_case(name.as_bytes());
+        is_name && rest.is_some_and(|rest| rest.starts_with(b" "))
+    };
+    let name = list("schemes").iter().find(is_of);
+    name.map_or(0, |name| skip(value, name.len(), |b| *b == b' '))
 }
 
 /// Value that begins at `from`, without its quotes, and its position class.
@@ -33,11 +29,8 @@ pub(super) fn read(
     name: &Name,
 ) -> Option<(Range<usize>, ValuePosition)> {
     // `b"…"`, `f'…'`
-    if matches!(
-        text.get(from),
-        Some(b'b' | b'r' | b'f' | b'u' | b'B' | b'R' | b'@')
-    ) && matches!(text.get(from + 1), Some(b'"' | b'\''))
-    {
+    let is_prefix = text.get(from).is_some_and(|b| b"brfuBR@".contains(b));
+    if is_prefix && matches!(text.get(from + 1), Some(b'"' | b'\'')) {
         from += 1;
     }
     let slashes = text[from.min(text.len())..]
@@ -63,28 +56,17 @@ pub(super) fn read(
     }
     from = over_breaks_of_a_shell(text, from);
     if name.class == Class::Phrase {
-        let words = |b: &u8| b.is_ascii_lowercase() || *b == b' ';
-        let length = text
-            .get(from..)?
-            .iter()
-            .take(240)
-            .take_while(|b| words(b))
-            .count();
-        let length = text[from..from + length].trim_ascii_end().len();
+        let words = text.get(from..)?.iter().take(240);
+        let words = words.take_while(|b| b.is_ascii_lowercase() || **b == b' ');
+        let length = text[from..from + words.count()].trim_ascii_end().len();
         return (length > 0).then_some((from..from + length, ValuePosition::Quoted));
     }
     if stands == ValuePosition::Quoted {
-        let length = text[from..]
-            .iter()
-            .take(LONGEST)
-            .position(|b| matches!(b, b'<' | b'\n'));
-        let length = length.unwrap_or(text.len().min(from + LONGEST) - from);
-        let value = text[from..from + length].trim_ascii();
-        let start = from
-            + text[from..from + length]
-                .iter()
-                .take_while(|b| b.is_ascii_whitespace())
-                .count();
+        let near = &text[from..text.len().min(from + LONGEST)];
+        let length = near.iter().position(|b| matches!(b, b'<' | b'\n'));
+        let value = near[..length.unwrap_or(near.len())].trim_ascii_start();
+        let start = from + near.len() - near.trim_ascii_start().len();
+        let value = value.trim_ascii_end();
         return (!value.is_empty()).then_some((start..start + value.len(), ValuePosition::Quoted));
     }
     from += scheme(text.get(from..)?);
@@ -169,29 +151,13 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
 }
 
 fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
+    // In form data, `%22` is a quote and `%26` begins the next field.
+    let escaped = class == Class::Password && stands == ValuePosition::Tight;
     let ends = |b: &u8| {
         b.is_ascii_whitespace()
             || !b.is_ascii()
-            || matches!(
-                b,
-                b',' | b';'
-                    | b')'
-                    | b'}'
-                    | b']'
-                    | b'<'
-                    | b'>'
-                    | b'"'
-                    | b'\''
-                    | b'`'
-                    | b'|'
-                    | b'&'
-                    | b'\\'
-                    | b'('
-                    | b'['
-                    | 0x1B
-            )
-            // In form data, `%22` is a quote and `%26` begins the next field.
-            || (*b == b'%' && class == Class::Password && stands == ValuePosition::Tight && is_escaped_end(text))
+            || b",;)}]<>\"'`|&\\([\x1b".contains(b)
+            || escaped && *b == b'%' && is_escaped_end(text)
     };
     // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
@@ -203,6 +169,6 @@ fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
 
 /// Returns true if the text contains an escape that ends a value.
 fn is_escaped_end(text: &[u8]) -> bool {
-    let near = &text[..text.len().min(300)];
-    memchr::memmem::find(near, b"%22").is_some() || memchr::memmem::find(near, b"%26").is_some()
+    let mut near = text[..text.len().min(300)].windows(3);
+    near.any(|escape| matches!(escape, b"%22" | b"%26"))
 }

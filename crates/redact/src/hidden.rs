@@ -5,8 +5,7 @@
 //! as hidden elsewhere.
 
 use std::borrow::Cow;
-
-use super::composed::composed;
+use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quick};
 
 /// Returns true if a character is invisible, regardless of context.
 pub fn is_hidden(c: char) -> bool {
@@ -123,11 +122,18 @@ fn is_at_home(chars: &[char], i: usize) -> bool {
     }
 }
 
+/// Returns a text in its composed form (NFC).
+pub fn composed(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.nfc().collect())
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn nothing_is_left_for_a_second_look() {
@@ -177,5 +183,15 @@ mod tests {
             let twice = visible(&once);
             prop_assert_eq!(twice.as_ref(), once.as_str());
         }
+    }
+
+    #[test]
+    fn both_forms_become_one() {
+        let check = |text: &str, expected: &str| assert_eq!(composed(text), expected);
+        check("plain", "plain");
+        check("caf\u{e9}", "caf\u{e9}");
+        check("cafe\u{301}", "caf\u{e9}");
+        check("\u{110b}\u{1161}\u{11ab}", "\u{c548}");
+        assert!(matches!(composed("caf\u{e9}"), Cow::Borrowed(_)));
     }
 }

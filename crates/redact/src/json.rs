@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::assignments;
-use super::placeholders;
+use super::randomness;
 use super::redact::{Redacted, marker, redact};
 use super::values;
 
@@ -49,8 +49,7 @@ pub fn redact_json(json: &str) -> Redacted<'_> {
     let mut found = Vec::new();
     let mut from = 0;
     for edit in edits {
-        out.push_str(&json[from..edit.at.start]);
-        out.push_str(&edit.text);
+        out.extend([&json[from..edit.at.start], &edit.text]);
         from = edit.at.end;
         found.extend(edit.kinds);
     }
@@ -80,16 +79,13 @@ pub fn redact_value(value: &mut serde_json::Value) {
 
 /// Ranges and kinds of the strings that contain secrets.
 pub fn findings_in_json(json: &str) -> Vec<super::Finding> {
-    let edits = edits(json).into_iter();
-    edits
-        .flat_map(|edit| {
-            let at = edit.at;
-            edit.kinds.into_iter().map(move |kind| super::Finding {
-                kind,
-                at: at.clone(),
-            })
+    let of_edit = |Edit { at, kinds, .. }: Edit| {
+        kinds.into_iter().map(move |kind| super::Finding {
+            kind,
+            at: at.clone(),
         })
-        .collect()
+    };
+    edits(json).into_iter().flat_map(of_edit).collect()
 }
 
 fn edits(json: &str) -> Vec<Edit> {
@@ -126,13 +122,9 @@ fn edits(json: &str) -> Vec<Edit> {
             }
             _ => {
                 // Skips to the next quote or bracket.
-                at += 1;
-                while bytes
-                    .get(at)
-                    .is_some_and(|b| !matches!(b, b'"' | b'{' | b'[' | b'}' | b']'))
-                {
-                    at += 1;
-                }
+                let ends = |b: &u8| b"\"{[}]".contains(b);
+                let rest = &bytes[at + 1..];
+                at += 1 + rest.iter().position(ends).unwrap_or(rest.len());
                 continue;
             }
         }
@@ -179,11 +171,9 @@ fn string(json: &str, at: Range<usize>, is_key: bool, level: &mut Level) -> Opti
             };
         }
         let key = level.key.take();
-        let names = key.as_deref().is_some_and(|key| {
-            ["name", "key", "field", "variable", "env"]
-                .iter()
-                .any(|word| key.eq_ignore_ascii_case(word))
-        });
+        let of_name = ["name", "key", "field", "variable", "env"];
+        let is_name = |key: &String| of_name.iter().any(|word| key.eq_ignore_ascii_case(word));
+        let names = key.as_ref().is_some_and(is_name);
         if names {
             level.name = Some(decoded.clone().into_owned());
         }
@@ -244,7 +234,7 @@ fn of_value(level: &mut Level, value: &str, redacted: &Redacted<'_>) -> Option<&
     };
     if matches!(name.to_ascii_lowercase().as_str(), "cookie" | "set-cookie") {
         let pair = value.split(';').next()?.split_once('=')?;
-        let worth = pair.1.len() >= 6 && !placeholders::is_placeholder(pair.1.as_bytes());
+        let worth = pair.1.len() >= 6 && !randomness::is_placeholder(pair.1.as_bytes());
         return worth.then_some("cookie");
     }
     assignments::of_field(name, value)

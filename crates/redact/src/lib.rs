@@ -14,56 +14,41 @@
 //! Detection is not complete: a secret without a recognisable form, such as a passphrase in a
 //! sentence, is missed. Users can mark such text with `<private>…</private>`.
 
-mod anchors;
 mod arguments;
 mod assignments;
-mod base64;
 mod blocks;
-mod body;
-mod class;
-mod clean;
-mod composed;
 mod documents;
-mod encoded;
 mod extent;
 mod fence;
 mod hidden;
 mod json;
-mod kubernetes;
+mod keys;
 mod lines;
-mod logins;
-mod patterns;
 mod person;
-mod phrases;
-mod placeholders;
 mod randomness;
 mod redact;
+mod rules;
 #[cfg(test)]
+#[path = "tests/samples.rs"]
 mod samples;
 mod scan;
 mod screen;
-mod secret_name;
 mod separator;
-mod shapes;
-mod shorten;
 mod structures;
 mod tables;
 #[cfg(test)]
+#[path = "tests/templates.rs"]
 mod templates;
 mod values;
 mod views;
 
-pub use clean::Clean;
-pub use composed::composed;
-pub use fence::{defuse, fence, is_unfenced, strip_fenced, unfenced};
-pub use hidden::{is_hidden, lines, visible};
+pub use fence::{beginning, defuse, fence, is_unfenced, length, shorten, strip_fenced, unfenced};
+pub use hidden::{composed, is_hidden, lines, visible};
 pub use json::{findings_in_json, redact_json, redact_value};
-pub use patterns::{Pattern, patterns};
 pub use person::Person;
-pub use redact::{Redacted, redact, says_nothing};
+pub use redact::{Clean, Redacted, redact, says_nothing};
 pub use scan::{Finding, findings};
 pub use screen::{Reason, Verdict, screen};
-pub use shorten::{beginning, length, shorten};
 
 /// Text from a tool, a transcript or a foreign file, prepared for storage.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -92,10 +92,10 @@ fn mark(text: &[u8], length: usize) -> Option<usize> {
 }
 
 fn frame(text: &[u8]) -> Option<usize> {
-    let is_frame = ["│", "┃", "║", "┆", "┊"]
-        .iter()
-        .any(|f| text.starts_with(f.as_bytes()));
-    is_frame.then(|| one_space(text, 3))
+    let mut frames = ["│", "┃", "║", "┆", "┊"].iter();
+    frames
+        .any(|frame| text.starts_with(frame.as_bytes()))
+        .then(|| one_space(text, 3))
 }
 
 /// Terminal colour code.
@@ -171,26 +171,22 @@ fn container(text: &[u8]) -> Option<usize> {
 
 /// `2026-02-20T10:00:00.123Z`, `2026-02-20 10:00:00,123`, `10:00:00.123`.
 fn time(text: &[u8]) -> Option<usize> {
-    let clock = |text: &[u8]| {
-        let fits = text.len() >= 8
-            && text[2] == b':'
-            && text[5] == b':'
-            && [0, 1, 3, 4, 6, 7].iter().all(|i| text[*i].is_ascii_digit());
-        fits.then(|| 8 + count(&text[8..], |b| !b.is_ascii_whitespace()))
-    };
-    let date = text.len() >= 10
-        && matches!(text[4], b'-' | b'/')
-        && matches!(text[7], b'-' | b'/')
-        && [0, 1, 2, 3, 5, 6, 8, 9]
-            .iter()
-            .all(|i| text[*i].is_ascii_digit());
-    let length = if date {
-        let gap = usize::from(matches!(text.get(10), Some(b'T' | b' ' | b't')));
-        10 + gap + clock(text.get(10 + gap..)?)?
+    let date = if is_like(text, b"0000-00-00") || is_like(text, b"0000/00/00") {
+        10
     } else {
-        clock(text)?
+        0
     };
-    Some(one_space(text, length))
+    let gap = date > 0 && matches!(text.get(date), Some(b'T' | b' ' | b't'));
+    let clock = text.get(date + usize::from(gap)..)?;
+    let rest =
+        is_like(clock, b"00:00:00").then(|| count(&clock[8..], |b| !b.is_ascii_whitespace()))?;
+    Some(one_space(text, date + usize::from(gap) + 8 + rest))
+}
+
+/// Returns true if a text begins like a form, in which `0` is any digit.
+fn is_like(text: &[u8], form: &[u8]) -> bool {
+    let mut pairs = text.iter().zip(form);
+    text.len() >= form.len() && pairs.all(|(b, f)| b == f || *f == b'0' && b.is_ascii_digit())
 }
 
 /// `Feb 20 10:00:00 host app[812]: `.
@@ -218,11 +214,10 @@ fn bracket(text: &[u8]) -> Option<usize> {
 }
 
 fn level(text: &[u8]) -> Option<usize> {
-    const LEVELS: &[&[u8]] = &[
-        b"INFO", b"DEBUG", b"WARN", b"WARNING", b"ERROR", b"TRACE", b"FATAL", b"NOTICE",
-    ];
+    const LEVELS: &[u8] = b"INFO DEBUG WARN WARNING ERROR TRACE FATAL NOTICE";
     let word = count(text, |b| b.is_ascii_uppercase());
-    LEVELS.contains(&&text[..word]).then_some(())?;
+    let mut levels = LEVELS.split(|b| *b == b' ');
+    levels.any(|level| *level == text[..word]).then_some(())?;
     let colon = word + usize::from(text.get(word) == Some(&b':'));
     // Log levels are padded to the longest one; more spaces are indentation.
     let blank = count(&text[colon..], |b| b == b' ').min(6_usize.saturating_sub(colon).max(1));
@@ -295,22 +290,9 @@ pub(super) fn is_cut(text: &[u8], at: usize) -> bool {
 pub(super) fn is_marked(text: &[u8], at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
     let rest = rest[..rest.len().min(64)].trim_ascii_start();
-    let marks: &[&[u8]] = &[
-        "…".as_bytes(),
-        b"...",
-        b"[truncated",
-        b"[...",
-        b"<truncated",
-        b"(truncated",
-        b"[output truncated",
-        b"[cut",
-        b"<cut",
-        "[…".as_bytes(),
-        b"--- truncated",
-        b"\\u2026",
-        b"... [",
-    ];
-    marks.iter().any(|mark| rest.starts_with(mark))
+    let marks = "… ... [truncated [... <truncated (truncated [output [cut <cut […";
+    let mut marks = marks.split(' ').chain(["--- truncated", "\\u2026"]);
+    marks.any(|mark| rest.starts_with(mark.as_bytes()))
 }
 
 #[cfg(test)]

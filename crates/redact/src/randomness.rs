@@ -1,12 +1,32 @@
-//! Tells random bytes, as in keys, from words.
+//! Tells random bytes, as in keys, from words, and values from what stands for one: placeholders, references,
+//! examples of vendors.
 
-use super::body::changes;
+use super::rules::list;
+
+/// Number of the bytes that fit.
+pub(super) fn count(value: &[u8], fits: impl Fn(&u8) -> bool) -> usize {
+    value.iter().filter(|b| fits(b)).count()
+}
+
+/// Number of changes between character classes in a text.
+pub(super) fn changes(text: &[u8]) -> usize {
+    let class = |b: &u8| match b {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    let pairs = text.windows(2);
+    pairs
+        .filter(|pair| class(&pair[0]) != class(&pair[1]))
+        .count()
+}
 
 /// Returns true if a value looks random.
 pub(super) fn is_random(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let small = value.iter().filter(|b| b.is_ascii_lowercase()).count();
+    let digits = count(value, u8::is_ascii_digit);
+    let capitals = count(value, u8::is_ascii_uppercase);
+    let small = count(value, u8::is_ascii_lowercase);
     if value.len() < 8 || digits + capitals + small < value.len() / 2 || capitals + small == 0 {
         return false;
     }
@@ -60,4 +80,48 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
             -share * share.log2()
         })
         .sum()
+}
+
+/// Returns true if a value is a placeholder or a reference.
+pub(super) fn is_placeholder(value: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let text = text.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ',' | '.'));
+    let lower = text.to_lowercase();
+    let reference = match text.as_bytes() {
+        [b'$', next, ..] => next.is_ascii_alphabetic() || matches!(next, b'{' | b'(' | b'_'),
+        [b'<', .., b'>'] | [b'{', .., b'}'] | [b'%', .., b'%'] | [b'#', b'{', ..] => true,
+        [b'@', next, ..] => *next == b'{',
+        _ => text.starts_with("[REDACTED") || text.starts_with("[PRIVATE"),
+    };
+    let inside = ["${", "{{", "$(", "%(", "[REDACTED:", "[PRIVATE]"]
+        .iter()
+        .any(|mark| text.contains(mark));
+    let digits = text.bytes().filter(u8::is_ascii_digit).count();
+    // `EXAMPLE` inside a key does not make it a placeholder.
+    let worded = digits < 4 && (is_words(text.as_bytes()) || !is_random(text.as_bytes()));
+    let parts = worded
+        && list("parts of stand-ins")
+            .iter()
+            .any(|part| lower.contains(part));
+    lower.is_empty()
+        || is_documented(text.as_bytes())
+        || reference
+        || inside
+        || parts
+        || is_filler(value)
+        || list("stand-ins").contains(&lower.trim_matches(['[', ']', '(', ')', '<', '>']))
+}
+
+/// Keys in vendor documentation end like this.
+pub(super) fn is_documented(value: &[u8]) -> bool {
+    value.ends_with(b"EXAMPLE") || value.ends_with(b"EXAMPLEKEY")
+}
+
+/// `xxxx`, `****`, `0000`, also with a few other characters.
+pub(super) fn is_filler(value: &[u8]) -> bool {
+    let filler = |b: &u8| b"xX*.0_-#?".contains(b);
+    let fillers = count(value, filler);
+    fillers == value.len() || (value.len() >= 8 && fillers * 10 >= value.len() * 6)
 }

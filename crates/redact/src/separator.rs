@@ -1,10 +1,9 @@
 //! Separators between the name of a secret and its value: signs, words, other fields.
 
-use super::body::over_breaks;
-use super::class::ValuePosition;
+use super::assignments::{Name, ValuePosition, skip};
 use super::documents;
+use super::keys::over_breaks;
 use super::lines;
-use super::secret_name::{Name, skip};
 
 const BLANK: fn(&u8) -> bool = |byte| matches!(byte, b' ' | b'\t');
 
@@ -15,9 +14,14 @@ pub(super) fn separator(
     start: usize,
     name: &Name,
 ) -> Option<(usize, ValuePosition)> {
-    let closed = skip(text, stop, |b| {
-        matches!(b, b'\\' | b'"' | b'\'' | b'`' | b']' | b'*')
-    });
+    let position = |tight| {
+        if tight {
+            ValuePosition::Tight
+        } else {
+            ValuePosition::Loose
+        }
+    };
+    let closed = skip(text, stop, |b| b"\\\"'`]*".contains(b));
     let spaced = skip(text, closed, BLANK);
     let rest = text.get(spaced..)?;
     let length = match rest {
@@ -28,51 +32,23 @@ pub(super) fn separator(
         // `Type::method` is a path.
         [b':', b':', ..] => return None,
         [b':' | b'=', ..] => 1,
-        // `%22%3A%22`
-        [
-            b'%',
-            b'2',
-            b'2',
-            b'%',
-            b'3',
-            b'A' | b'a',
-            b'%',
-            b'2',
-            b'2',
-            ..,
-        ] => 9,
+        _ if rest.starts_with(b"%22%3A%22") || rest.starts_with(b"%22%3a%22") => 9,
         _ => 0,
     };
     if length > 0 {
         let behind = spaced + length;
         let from = skip(text, behind, |b| matches!(b, b' ' | b'\t' | b'*'));
         let tight = rest[0] != b':' && length != 2 && spaced == closed && from == behind;
-        return Some((
-            from,
-            if tight {
-                ValuePosition::Tight
-            } else {
-                ValuePosition::Loose
-            },
-        ));
+        return Some((from, position(tight)));
     }
-    if let Some(from) = over_word(text, spaced).filter(|_| spaced > stop) {
-        return Some((from, ValuePosition::Loose));
-    }
-    // `[None]: `, `(again): `, ` 1: `
-    if let Some(from) = over_remark(text, spaced) {
+    // `Secret ID = `, `[None]: `, `(again): `, ` 1: `
+    let word = over_word(text, spaced).filter(|_| spaced > stop);
+    if let Some(from) = word.or_else(|| over_remark(text, spaced)) {
         return Some((from, ValuePosition::Loose));
     }
     let flag = flag(text, start, stop);
     if let Some(from) = after_comma(text, closed, spaced, stop, flag) {
-        return Some((
-            from,
-            if flag {
-                ValuePosition::Tight
-            } else {
-                ValuePosition::Loose
-            },
-        ));
+        return Some((from, position(flag)));
     }
     if let Some(from) = documents::in_element(text, start, stop, closed) {
         return Some((from, ValuePosition::Quoted));
@@ -92,9 +68,11 @@ pub(super) fn separator(
     if flag {
         return Some((spaced, ValuePosition::Tight));
     }
+    let says =
+        |word: &&[u8]| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
     let said = [&b"is "[..], b"was ", b"to ", b"as "]
         .into_iter()
-        .find(|word| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word));
+        .find(says);
     if let Some(word) = said {
         let from = skip(text, spaced + word.len(), |b| matches!(b, b' ' | b':'));
         return Some((from, ValuePosition::Prose));
@@ -116,24 +94,10 @@ fn flag(text: &[u8], start: usize, stop: usize) -> bool {
 
 /// Position after the second word of a name and its separator: `Secret ID = `.
 fn over_word(text: &[u8], at: usize) -> Option<usize> {
-    let word = text
-        .get(at..)?
-        .iter()
-        .take(8)
-        .take_while(|b| b.is_ascii_alphabetic())
-        .count();
-    let names = [
-        &b"id"[..],
-        b"key",
-        b"value",
-        b"token",
-        b"string",
-        b"text",
-        b"field",
-    ];
-    let fits = names
-        .iter()
-        .any(|name| text[at..at + word].eq_ignore_ascii_case(name));
+    let letters = text.get(at..)?.iter().take(8);
+    let word = letters.take_while(|b| b.is_ascii_alphabetic()).count();
+    let mut names = ["id", "key", "value", "token", "string", "text", "field"].iter();
+    let fits = names.any(|name| text[at..at + word].eq_ignore_ascii_case(name.as_bytes()));
     let sign = skip(text, at + word, BLANK);
     let is_sign = matches!(text.get(sign), Some(b'=' | b':'))
         && !matches!(text.get(sign + 1), Some(b'=' | b':'));
@@ -181,11 +145,8 @@ fn after_comma(
 
 /// Returns true if the quoted text is a plain word, as in a list of field names.
 fn is_list_of_words(text: &[u8], at: usize) -> bool {
-    let word = text[at + 1..]
-        .iter()
-        .take(60)
-        .take_while(|b| b.is_ascii_alphabetic() || matches!(b, b'_' | b'-' | b' '))
-        .count();
+    let of_word = |b: &&u8| b.is_ascii_alphabetic() || b"_- ".contains(b);
+    let word = text[at + 1..].iter().take(60).take_while(of_word).count();
     let end = skip(text, at + 1 + word, |b| *b == b'\\');
     text.get(end) == Some(&text[at])
 }
@@ -204,13 +165,7 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
     None
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "`skip` takes a predicate of this form")]
-fn is_around(byte: &u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'\n' | b'\r' | b'\t' | b'"' | b'\'' | b'\\' | b'-'
-    )
-}
+const AROUND: fn(&u8) -> bool = |byte| b" \n\r\t\"'\\-".contains(byte);
 
 fn value_at(text: &[u8], at: usize) -> Option<usize> {
     const FLAGS: &[&[u8]] = &[b"--value", b"--body", b"--secret-string", b"--secret-value"];
@@ -220,7 +175,7 @@ fn value_at(text: &[u8], at: usize) -> Option<usize> {
         return matches!(text.get(from), Some(b' ' | b'=')).then_some(from + 1);
     }
     let broken = lines::over_prefix(text, comma, over_breaks(text, comma));
-    let word = skip(text, broken, is_around);
+    let word = skip(text, broken, AROUND);
     let rest = text.get(word..)?;
     if rest.len() < 6 || !rest[..5].eq_ignore_ascii_case(b"value") {
         return None;
@@ -238,12 +193,12 @@ fn over_pair(text: &[u8], at: usize) -> Option<usize> {
     let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let comma = skip(text, at, |b| *b == b' ');
     (text.get(comma) == Some(&b',')).then_some(())?;
-    let name = skip(text, comma + 1, is_around);
+    let name = skip(text, comma + 1, AROUND);
     let colon = skip(text, skip(text, name, word), |b| {
         matches!(b, b'"' | b'\\' | b' ')
     });
     (text.get(colon) == Some(&b':')).then_some(())?;
-    let value = skip(text, colon + 1, is_around);
+    let value = skip(text, colon + 1, AROUND);
     let end = skip(text, value, word);
     (end > value).then(|| skip(text, end, |b| matches!(b, b'"' | b'\\')))
 }

@@ -1,20 +1,21 @@
 //! Secrets recognised by their structure instead of a key prefix: blocks, tokens in three parts,
-//! addresses with a password, headers.
+//! addresses with a password, headers, passwords beside a user name.
 //!
 //! Each function is called at its anchor and returns the byte range to redact. The range never
 //! splits a character.
 
 use std::ops::Range;
 
-use super::base64;
-use super::body::{can_begin, end_of, over_breaks};
+use super::assignments::{Class, Name, ValuePosition, judge, skip};
+use super::extent::read;
+use super::keys::{Part, Set, can_begin, cut_run, end_of};
 use super::lines;
-use super::placeholders;
 use super::randomness;
-use super::shapes::{Part, Set};
+use super::values;
+use super::views;
 
 /// `<private>` to its closing tag, or to the end of the text. Tags can nest.
-pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn private(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     let is_tag = |rest: &[u8]| {
         let name = rest.get(..7)?;
         name.eq_ignore_ascii_case(b"private").then_some(())?;
@@ -55,22 +56,24 @@ pub(super) fn private(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// JSON Web Token: two or three parts, the first a JSON object. Also the first part alone if it
 /// contains a key, and the remainder of a truncated token.
-pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     if !can_begin(text, at) {
         return None;
     }
-    let long = |least| Part::Run(Set::Word, least, 1 << 16);
+    let long = |least| Part::Run(Set::WORD, least, Part::ANY);
     let dot = Part::Is(b'.');
     let two = [long(12), dot, long(10), dot, long(4)];
     // The signature can be missing: cut off, or never there.
     let Some(mut end) = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3])) else {
-        let run = run_length(text, at, Set::Dotted);
-        let is_header = base64::decode(&text[at..at + run.min(24)]).starts_with(b"{\"");
+        let run = Set::DOTTED.run(text, at, text.len());
+        let is_header = views::decode(&text[at..at + run.min(24)]).starts_with(b"{\"");
         let cut = run >= 20
             && is_header
             && lines::is_cut(text, at + run)
             && names_a_method(&text[at..at + run]);
-        return cut.then_some(at..at + run).or_else(|| encoded(text, at));
+        return cut
+            .then_some(at..at + run)
+            .or_else(|| encoded(text, at, at));
     };
     // An encrypted token has two more parts.
     while let Some(next) = end_of(text, end, &two[3..]) {
@@ -83,25 +86,16 @@ pub(super) fn web_token(text: &[u8], at: usize) -> Option<Range<usize>> {
 
 /// Returns true if base64 decodes to the header of a JSON Web Token.
 fn names_a_method(text: &[u8]) -> bool {
-    let plain = base64::decode(&text[..text.len().min(48)]);
-    [
-        &b"\"alg\""[..],
-        b"\"typ\"",
-        b"\"kid\"",
-        b"\"enc\"",
-        b"\"jku\"",
-        b"\"cty\"",
+    let plain = views::decode(&text[..text.len().min(48)]);
+    let mut names = [
+        "\"alg\"", "\"typ\"", "\"kid\"", "\"enc\"", "\"jku\"", "\"cty\"",
     ]
-    .iter()
-    .any(|name| memchr::memmem::find(&plain, name).is_some())
-}
-
-fn run_length(text: &[u8], at: usize, set: Set) -> usize {
-    text[at..].iter().take_while(|b| set.holds(**b)).count()
+    .iter();
+    names.any(|name| memchr::memmem::find(&plain, name.as_bytes()).is_some())
 }
 
 /// Base64 of a text that contains a private key, a token or a login.
-pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     /// Length that is decoded, in bytes. Names of secrets come early, except in account files.
     const NEAR: usize = 4096;
     let before = text[..at].last();
@@ -111,14 +105,10 @@ pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
     {
         return None;
     }
-    let end = end_of(text, at, &[Part::Run(Set::Base64, 24, 1 << 20)])?;
-    let run: Vec<u8> = text[at..end]
-        .iter()
-        .copied()
-        .take(NEAR)
-        .filter(|b| Set::Base64.holds(*b))
-        .collect();
-    let plain = base64::decode(&run);
+    let end = end_of(text, at, &[Part::Run(Set::BASE64, 24, 1 << 20)])?;
+    let near = text[at..end].iter().copied().take(NEAR);
+    let run: Vec<u8> = near.filter(|b| Set::BASE64.holds(*b)).collect();
+    let plain = views::decode(&run);
     let has = |words: &[u8]| memchr::memmem::find(&plain, words).is_some();
     let armour = plain.starts_with(b"-----BEGIN") && (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY"));
     let token = plain.starts_with(b"eyJ") && names_a_method(&plain);
@@ -128,105 +118,51 @@ pub(super) fn encoded(text: &[u8], at: usize) -> Option<Range<usize>> {
     ];
     let object =
         plain.first() == Some(&b'{') && run.len() >= 40 && names.iter().any(|name| has(name));
-    let short = run.len() >= 80
-        && [&b"{\"a\":\""[..], b"{\"k\":\""]
-            .iter()
-            .any(|head| plain.starts_with(head));
+    let heads = [&b"{\"a\":\""[..], b"{\"k\":\""];
+    let short = run.len() >= 80 && heads.iter().any(|head| plain.starts_with(head));
     (armour || token || object || short).then_some(at..end)
 }
 
 /// Value of a secret JSON Web Key member. `at` is the last letter of its name.
 pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     const NEAR: usize = 6000;
-    let start = at
-        - text[..at]
-            .iter()
-            .rev()
-            .take(2)
-            .take_while(|b| b.is_ascii_lowercase())
-            .count();
+    let letters = text[..at].iter().rev().take(2);
+    let start = at - letters.take_while(|b| b.is_ascii_lowercase()).count();
     let named = matches!(&text[start..=at], b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq");
     if !named || start.checked_sub(1).is_none_or(|i| text[i] != b'"') {
         return None;
     }
-    let from = end
-        + text[end..]
-            .iter()
-            .take(4)
-            .take_while(|b| matches!(b, b' ' | b'\\' | b'"'))
-            .count();
-    let length = run_length(text, from, Set::Word);
+    let from = skip(text, end, |b| matches!(b, b' ' | b'\\' | b'"'));
+    let length = Set::WORD.run(text, from, text.len());
     let near = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
     let is_key = memchr::memmem::find(near, b"kty").is_some();
     (length >= 20 && is_key && randomness::is_random(&text[from..from + length]))
         .then_some(from..from + length)
 }
 
-/// `s.` followed by 24 letters and digits.
-pub(super) fn vault_legacy(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let body = text.get(at + 2..at + 26)?;
-    let digits = body.iter().filter(|b| b.is_ascii_digit()).count();
-    let capitals = body.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let small = body.iter().filter(|b| b.is_ascii_lowercase()).count();
-    let whole = body.iter().all(u8::is_ascii_alphanumeric)
-        && text
-            .get(at + 26)
-            .is_none_or(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'_' | b'('));
-    (whole
-        && digits >= 1
-        && capitals >= 2
-        && small >= 2
-        && can_begin(text, at)
-        && !text[..at].ends_with(b".")
-        && !text[..at].ends_with(b"_"))
-    .then_some(at..at + 26)
-}
-
 /// Forty characters after an AWS access key, beside it or in the next column.
-pub(super) fn behind_key(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> {
     const NEAR: usize = 160;
     const LENGTH: usize = 40;
-    let end = end_of(text, at + 4, &[Part::Run(Set::Upper, 16, 16)])?;
-    let near = &text[end..text.len().min(end + NEAR)];
-    let secret = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    let mut from = 0;
-    while from < near.len() {
-        let run = near[from..].iter().take_while(|b| secret(b)).count();
-        let value = &near[from..from + run];
+    let Some(mut start) = end_of(text, at + 4, &[Part::Run(Set::UPPER, 16, 16)]) else {
+        return Vec::new();
+    };
+    let near = &text[start..text.len().min(start + NEAR)];
+    let is_of_key = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
+    let found = near.split(|b| !is_of_key(b)).find_map(|value| {
+        let at = start..start + value.len();
+        start = at.end + 1;
         let mixed = value.iter().any(u8::is_ascii_digit)
             && value.iter().any(u8::is_ascii_uppercase)
             && value.iter().any(u8::is_ascii_lowercase);
-        let cut = (12..LENGTH).contains(&run) && lines::is_cut(text, end + from + run);
-        if (run == LENGTH || cut) && mixed && !placeholders::is_documented(value) {
-            return Some(end + from..end + from + run);
-        }
-        from += run + 1;
-    }
-    None
-}
-
-/// Run of a set, the anchor `at..end`, and these parts.
-pub(super) fn around(
-    text: &[u8],
-    at: usize,
-    end: usize,
-    (set, least, most): (Set, usize, usize),
-    parts: &[Part],
-) -> Option<Range<usize>> {
-    let (start, _) = runs_before(text, at, set, most)
-        .into_iter()
-        .find(|(start, count)| *count >= least && can_begin(text, *start))?;
-    let end = if parts.is_empty() {
-        end
-    } else {
-        end_of(text, end, parts)?
-    };
-    let open = text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-    (!open && randomness::is_random(&text[start..end])).then_some(start..end)
+        let fits = value.len() == LENGTH || at.len() >= 12 && lines::is_cut(text, at.end);
+        (fits && at.len() <= LENGTH && mixed && !randomness::is_documented(value)).then_some(at)
+    });
+    found.into_iter().collect()
 }
 
 /// Password of an address, or the key alone before its `@`. `at` is the colon of `://`.
-pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     let start = at + 3;
     let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'<' | b'>' | b'`' | b'|');
     let rest = text.get(start..)?;
@@ -250,7 +186,7 @@ pub(super) fn address(text: &[u8], at: usize) -> Option<Range<usize>> {
     if let Some(colon) = memchr::memchr(b':', user) {
         let password = &user[colon + 1..];
         let name = &user[..colon];
-        let known = password == name || placeholders::is_placeholder(password);
+        let known = password == name || randomness::is_placeholder(password);
         if password.is_empty() || known || starts_reference(password) {
             // `https://<token>:x-oauth-basic@github.com`
             return (randomness::is_random(name) && !starts_reference(name))
@@ -277,7 +213,7 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     let secret = password.len() >= 4
         && !password.contains(&b'/')
         && !starts_reference(password)
-        && !placeholders::is_placeholder(password);
+        && !randomness::is_placeholder(password);
     (secret && !host && !is_port).then_some(start + colon + 1..end)
 }
 
@@ -289,166 +225,131 @@ fn starts_reference(text: &[u8]) -> bool {
 }
 
 /// Value after `Bearer` and similar schemes. `at` is the position after the word.
-pub(super) fn credentials(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
-    if spaces == 0 || spaces > 4 {
-        return None;
-    }
-    let start = at + spaces;
-    let end = end_of(text, start, &[Part::Run(Set::Header, 12, 1 << 16)])
-        .or_else(|| cut_run(text, start))?;
+pub(super) fn credentials(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
+    let start = behind_scheme(text, at)?;
+    let end = end_of(text, start, &[Part::Run(Set::HEADER, 12, Part::ANY)])
+        .or_else(|| cut_run(text, start, false))?;
     let value = &text[start..end];
-    let joined: Vec<u8> = value
-        .iter()
-        .copied()
-        .filter(|b| Set::Header.holds(*b))
-        .collect();
-    (randomness::is_random(&joined) && !placeholders::is_placeholder(&joined)).then_some(start..end)
+    let joined = value.iter().copied().filter(|b| Set::HEADER.holds(*b));
+    let joined: Vec<u8> = joined.collect();
+    (randomness::is_random(&joined) && !randomness::is_placeholder(&joined)).then_some(start..end)
+}
+
+/// Position after one to four spaces.
+fn behind_scheme(text: &[u8], at: usize) -> Option<usize> {
+    let start = skip(text, at, |b| *b == b' ');
+    (1..=4).contains(&(start - at)).then_some(start)
 }
 
 /// Value after `Basic`: base64 of a name, a colon and a password.
-pub(super) fn basic(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let spaces = text[at..].iter().take_while(|b| **b == b' ').count();
-    let start = at + spaces;
-    if spaces == 0 || spaces > 4 {
-        return None;
-    }
-    let end = end_of(text, start, &[Part::Run(Set::Base64, 8, 4096)])?;
-    base64::is_login(&text[start..end]).then_some(start..end)
+pub(super) fn basic(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
+    let start = behind_scheme(text, at)?;
+    let end = end_of(text, start, &[Part::Run(Set::BASE64, 8, 4096)])?;
+    views::is_login(&text[start..end]).then_some(start..end)
 }
 
 /// Value of a `Cookie:` or `Set-Cookie:` header. `at` is the position after the word.
-pub(super) fn cookie(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let rest = &text[at..text.len().min(at + 8192)];
     // In JSON, a quote closes the name of the header.
-    let skipped = rest
-        .iter()
-        .take(3)
-        .take_while(|b| matches!(b, b'"' | b'\'' | b'\\'))
-        .count();
+    let skipped = skip(rest, 0, |b| matches!(b, b'"' | b'\'' | b'\\'));
     if rest.get(skipped) != Some(&b':') {
         return None;
     }
-    let blank = rest[skipped + 1..]
-        .iter()
-        .take(6)
-        .take_while(|b| matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'['))
-        .count();
-    let start = skipped + 1 + blank;
+    let start = skip(rest, skipped + 1, |b| {
+        matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'[')
+    });
     let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b'<');
     let length = rest[start..].iter().position(ends);
     let value = &rest[start..length.map_or(rest.len(), |n| start + n)];
     let equals = memchr::memchr(b'=', value)?;
     let name = &value[..equals];
-    let first = value[equals + 1..]
-        .split(|b| matches!(b, b';' | b' '))
-        .next()?;
-    let is_pair = !name.is_empty() && name.iter().all(|b| Set::Dotted.holds(*b));
-    let worth =
-        first.len() >= 6 && !placeholders::is_placeholder(first) && !starts_reference(first);
+    let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
+    let is_pair = !name.is_empty() && name.iter().all(|b| Set::DOTTED.holds(*b));
+    let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !starts_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 
-/// `123456789:AA…`: `at` is the colon.
-pub(super) fn telegram(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let (start, _) = runs_before(text, at, Set::Digits, 12)
-        .into_iter()
-        .find(|(start, digits)| (8..=11).contains(digits) && can_begin_after_bot(text, *start))?;
-    let end =
-        end_of(text, at + 2, &[Part::Run(Set::Word, 32, 37)]).or_else(|| cut_run(text, at + 1))?;
-    randomness::is_random(&text[at + 2..end]).then_some(start..end)
-}
-
-/// Returns true if a bot id can begin here, also in `…/bot123456789:AA…`.
-fn can_begin_after_bot(text: &[u8], at: usize) -> bool {
-    can_begin(text, at) || text[..at].ends_with(b"bot")
-}
-
-/// Bot token: id in base64, time, signature.
-pub(super) fn discord(text: &[u8], at: usize) -> Option<Range<usize>> {
-    if !can_begin(text, at) {
+/// Value of `"auth"`: base64 of name and password. `at..end` is the word.
+pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
+    let before = at.checked_sub(1).map(|i| text[i]);
+    if before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
         return None;
     }
-    let parts = [
-        Part::Run(Set::Word, 23, 29),
-        Part::Is(b'.'),
-        Part::Run(Set::Word, 5, 8),
-        Part::Is(b'.'),
-        Part::Run(Set::Word, 27, 44),
-    ];
-    let end = end_of(text, at, &parts)?;
-    let id = text[at..].iter().copied().filter(|b| Set::Word.holds(*b));
-    let id = base64::decode(&id.take(23).collect::<Vec<_>>());
-    id.iter().all(u8::is_ascii_digit).then_some(at..end)
+    let behind = skip(text, end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
+    let behind = behind + usize::from(text.get(behind) == Some(&b':'));
+    let from = skip(text, behind, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
+    let length = Set::BASE64.run(text, from, 4096);
+    let value = &text[from..from + length];
+    views::is_login(value).then_some(from..from + length)
 }
 
-/// Azure client secret: three characters, a digit, `Q~`, 30 to 40 characters. `at` is the `Q`.
-pub(super) fn azure_client(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let start = at.checked_sub(4)?;
-    let head = &text[start..at];
-    let fits = head[..3]
-        .iter()
-        .all(|b| Set::Dotted.holds(*b) || *b == b'~')
-        && head[3].is_ascii_digit()
-        && can_begin(text, start);
-    if !fits {
+/// Second of two quoted arguments. `at` is the position after the bracket.
+pub(super) fn second_argument(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
+    let name = Name::password(at);
+    let from = skip(text, at, u8::is_ascii_whitespace);
+    let (first, how) = read(text, from, ValuePosition::Loose, &name)?;
+    let behind = first.end + usize::from(how == ValuePosition::Quoted);
+    let comma = skip(text, behind, |b| matches!(b, b' ' | b'\\'));
+    if text.get(comma) != Some(&b',') {
         return None;
     }
-    let end = end_of(text, at + 2, &[Part::Run(Set::Header, 30, 40)])?;
-    Some(start..end)
+    let from = skip(text, comma + 1, u8::is_ascii_whitespace);
+    let (second, how) = read(text, from, ValuePosition::Loose, &name)?;
+    (how == ValuePosition::Quoted && judge(text, &second, &name, how)).then_some(second)
 }
 
-/// Start and length of the run that ends at `at`: across line breaks, then on its own line. A key
-/// may be split over lines, and the line before a whole key may end in the same characters.
-fn runs_before(text: &[u8], at: usize, set: Set, most: usize) -> [(usize, usize); 2] {
-    let own_line = text[..at]
-        .iter()
-        .rev()
-        .take(most)
-        .take_while(|b| set.holds(**b))
-        .count();
-    [
-        run_across_breaks(text, at, set, most),
-        (at - own_line, own_line),
-    ]
-}
-
-/// Start and length of the run that ends at `at`. Breaks do not count.
-fn run_across_breaks(text: &[u8], at: usize, set: Set, most: usize) -> (usize, usize) {
-    let (mut start, mut count) = (at, 0);
-    while count < most {
-        let Some(last) = start.checked_sub(1) else {
-            break;
-        };
-        let is_escape = matches!(text[last], b'n' | b'r')
-            && last.checked_sub(1).is_some_and(|i| text[i] == b'\\');
-        if set.holds(text[last]) && !is_escape {
-            start = last;
-            count += 1;
-            continue;
-        }
-        // Longest break that ends here.
-        let broken = (start.saturating_sub(24)..start).find(|from| {
-            matches!(text[*from], b'\n' | b'\r' | b'\\' | 0xE2) && over_breaks(text, *from) == start
-        });
-        match broken {
-            Some(from) if from > 0 && set.holds(text[from - 1]) => start = from,
-            _ => break,
-        }
+/// `IDENTIFIED BY '…'`, `IDENTIFIED WITH method BY '…'`. `at` is the position after the words.
+pub(super) fn sql(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
+    let near = &text[..text.len().min(at + 80)];
+    let mut from = skip(near, at, u8::is_ascii_whitespace);
+    let by = text[at.saturating_sub(2)..at].eq_ignore_ascii_case(b"by");
+    if !by {
+        let found = memchr::memmem::find(&near[from..], b" BY ")
+            .or_else(|| memchr::memmem::find(&near[from..], b" by "))?;
+        from = skip(text, from + found + 4, u8::is_ascii_whitespace);
     }
-    (start, count)
+    let name = Name::password(at);
+    let (range, how) = read(text, from, ValuePosition::Tight, &name)?;
+    let value = &text[range.clone()];
+    let quoted = how == ValuePosition::Quoted && matches!(text[range.start - 1], b'\'' | b'"');
+    let firm = quoted || value.iter().any(u8::is_ascii_digit);
+    (firm && values::is_given(value)).then_some(range)
 }
 
-/// End of a truncated run that is long enough to recognise.
-pub(super) fn cut_run(text: &[u8], at: usize) -> Option<usize> {
-    let run = text[at..]
+/// Last of five fields: `host:port:database:user:password`. `at` is the first colon.
+pub(super) fn pgpass(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
+    let line = lines::line_at(text, at);
+    let rest = &text[at + 1..line.end.max(at + 1)];
+    let star = text[at] == b'*';
+    let skip = if star { 4 } else { 3 };
+    let fields: Vec<&[u8]> = rest.splitn(skip + 1, |b| *b == b':').collect();
+    let &[.., user, password] = fields.as_slice() else {
+        return None;
+    };
+    let password = password.trim_ascii_end();
+    if fields.len() != skip + 1 {
+        return None;
+    }
+    let of_field = |b: &u8| b.is_ascii_graphic() && !b"/\"'".contains(b);
+    let plain = |field: &&[u8]| !field.is_empty() && field.iter().all(of_field);
+    let fits = fields[..skip].iter().all(plain) && !user.iter().all(u8::is_ascii_digit);
+    let start = line.end.max(at + 1) - fields[skip].len();
+    let given = values::is_given(password)
+        && values::is_secret(password, Class::Password, ValuePosition::Loose);
+    (fits && given).then_some(start..start + password.len())
+}
+
+/// Answer that an `expect` script sends to a password prompt. `end` is the position after the
+/// quote.
+pub(super) fn expect(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
+    let before = &text[at.saturating_sub(160)..at];
+    memchr::memmem::rfind(before, b"assword")
+        .or_else(|| memchr::memmem::rfind(before, b"assphrase"))?;
+    let rest = &text[end..text.len().min(end + 200)];
+    let length = rest
         .iter()
-        .take_while(|b| Set::Header.holds(**b) || **b == b'$')
-        .count();
-    let body = &text[at..at + run];
-    (run >= 8
-        && lines::is_cut(text, at + run)
-        && randomness::is_random(body)
-        && !placeholders::is_placeholder(body))
-    .then_some(at + run)
+        .position(|b| matches!(b, b'\\' | b'"' | b'\n'))?;
+    let value = end..end + length;
+    values::is_given(&text[value.clone()]).then_some(value)
 }

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use super::class::ValuePosition;
+use super::assignments::{Name, ValuePosition, judge, skip};
 use super::lines;
-use super::secret_name::{Name, judge, skip};
 
 /// Number of rows that are read.
 const ROWS: usize = 200;
@@ -36,29 +35,22 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     // Field that contains the table, if the table is escaped in a document.
     let field = memchr::memmem::rfind(&text[head.start..name.start.max(head.start)], b": \"");
     head.start += field.map_or(0, |n| n + 3);
-    while text[head.clone()]
-        .first()
-        .is_some_and(|b| matches!(b, b' ' | b'|' | b'"'))
-    {
-        head.start += 1;
-    }
+    let front = text[head.clone()]
+        .iter()
+        .take_while(|b| b" |\"".contains(b));
+    head.start += front.count();
     if name.start < head.start || name.stop > head.end {
         return Vec::new();
     }
-    let near = [
-        text.get(skip(text, name.stop, |b| matches!(b, b' ' | b'"'))),
-        text[head.start..name.start].trim_ascii_end().last(),
-    ];
-    let mark = near
-        .into_iter()
-        .flatten()
-        .copied()
-        .find(|b| matches!(b, b',' | b';' | b'\t' | b'|'));
+    let behind = text.get(skip(text, name.stop, |b| matches!(b, b' ' | b'"')));
+    let before = text[head.start..name.start].trim_ascii_end().last();
+    let mut signs = behind.into_iter().chain(before).copied();
+    let mark = signs.find(|b| b",;\t|".contains(b));
     let framed = text[head.clone()].windows(3).any(|w| w == "│".as_bytes());
     let Some(mark) = mark.or(framed.then_some(0xE2)) else {
         return Vec::new();
     };
-    let mut cells = cells(text, &head, mark);
+    let cells = cells(text, &head, mark);
     let at = cells
         .iter()
         .position(|cell| cell.start <= name.start && name.stop <= cell.end);
@@ -71,42 +63,16 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'"' | b'.'))
     };
-    let Some(mut at) = at else {
+    let Some(at) = at.filter(|_| cells.len() > 1 && cells.iter().all(plain)) else {
         return Vec::new();
     };
-    // In a quoted argument of a command, other words of the line stand before the table.
-    let words = cells[..at].iter().rposition(|cell| !plain(cell));
-    let is_quoted = |end: usize| {
-        text[head.start..end]
-            .iter()
-            .any(|b| matches!(b, b'\'' | b'"'))
-    };
-    if let Some(last) = words.filter(|last| is_quoted(cells[*last].end)) {
-        let next = lines::next(text, own.end);
-        let row = next.map(|next| self::cells(text, &inner(&next), mark).len());
-        let left = cells.len() - last - 1;
-        if left >= 2 && row == Some(left) {
-            cells.drain(..=last);
-            at -= last + 1;
-        } else {
-            // The last of these words is the first column.
-            let cell = cells[last].clone();
-            let of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-            let length = text[cell.clone()].iter().rev().take_while(of_word).count();
-            cells[last].start = cell.end - length;
-            cells.drain(..last);
-            at -= last;
-        }
-    }
-    if cells.len() < 2 || !cells.iter().all(plain) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
-    let mut line = own;
-    for _ in 0..ROWS {
-        let Some(next) = lines::next(text, line.end) else {
+    let (mut line, mut count) = (own, 0);
+    while let Some(next) = lines::next(text, line.end) {
+        count += 1;
+        if count > ROWS {
             break;
-        };
+        }
         line = next;
         let row = inner(&line);
         let rule = text[row.clone()].iter().all(|b| !b.is_ascii_alphanumeric());
@@ -121,12 +87,9 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
             break;
         }
         let mut cell = row[at].clone();
-        let quotes = usize::from(
-            text[cell.clone()].starts_with(b"\"")
-                && text[cell.clone()].ends_with(b"\"")
-                && cell.len() > 1,
-        );
-        cell = cell.start + quotes..cell.end - quotes;
+        if matches!(text[cell.clone()], [b'"', .., b'"']) {
+            cell = cell.start + 1..cell.end - 1;
+        }
         if judge(text, &cell, name, ValuePosition::Loose) && !text[cell.clone()].contains(&b' ') {
             found.push(cell);
         }
@@ -138,35 +101,26 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
 fn inner(text: &[u8], line: &Range<usize>, marks: usize) -> Range<usize> {
     let length = lines::prefix_of(&text[line.clone()], marks);
     let start = line.start + length;
-    let mut range = start..line.end;
-    if text[range.clone()].ends_with(b"\x1b[0m") {
-        range.end -= 4;
+    let mut content = &text[start..line.end];
+    let ends: [&[u8]; 8] = [
+        b"\x1b[0m",
+        b"\"}}",
+        b"\"}",
+        b"\"]",
+        b" ",
+        b"|",
+        b"\r",
+        "│".as_bytes(),
+    ];
+    while let Some(rest) = ends.iter().find_map(|end| content.strip_suffix(*end)) {
+        content = rest;
     }
-    loop {
-        let rest = &text[range.clone()];
-        if rest.first().is_some_and(|b| matches!(b, b' ' | b'|')) {
-            range.start += 1;
-        } else if rest.starts_with("│".as_bytes()) {
-            range.start += 3;
-        } else {
-            break;
-        }
+    let end = start + content.len();
+    let starts: [&[u8]; 3] = [b" ", b"|", "│".as_bytes()];
+    while let Some(rest) = starts.iter().find_map(|mark| content.strip_prefix(*mark)) {
+        content = rest;
     }
-    loop {
-        let rest = &text[range.clone()];
-        let closes = rest.ends_with(b"\"}") || rest.ends_with(b"\"}}") || rest.ends_with(b"\"]");
-        if closes
-            || rest
-                .last()
-                .is_some_and(|b| matches!(b, b' ' | b'|' | b'\r'))
-        {
-            range.end -= 1 + usize::from(closes);
-        } else if rest.ends_with("│".as_bytes()) {
-            range.end -= 3;
-        } else {
-            return range;
-        }
-    }
+    end - content.len()..end
 }
 
 fn cells(text: &[u8], line: &Range<usize>, mark: u8) -> Vec<Range<usize>> {

@@ -6,45 +6,10 @@
 
 use std::sync::LazyLock;
 
-use super::body::changes;
-use super::class::{Class, ValuePosition};
-use super::patterns::{Detector, patterns};
-use super::placeholders;
-use super::randomness;
-use super::shapes::Set;
-
-/// Suffixes after which a name still names the secret itself.
-const SUFFIXES: &[&str] = &[
-    "", "key", "accesskey", "token", "value", "val", "base", "string", "str", "text", "plain",
-    "raw", "prod", "production", "dev", "live", "test", "staging", "env", "new", "old", "current",
-    "s", "for", "header", "b", "encoded", "hex", "confirm", "confirmation", "again", "repeat",
-    "default", "admin", "root", "main", "master", "primary", "secondary", "user", "read", "write",
-    "one", "two",
-];
-
-/// Suffixes of a vendor name that names a secret.
-const OF_VENDOR: &[&str] = &[
-    "", "key", "token", "secret", "apikey", "api", "auth", "pass", "password", "license",
-    "licensekey", "adminkey", "admin", "writekey", "pat", "bearer", "accesskey", "clientsecret",
-    "apisecret", "apitoken", "live", "prod", "production", "test", "sdkkey", "searchkey", "access",
-    "secretkey", "signingkey",
-];
-
-/// Words that make a name harmless.
-const HARMLESS: &[&str] = &[
-    "next", "page", "continuation", "pagination", "idempotency", "sync", "cursor", "public", "max",
-    "min", "num", "total", "count", "cache", "primary", "foreign", "sort", "partition", "without",
-    "no", "forgot", "reset", "start", "end", "stop", "special", "pad", "unexpected", "invalid",
-];
-
-/// More harmless words before `key`: lookup keys.
-const FINDING: &[&str] = &[
-    "row", "object", "routing", "range", "lookup", "translation", "locale", "dedup", "group",
-    "message", "json", "column", "unique", "composite", "natural", "sequence", "schema", "bucket",
-    "redis", "event", "item", "record", "entity", "file", "image", "artifact", "pub", "host",
-    "known", "restore", "hash", "map", "index", "lock", "mutex", "query", "document", "doc",
-    "node", "cell", "job", "build", "checkpoint", "search",
-];
+use super::assignments::{Class, ValuePosition};
+use super::keys::Set;
+use super::randomness::{self, changes, count};
+use super::rules::{self, list};
 
 /// Stems of all secret names, for a quick rejection.
 const STEMS: &[&[u8]] = &[
@@ -61,15 +26,12 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
         return None;
     }
     let lower = name.to_ascii_lowercase();
-    let may = (0..lower.len()).any(|at| {
-        matches!(
-            lower.as_bytes()[at],
-            b'p' | b's' | b't' | b'k' | b'c' | b'a' | b'm'
-        ) && STEMS
-            .iter()
-            .any(|stem| lower.as_bytes()[at..].starts_with(stem))
+    let may_begin = |at: &usize| b"pstkcam_".contains(&lower.as_bytes()[*at]);
+    let may_be_own = (0..lower.len()).filter(may_begin).any(|at| {
+        let rest = &lower.as_bytes()[at..];
+        STEMS.iter().any(|stem| rest.starts_with(stem))
     });
-    if !may {
+    if !may_be_own {
         return None;
     }
     let own = WORDS.iter().find(|(word, _, class)| {
@@ -84,17 +46,9 @@ pub(super) fn named(name: &str) -> Option<(&'static str, Class)> {
 
 /// Words in names, with their kind and class.
 static WORDS: LazyLock<Vec<(&str, &str, Class)>> = LazyLock::new(|| {
-    patterns()
-        .filter_map(|pattern| match pattern.how {
-            Detector::Name(class) => Some((pattern, class)),
-            _ => None,
-        })
-        .flat_map(|(pattern, class)| {
-            let words = pattern.anchors.iter();
-            // Bare `pass` and `psk` are left out here: in a longer name they have other meanings.
-            let own = words.filter(|word| !matches!(**word, "pass" | "psk"));
-            own.map(move |word| (*word, pattern.kind, class))
-        })
+    // Bare `pass` and `psk` are left out here: in a longer name they have other meanings.
+    rules::names()
+        .filter(|(word, ..)| !matches!(*word, "pass" | "psk"))
         .collect()
 });
 
@@ -110,12 +64,14 @@ pub(super) fn is_own(before: &str, after: &str, class: Class) -> bool {
         .unwrap_or_default();
     let after = letters(after);
     if class == Class::Provider {
-        return OF_VENDOR.contains(&after.as_str());
+        return after.is_empty() || list("vendor suffixes").contains(&after.as_str());
     }
-    let finds = class == Class::Key && FINDING.iter().any(|word| ends_in(first, word));
+    let finds = class == Class::Key && list("lookup names").iter().any(|word| ends_in(first, word));
     !finds
-        && !HARMLESS.iter().any(|word| ends_in(first, word))
-        && SUFFIXES.contains(&after.as_str())
+        && !list("harmless names")
+            .iter()
+            .any(|word| ends_in(first, word))
+        && (after.is_empty() || list("suffixes").contains(&after.as_str()))
 }
 
 /// Returns true if a part of a name equals this word or ends in it at a capital: `nextPage`.
@@ -130,7 +86,7 @@ fn ends_in(part: &str, word: &str) -> bool {
 
 /// Returns true if a value of this class, in this position, is a secret.
 pub(super) fn is_secret(value: &[u8], class: Class, stands: ValuePosition) -> bool {
-    if placeholders::is_placeholder(value) || is_code(value, stands) {
+    if randomness::is_placeholder(value) || is_code(value, stands) {
         return false;
     }
     match class {
@@ -156,14 +112,17 @@ fn is_password(value: &[u8], stands: ValuePosition) -> bool {
     let symbols = value[..value.len() - 1].iter().any(symbol);
     match stands {
         ValuePosition::Prose => {
-            value.len() >= 6 && letters && digits && !ALGORITHMS.iter().any(|a| same(value, a))
+            value.len() >= 6
+                && letters
+                && digits
+                && !list("algorithms").iter().any(|a| same(value, a))
         }
         _ if !letters => digits && value.len() >= 6 && stands != ValuePosition::Loose,
-        _ if digits || symbols => !ALGORITHMS.iter().any(|a| same(value, a)),
+        _ if digits || symbols => !list("algorithms").iter().any(|a| same(value, a)),
         ValuePosition::Loose => changes(value) >= 4 && value.len() >= 8,
         // Word such as `letmein` in a configuration, but neither a label nor an identifier.
         ValuePosition::Quoted | ValuePosition::Tight => {
-            let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+            let capitals = count(value, u8::is_ascii_uppercase);
             let plain = value.iter().all(u8::is_ascii_alphabetic);
             let parts = value.split(|b| matches!(b, b'-' | b'_' | b'.')).count();
             let is_label = value[0].is_ascii_uppercase() && capitals == 1;
@@ -174,34 +133,24 @@ fn is_password(value: &[u8], stands: ValuePosition) -> bool {
 
 /// Number in source code: `16384u32`, `0x1f`, `2_000_000`, `30s`.
 fn is_number(value: &[u8]) -> bool {
-    const UNITS: &[&[u8]] = &[
-        b"u8", b"u16", b"u32", b"u64", b"usize", b"i8", b"i16", b"i32", b"i64", b"isize", b"f32",
-        b"f64", b"ul", b"ull", b"ms", b"s", b"sec", b"min", b"m", b"h", b"d", b"days", b"px",
-        b"em", b"rem", b"kb", b"mb", b"gb", b"kib", b"mib", b"gib", b"l", b"f", b"th", b"st",
-        b"nd",
-    ];
-    if let Some(hex) = value
-        .strip_prefix(b"0x")
-        .or_else(|| value.strip_prefix(b"0X"))
-    {
+    if let [b'0', b'x' | b'X', hex @ ..] = value {
         return hex.len() <= 16 && hex.iter().all(|b| b.is_ascii_hexdigit() || *b == b'_');
     }
-    let digits = value
-        .iter()
-        .take_while(|b| b.is_ascii_digit() || matches!(b, b'_' | b'.'))
-        .count();
+    let in_number = |b: &&u8| b.is_ascii_digit() || matches!(b, b'_' | b'.');
+    let digits = value.iter().take_while(in_number).count();
     let unit = value[digits..].to_ascii_lowercase();
     let dotted = unit.is_empty() && value.contains(&b'.');
-    digits > 0 && value[0].is_ascii_digit() && (dotted || UNITS.contains(&unit.as_slice()))
+    let mut units = list("units").iter();
+    let mut is_unit = || units.any(|known| known.as_bytes() == unit);
+    value.first().is_some_and(u8::is_ascii_digit) && (dotted || is_unit())
 }
 
 /// Quoted password with spaces, but with digits and signs that labels lack.
 fn is_sentence_of_signs(value: &[u8]) -> bool {
-    let signs = value
-        .iter()
-        .filter(|b| matches!(b, b'!' | b'@' | b'#' | b'$' | b'^' | b'&' | b'*' | b'+'))
-        .count();
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
+    let signs = count(value, |b| {
+        matches!(b, b'!' | b'@' | b'#' | b'$' | b'^' | b'&' | b'*' | b'+')
+    });
+    let digits = count(value, u8::is_ascii_digit);
     (8..=64).contains(&value.len())
         && signs >= 1
         && digits >= 1
@@ -228,9 +177,9 @@ fn is_key(value: &[u8], class: Class, stands: ValuePosition) -> bool {
 
 /// Base64 contains slashes of its own.
 fn is_base64_key(value: &[u8]) -> bool {
-    let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    value.iter().all(|b| Set::Base64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
+    let capitals = count(value, u8::is_ascii_uppercase);
+    let digits = count(value, u8::is_ascii_digit);
+    value.iter().all(|b| Set::BASE64.holds(*b)) && value.len() >= 40 && capitals >= 5 && digits >= 3
 }
 
 fn is_uuid(value: &[u8]) -> bool {
@@ -260,7 +209,7 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
         |b: &u8| b.is_ascii_graphic() && !matches!(b, b'(' | b')' | b'<' | b'>' | b'{' | b'}');
     if !value.iter().all(fits) {
         // Salt generators use all printable characters.
-        let signs = value.iter().filter(|b| b.is_ascii_punctuation()).count();
+        let signs = count(value, u8::is_ascii_punctuation);
         let graphic = value.iter().all(u8::is_ascii_graphic);
         return stands == ValuePosition::Quoted
             && value.len() >= 32
@@ -269,7 +218,7 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
             && randomness::entropy(value) >= 4.0;
     }
     if value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/") {
-        let capitals = value.iter().filter(|b| b.is_ascii_uppercase()).count();
+        let capitals = count(value, u8::is_ascii_uppercase);
         return value.len() >= 32
             && randomness::is_random(value)
             && (capitals >= 5 || !value[1..].contains(&b'/'));
@@ -283,8 +232,8 @@ fn is_token(value: &[u8], stands: ValuePosition) -> bool {
 
 /// Letters and digits mixed by hand, as in test tokens that were never replaced.
 fn is_made_up(value: &[u8]) -> bool {
-    let digits = value.iter().filter(|b| b.is_ascii_digit()).count();
-    let letters = value.iter().filter(|b| b.is_ascii_alphabetic()).count();
+    let digits = count(value, u8::is_ascii_digit);
+    let letters = count(value, u8::is_ascii_alphabetic);
     value.len() >= 12
         && digits >= 4
         && letters >= 4
@@ -293,15 +242,12 @@ fn is_made_up(value: &[u8]) -> bool {
 }
 
 fn has_symbols(value: &[u8]) -> bool {
-    let symbols = value
-        .iter()
-        .filter(|b| {
-            matches!(
-                b,
-                b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
-            )
-        })
-        .count();
+    let symbols = count(value, |b| {
+        matches!(
+            b,
+            b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'?'
+        )
+    });
     symbols >= 1
         && value.iter().any(u8::is_ascii_digit)
         && value.iter().any(u8::is_ascii_alphabetic)
@@ -312,22 +258,9 @@ fn same(value: &[u8], word: &str) -> bool {
     value.eq_ignore_ascii_case(word.as_bytes())
 }
 
-/// Algorithm names that look like passwords.
-const ALGORITHMS: &[&str] = &[
-    "base64", "base32", "base64url", "sha1", "sha256", "sha512", "sha-256", "sha-512", "md5",
-    "bcrypt", "argon2", "argon2i", "argon2id", "pbkdf2", "scrypt", "utf8", "utf-8", "oauth2",
-    "aes256", "aes-256", "hs256", "rs256", "es256", "ed25519", "x509", "ntlmv2", "md5crypt",
-    "plaintext", "scram-sha-256", "mysql_native_password", "caching_sha2_password",
-];
-
 /// Returns true if a value in a password position is a password: no reference, option, path or word
 /// of a sentence.
 pub(super) fn is_given(value: &[u8]) -> bool {
-    const PROSE: &[&str] = &[
-        "with", "the", "your", "option", "flag", "and", "instead", "command", "argument",
-        "parameter", "from", "switch", "when", "this", "that", "because", "should", "will", "must",
-        "means", "into", "then",
-    ];
     let whole = value.len() >= 4
         && !value.starts_with(b"-")
         && value.iter().all(|b| !b.is_ascii_whitespace());
@@ -335,8 +268,8 @@ pub(super) fn is_given(value: &[u8]) -> bool {
         && !(value.first() == Some(&b'%') && value.last() != Some(&b'%'));
     let address = memchr::memmem::find(value, b"://").is_some();
     let path = value.starts_with(b"/") || value.starts_with(b"./") || value.starts_with(b"~/");
-    let word = PROSE.iter().any(|word| same(value, word));
-    whole && !reference && !address && !path && !word && !placeholders::is_placeholder(value)
+    let word = list("prose").iter().any(|word| same(value, word));
+    whole && !reference && !address && !path && !word && !randomness::is_placeholder(value)
 }
 
 /// Returns true if an unquoted value is source code.
@@ -347,37 +280,33 @@ fn is_code(value: &[u8], stands: ValuePosition) -> bool {
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
     };
+    let in_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let identifier = |part: &str| {
-        part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+        !part.starts_with(|c: char| c.is_ascii_digit())
+            && !part.is_empty()
+            && part.chars().all(in_word)
     };
     let parts: Vec<&str> = text
         .split(['.', ':'])
         .filter(|part| !part.is_empty())
         .collect();
     let path = parts.len() > 1
-        && parts.iter().all(|part| identifier(part))
-        && !randomness::is_random(value)
-        && parts.iter().all(|part| part.len() > 1);
-    let snake = text.contains('_')
-        && identifier(text)
-        && (text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
-            || text
-                .bytes()
-                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-                && text
-                    .split('_')
-                    .filter(|part| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase()))
-                    .count()
-                    >= 2);
+        && parts.iter().all(|part| identifier(part) && part.len() > 1)
+        && !randomness::is_random(value);
+    let loud = |part: &&str| part.len() > 2 && part.bytes().all(|b| b.is_ascii_uppercase());
+    let constant =
+        !text.bytes().any(|b| b.is_ascii_lowercase()) && text.split('_').filter(loud).count() >= 2;
+    let small = text.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    let snake = text.contains('_') && identifier(text) && (small || constant);
     // Base64 can also begin with a slash.
     let base64 = value.len() >= 32
-        && value.iter().all(|b| Set::Base64.holds(*b))
+        && value.iter().all(|b| Set::BASE64.holds(*b))
         && randomness::is_random(value)
-        && value.iter().filter(|b| b.is_ascii_uppercase()).count() >= 5;
+        && count(value, u8::is_ascii_uppercase) >= 5;
+    // YAML tag: `!vault |`.
+    let is_tag = |tag: &str| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic());
     path || snake
-        || (!base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{']))
-        // YAML tag: `!vault |`.
-        || text.strip_prefix('!').is_some_and(|tag| !tag.is_empty() && tag.bytes().all(|b| b.is_ascii_alphabetic()))
+        || !base64 && text.starts_with(['&', '*', '/', '.', '-', '\\', '{'])
+        || text.strip_prefix('!').is_some_and(is_tag)
         || text.starts_with("__")
 }

@@ -1,9 +1,16 @@
-//! Texts escaped inside a line of another text, as JSON and shells do.
+//! Texts inside a text: escaped in a line as JSON and shells do, and encoded in base64.
 //!
-//! The inner text is unescaped and searched, and its findings are mapped back to the outer text.
-//! Only lines with escaped line ends or quotes are treated so, down to `DEPTH` levels.
+//! The inner text is searched like any other. Findings in an unescaped line are mapped back; only lines with
+//! escaped line ends or quotes are treated so, down to `DEPTH` levels. A run of base64 is redacted as a whole
+//! if its content holds a secret; most long runs are hashes, paths and names, whose first bytes tell that
+//! they are no text.
+//!
+//! Deliberately absent: compressed content, and a password alone in base64, which has no form when decoded.
 
 use std::ops::Range;
+
+use super::keys::{Part, Set, can_begin, end_of};
+use super::randomness::changes;
 
 /// Maximum nesting of escaped texts.
 pub(super) const DEPTH: usize = 3;
@@ -86,4 +93,176 @@ fn has_escapes(line: &[u8]) -> bool {
         matches!(line.get(at + 1), Some(b'n' | b'"' | b'\\'))
             || line.get(at.saturating_sub(1)..at + 3) == Some(QUOTE.as_bytes())
     })
+}
+
+/// Length of the shortest run: 18 bytes.
+const LEAST: usize = 24;
+/// Number of characters of a run that are decoded.
+const NEAR: usize = 64 << 10;
+/// Number of bytes that tell text from others.
+const HEAD: usize = 12;
+
+/// Run of base64 and its content.
+pub(super) struct Encoded {
+    pub(super) at: Range<usize>,
+    pub(super) text: String,
+}
+
+/// Returns the runs whose content is text, in order.
+pub(super) fn texts(text: &str) -> Vec<Encoded> {
+    let bytes = text.as_bytes();
+    let mut found = Vec::new();
+    let mut from = 0;
+    // Every run covers one of these positions.
+    while let Some(window) = bytes.get(from..from + LEAST) {
+        let covered = window
+            .iter()
+            .rev()
+            .take_while(|b| Set::BODY.holds(**b))
+            .count();
+        if covered < LEAST {
+            from += LEAST - covered;
+            continue;
+        }
+        let start = from;
+        from += bytes[from..]
+            .iter()
+            .take_while(|b| Set::BODY.holds(**b))
+            .count();
+        if let Some(encoded) = decoded(bytes, start) {
+            from = from.max(encoded.at.end);
+            found.push(encoded);
+        }
+    }
+    found
+}
+
+/// Decodes the run at a position, across line breaks; `None` if its content is no text.
+fn decoded(bytes: &[u8], at: usize) -> Option<Encoded> {
+    let head = decode(&bytes[at..at + LEAST]);
+    let wide = head.iter().skip(1).step_by(2).all(|byte| *byte == 0);
+    if !(wide || is_text(&head)) || !can_begin(bytes, at) {
+        return None;
+    }
+    let mut end = end_of(bytes, at, &[Part::Run(Set::BASE64, LEAST, 1 << 20)])?;
+    // Padding ends a run, regardless of the next line.
+    if let Some(padding) = memchr::memchr(b'=', &bytes[at..end]) {
+        let signs = bytes[at + padding..end].iter().take_while(|b| **b == b'=');
+        end = at + padding + signs.count();
+    }
+    let run = bytes[at..end]
+        .iter()
+        .copied()
+        .filter(|b| Set::BASE64.holds(*b));
+    let mut plain = decode(&run.take(NEAR).collect::<Vec<u8>>());
+    if wide {
+        // PowerShell encodes its commands as UTF-16.
+        plain = plain.into_iter().step_by(2).collect();
+    }
+    Some(Encoded {
+        at: at..end,
+        text: String::from_utf8_lossy(&plain).into_owned(),
+    })
+}
+
+/// Returns `true` if the first bytes are readable text, of which the last character may be cut.
+fn is_text(head: &[u8]) -> bool {
+    let valid = match std::str::from_utf8(head) {
+        Ok(text) => text.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    let is_readable = |byte: &u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r' | 0x80..);
+    valid >= HEAD && head[..HEAD].iter().all(is_readable)
+}
+
+/// Returns true if a run can be base64: it ends in `=`, or mixes character classes.
+pub(super) fn may_be(value: &[u8]) -> bool {
+    let has = |test: fn(&u8) -> bool| value.iter().any(test);
+    let upper = has(u8::is_ascii_uppercase);
+    value.ends_with(b"=") || (upper || has(u8::is_ascii_digit)) && changes(value) >= 2
+}
+
+/// Decodes base64 and skips other characters.
+pub(super) fn decode(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let (mut bits, mut held) = (0_u32, 0);
+    for b in text {
+        let value = match b {
+            b'A'..=b'Z' => b - b'A',
+            b'a'..=b'z' => b - b'a' + 26,
+            b'0'..=b'9' => b - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => continue,
+        };
+        bits = (bits << 6) | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            out.push((bits >> held).to_le_bytes()[0]);
+        }
+    }
+    out
+}
+
+/// Returns true if a value is base64 of a name, a colon and a password.
+pub(super) fn is_login(value: &[u8]) -> bool {
+    let plain = decode(value);
+    let readable = plain.iter().all(|b| *b >= 0x20 && *b != 0x7F);
+    value.len() >= 8
+        && readable
+        && plain.contains(&b':')
+        && value.iter().all(|b| Set::BASE64.holds(*b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::redact;
+    use super::super::templates::base64;
+    use super::*;
+
+    #[test]
+    fn runs_of_text_are_decoded() {
+        let check = |text: &str, expected: &[&str]| {
+            let found = texts(text);
+            let found: Vec<&str> = found.iter().map(|encoded| encoded.text.as_str()).collect();
+            assert_eq!(found, expected, "{text}");
+        };
+        let plain = "the quick brown fox jumps";
+        let encoded = base64(plain.as_bytes());
+        check(&encoded, &[plain]);
+        check(&format!("echo {encoded} | base64 -d"), &[plain]);
+        check(&format!("A={encoded}\nB={encoded}"), &[plain, plain]);
+        check(&format!("x{encoded}"), &[]);
+        check("getElementsByClassNameOfTheParent", &[]);
+        check("0123456789abcdef0123456789abcdef01234567", &[]);
+        check("/usr/local/lib/python/site/packages/memory", &[]);
+        check(&encoded[..20], &[]);
+        let wide: Vec<u8> = plain.bytes().flat_map(|byte| [byte, 0]).collect();
+        check(&format!("powershell -enc {}", base64(&wide)), &[plain]);
+        let six = plain.repeat(6);
+        let long = base64(six.as_bytes());
+        let folded = format!("{}\n{}\n{}", &long[..76], &long[76..152], &long[152..]);
+        check(&folded, &[&six]);
+    }
+
+    #[test]
+    fn a_run_that_holds_a_secret_goes_as_a_whole() {
+        let token = format!("gh{}_{}", "p", "a1B2c3D4e5".repeat(4));
+        for inside in [
+            token.clone(),
+            format!("machine github.com login jane password {token}\n"),
+            base64(token.as_bytes()),
+        ] {
+            let encoded = base64(inside.as_bytes());
+            let text = format!("echo {encoded} | base64 -d");
+            let expected = "echo [REDACTED:encoded-secret] | base64 -d";
+            assert_eq!(redact(&text).text, expected, "{inside}");
+        }
+        let open = format!(
+            "echo {} | base64 -d",
+            base64(b"nothing of worth is in here")
+        );
+        assert_eq!(redact(&open).text, open);
+    }
 }

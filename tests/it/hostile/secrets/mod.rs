@@ -18,5 +18,5 @@ mod field;
 mod kinds;
 mod look_alikes;
 mod rates;
-#[path = "../../../../crates/redact/src/templates.rs"]
+#[path = "../../../../crates/redact/src/tests/templates.rs"]
 mod templates;

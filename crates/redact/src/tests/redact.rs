@@ -222,3 +222,44 @@ proptest! {
         prop_assert_eq!(again, redacted.text.into_owned());
     }
 }
+
+#[test]
+fn markers_and_characters_stay_whole() {
+    let text = Clean::of("a [REDACTED:password] é [PRIVATE] b");
+    for at in 0..=text.as_str().len() {
+        for part in [text.head(at), text.tail(at)] {
+            assert_eq!(
+                part.matches(['[', ':']).count(),
+                part.matches("[REDACTED:password]").count() * 2 + part.matches("[PRIVATE]").count(),
+                "{part}"
+            );
+        }
+    }
+    assert_eq!(text.head(8), "a ");
+    assert_eq!(text.tail(4), " b");
+    assert_eq!(text.ends(3, 2), "a \n…\n b");
+    assert_eq!(text.cut(1000), text.as_str());
+}
+
+proptest! {
+    #[test]
+    fn no_cut_of_a_clean_text_shows_what_the_whole_hides(
+        before in "[ -~\n]{0,40}",
+        kind in 0..samples::keys().len(),
+        after in "[ -~\n]{0,40}",
+        head in 0_usize..200,
+        tail in 0_usize..200,
+    ) {
+        let (_, key) = samples::keys().swap_remove(kind);
+        let text = format!("{before} {key} {after}");
+        let clean = Clean::of(&text);
+        for part in [clean.head(head), clean.tail(tail), &clean.ends(head, tail), &clean.cut(head)] {
+            for piece in key.as_bytes().windows(12) {
+                let piece = std::str::from_utf8(piece).unwrap();
+                prop_assert!(!part.contains(piece) || before.contains(piece) || after.contains(piece));
+            }
+            let again = redact(part);
+            prop_assert!(again.found.is_empty() || !clean.as_str().contains(part), "{again:?}");
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! What is looked for, as data: tables of anchors, and what is to be found at them.
+//!
+//! - `rules/vendors.tsv`: keys with a prefix or another fixed part. It grows by editing data.
+//! - `rules/names.tsv`: values made secret by the name before them.
+//! - `rules/structures.tsv`: secrets told by what stands around them: blocks, headers, addresses.
+//! - `rules/commands.tsv`: arguments of programs.
+//!
+//! Words that these and `screen` need are in `rules/words.tsv`. Each row of the others has samples of secrets and of look-alikes, which a test runs. They are templates
+//! (`tests/templates.rs`), so that no file contains a key. The fourth column stays text until an anchor
+//! is met: a process that lives for a few milliseconds meets few of them.
+//!
+//! Anchors are indexed by their first bytes: a bit table holds the first three of every anchor and another
+//! the first four, so ordinary text costs one lookup per byte. Building the index takes microseconds, far
+//! less than compiling regular expressions or an automaton, and happens once per process.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::assignments::Class;
+use super::{arguments, blocks, documents, structures};
+
+/// Tables in their order: of equal anchors, the earlier row is tried first.
+const TABLES: [(&str, Read); 4] = [
+    (include_str!("rules/structures.tsv"), structure),
+    (include_str!("rules/vendors.tsv"), |shape| {
+        Some((How::Key(shape), false))
+    }),
+    (NAMES, named),
+    (include_str!("rules/commands.tsv"), |places| {
+        Some((How::Command(places), false))
+    }),
+];
+const NAMES: &str = include_str!("rules/names.tsv");
+
+/// Reads the fourth column: how to find, and whether the case of the anchor is ignored.
+type Read = fn(&'static str) -> Option<(How, bool)>;
+
+/// One row of a table.
+pub(super) struct Rule {
+    /// Kind in the marker `[REDACTED:kind]`.
+    pub(super) kind: &'static str,
+    /// Texts of two bytes or more, separated by `|`; every such secret contains one of them.
+    pub(super) anchors: &'static str,
+    pub(super) how: How,
+    /// The anchors match regardless of ASCII case.
+    pub(super) folds: bool,
+    /// The row, for its samples.
+    #[cfg(test)]
+    line: &'static str,
+}
+
+/// How the secrets at an anchor are found.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum How {
+    /// Key of this shape.
+    Key(&'static str),
+    /// Value of a name that contains the anchor.
+    Name(Class),
+    /// Value of a camel-case name that ends in the anchor, such as `deployKey`. Case matters.
+    Camel,
+    /// Arguments of a program, at these places.
+    Command(&'static str),
+    /// Redaction marker, which is skipped.
+    Marker,
+    One(fn(&[u8], usize, usize) -> Option<Range<usize>>),
+    Many(fn(&[u8], usize, usize) -> Vec<Range<usize>>),
+    /// Secrets elsewhere: other rules apply at the anchor, and the text between is searched too.
+    Aside(fn(&[u8], usize, usize) -> Vec<Range<usize>>),
+}
+
+/// All rules.
+pub(super) fn rules() -> impl Iterator<Item = Rule> {
+    let tables = TABLES.into_iter();
+    tables.flat_map(|(table, read)| rows(table).filter_map(move |row| rule(row, read)))
+}
+
+/// Words in names, with their kind and class.
+pub(super) fn names() -> impl Iterator<Item = (&'static str, &'static str, Class)> {
+    rows(NAMES)
+        .filter_map(|row| rule(row, named))
+        .filter_map(|rule| match rule.how {
+            How::Name(class) => Some((rule, class)),
+            _ => None,
+        })
+        .flat_map(|(rule, class)| {
+            split(rule.anchors, b'|').map(move |word| (word, rule.kind, class))
+        })
+}
+
+fn rows(table: &'static str) -> impl Iterator<Item = &'static str> {
+    split(table, b'\n').filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// Words of `rules/words.tsv` under this name; none if there is no such name.
+pub(super) fn list(name: &str) -> &'static [&'static str] {
+    static LISTS: LazyLock<Vec<(&str, Vec<&str>)>> = LazyLock::new(|| {
+        let lists = rows(include_str!("rules/words.tsv"));
+        let list = |line: &'static str| {
+            let (name, words) = line.split_once('\t')?;
+            Some((name, split(words, b'\t').collect()))
+        };
+        lists.filter_map(list).collect()
+    });
+    let list = LISTS.iter().find(|(known, _)| *known == name);
+    list.map_or(&[], |(_, words)| words)
+}
+
+/// Splits at a byte. A process that lives for a few milliseconds notices the splits of `str`.
+pub(super) fn split(text: &'static str, at: u8) -> impl Iterator<Item = &'static str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let text = rest?;
+        let end = memchr::memchr(at, text.as_bytes());
+        rest = end.map(|end| &text[end + 1..]);
+        Some(&text[..end.unwrap_or(text.len())])
+    })
+}
+
+/// Reads a row; `None` if it is malformed, which a test rules out.
+fn rule(line: &'static str, read: Read) -> Option<Rule> {
+    let mut columns = split(line, b'\t');
+    let (kind, _, anchors) = (columns.next()?, columns.next()?, columns.next()?);
+    let (how, folds) = read(columns.next()?)?;
+    Some(Rule {
+        kind,
+        anchors,
+        how,
+        folds,
+        #[cfg(test)]
+        line,
+    })
+}
+
+fn named(class: &str) -> Option<(How, bool)> {
+    let how = match class {
+        "password" => How::Name(Class::Password),
+        "token" => How::Name(Class::Token),
+        "key" => How::Name(Class::Key),
+        "provider" => How::Name(Class::Provider),
+        "phrase" => How::Name(Class::Phrase),
+        "camel" => return Some((How::Camel, false)),
+        _ => return None,
+    };
+    Some((how, true))
+}
+
+fn structure(name: &str) -> Option<(How, bool)> {
+    let (name, folds) = match name.strip_suffix("/i") {
+        Some(name) => (name, true),
+        None => (name, false),
+    };
+    let how = match name {
+        "marker" => How::Marker,
+        "private" => How::One(structures::private),
+        "key_block" => How::Many(blocks::key_block),
+        "key_block_tail" => How::Many(blocks::key_block_tail),
+        "lines_below" => How::Many(blocks::lines_below),
+        "web_token" => How::One(structures::web_token),
+        "encoded" => How::One(structures::encoded),
+        "key_member" => How::One(structures::key_member),
+        "address" => How::One(structures::address),
+        "bearer" => How::One(structures::credentials),
+        "basic" => How::One(structures::basic),
+        "cookie" => How::One(structures::cookie),
+        "auth" => How::One(structures::auth),
+        "pg_pass" => How::One(structures::pgpass),
+        "sql" => How::One(structures::sql),
+        "second_argument" => How::One(structures::second_argument),
+        "expect" => How::One(structures::expect),
+        "secret_data" => How::Aside(documents::secret_data),
+        "behind_key" => How::Aside(structures::behind_key),
+        "piped" => How::Aside(arguments::piped),
+        _ => return None,
+    };
+    Some((how, folds))
+}
+
+/// Anchor and what is to be found there.
+pub(super) struct Entry {
+    pub(super) literal: &'static [u8],
+    pub(super) kind: &'static str,
+    pub(super) how: How,
+    folds: bool,
+    /// Next entry in the same bucket.
+    next: u16,
+}
+
+/// Hashes as bits.
+struct Bits(Box<[u64; 1024]>);
+
+impl Bits {
+    fn new() -> Self {
+        Self(Box::new([0; 1024]))
+    }
+
+    fn add(&mut self, hash: u32) {
+        self.0[(hash >> 6 & 1023) as usize] |= 1 << (hash & 63);
+    }
+
+    fn holds(&self, hash: u32) -> bool {
+        self.0[(hash >> 6 & 1023) as usize] >> (hash & 63) & 1 == 1
+    }
+}
+
+/// Index of all anchors by their first bytes.
+pub(super) struct Table {
+    /// First three bytes of every anchor.
+    first: Bits,
+    /// First three bytes of the anchors without a fourth.
+    short: Bits,
+    /// First four bytes of the others.
+    long: Bits,
+    /// Last entries of anchors of four bytes and more, and of shorter ones.
+    buckets: [Box<[u16; 4096]>; 2],
+    entries: Vec<Entry>,
+}
+
+const NONE: u16 = u16::MAX;
+
+/// Hashes four bytes to 16 bits, ignoring ASCII case. Shorter texts have zeros at the end.
+fn hash(four: u32) -> u32 {
+    (four | 0x2020_2020).wrapping_mul(0x85EB_CA6B) >> 16
+}
+
+fn exact(three: u32) -> u32 {
+    three.wrapping_mul(0x85EB_CA6B) >> 16
+}
+
+fn bytes(text: &[u8]) -> u32 {
+    let byte = |i: usize| text.get(i).map_or(0, |byte| u32::from(*byte) << (8 * i));
+    byte(0) | byte(1) | byte(2) | byte(3)
+}
+
+const THREE: u32 = 0x00FF_FFFF;
+const TWO: u32 = 0xFFFF;
+
+pub(super) static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let mut table = Table {
+        first: Bits::new(),
+        short: Bits::new(),
+        long: Bits::new(),
+        buckets: [Box::new([NONE; 4096]), Box::new([NONE; 4096])],
+        entries: Vec::with_capacity(1024),
+    };
+    // `at` returns later additions first.
+    let rules: Vec<_> = rules().collect();
+    for rule in rules.iter().rev() {
+        for anchor in split(rule.anchors, b'|') {
+            for literal in spellings(anchor) {
+                table.add(Entry {
+                    literal,
+                    kind: rule.kind,
+                    how: rule.how,
+                    folds: rule.folds,
+                    next: NONE,
+                });
+            }
+        }
+    }
+    table
+});
+
+/// Texts of an anchor: `a[bc]` is `ab` and `ac`.
+fn spellings(anchor: &'static str) -> Vec<&'static [u8]> {
+    let Some((stem, last)) = anchor
+        .strip_suffix(']')
+        .and_then(|open| open.split_once('['))
+    else {
+        return vec![anchor.as_bytes()];
+    };
+    let ends = last.bytes();
+    ends.map(|end| &*[stem.as_bytes(), &[end]].concat().leak())
+        .collect()
+}
+
+impl Table {
+    fn add(&mut self, mut entry: Entry) {
+        let four = bytes(entry.literal);
+        match *entry.literal {
+            // A two-byte anchor matches with any letter or digit after it.
+            [_, _] => (b'0'..=b'z')
+                .filter(u8::is_ascii_alphanumeric)
+                .for_each(|third| self.add_short(four | u32::from(third) << 16, entry.folds)),
+            [_, _, _] => self.add_short(four, entry.folds),
+            _ => {
+                self.first.add(hash(four & THREE));
+                self.long.add(hash(four));
+            }
+        }
+        let index = u16::try_from(self.entries.len()).unwrap_or(NONE);
+        entry.next = std::mem::replace(self.bucket(entry.literal.len() < 4, four), index);
+        self.entries.push(entry);
+    }
+
+    /// Adds an anchor without a fourth byte. Many words begin like a short anchor in another case, so only
+    /// the cases in which it matches are added.
+    fn add_short(&mut self, three: u32, folds: bool) {
+        self.first.add(hash(three));
+        for case in 0..if folds { 8 } else { 1 } {
+            let flips = case & 1 | (case & 2) << 7 | (case & 4) << 14;
+            self.short.add(exact(three ^ flips << 5));
+        }
+    }
+
+    /// Bucket by four bytes, for shorter anchors by two.
+    fn bucket(&mut self, is_short: bool, four: u32) -> &mut u16 {
+        let four = if is_short { four & TWO } else { four };
+        &mut self.buckets[usize::from(is_short)][(hash(four) & 4095) as usize]
+    }
+
+    /// Anchors that match at `at`, the last added first.
+    pub(super) fn at<'a>(&'a self, text: &'a [u8], at: usize) -> impl Iterator<Item = &'a Entry> {
+        let rest = &text[at..];
+        let four = bytes(rest);
+        let head =
+            |is_short: usize, four: u32| self.buckets[is_short][(hash(four) & 4095) as usize];
+        let mut next = [head(0, four), head(1, four & TWO)];
+        std::iter::from_fn(move || {
+            loop {
+                let from_short = next[0] == NONE || next[1] != NONE && next[1] > next[0];
+                let next = &mut next[usize::from(from_short)];
+                let entry = self.entries.get(usize::from(*next))?;
+                *next = entry.next;
+                if entry.stands(rest) {
+                    return Some(entry);
+                }
+            }
+        })
+    }
+
+    /// Next position where an anchor may begin.
+    pub(super) fn next_candidate(&self, text: &[u8], from: usize) -> Option<usize> {
+        let rest = text.get(from..)?;
+        let mut three = bytes(rest) << 8;
+        rest.get(2..)?.iter().enumerate().find_map(|(i, byte)| {
+            three = three >> 8 & TWO | u32::from(*byte) << 16;
+            let may_begin = self.first.holds(hash(three))
+                && (self.short.holds(exact(three)) || self.long.holds(hash(bytes(&rest[i..]))));
+            may_begin.then_some(from + i)
+        })
+    }
+}
+
+impl Entry {
+    fn stands(&self, rest: &[u8]) -> bool {
+        rest.get(..self.literal.len()).is_some_and(|head| {
+            if self.folds {
+                head.eq_ignore_ascii_case(self.literal)
+            } else {
+                head == self.literal
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::keys::Shape;
+    use super::super::redact;
+    use super::super::templates::{Random, fill};
+    use super::*;
+
+    /// Samples in a column of a rule.
+    fn samples(rule: &Rule, column: usize) -> Vec<String> {
+        let column = rule.line.split('\t').nth(column).unwrap();
+        let samples = column.split("||").filter(|sample| !sample.is_empty());
+        samples.map(|sample| sample.replace('¶', "\n")).collect()
+    }
+
+    /// Checks every sample of every rule five times, each with different random parts.
+    fn each(column: usize, check: impl Fn(&Rule, &str, &[String])) {
+        for rule in rules() {
+            for template in samples(&rule, column) {
+                let mut random = Random::new(&template);
+                for _ in 0..5 {
+                    let planted = fill(&template, &mut random);
+                    check(&rule, &planted.text, &planted.secrets);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn samples_of_secrets_go_and_what_stands_around_them_stays() {
+        each(4, |rule, text, secrets| {
+            let redacted = redact(text);
+            let (kind, clean) = (rule.kind, &redacted.text);
+            assert!(
+                redacted.found.contains(&kind),
+                "{kind}: {redacted:?} from {text}"
+            );
+            let mut rest = clean.as_ref();
+            let mut from = text;
+            for secret in secrets {
+                assert!(!clean.contains(secret), "{redacted:?} from {text}");
+                let (before, after) = from.split_once(secret.as_str()).unwrap();
+                assert!(rest.starts_with(before), "{redacted:?} from {text}");
+                let marker = rest[before.len()..].find(']');
+                let marker = marker.unwrap_or_else(|| panic!("{redacted:?} from {text}"));
+                rest = &rest[before.len() + marker + 1..];
+                from = after;
+            }
+            assert_eq!(rest, from, "{redacted:?} from {text}");
+        });
+    }
+
+    #[test]
+    fn samples_of_look_alikes_stay() {
+        each(5, |_, text, _| assert_eq!(redact(text).text, text));
+    }
+
+    #[test]
+    fn every_row_is_read_and_has_anchors_words_and_samples() {
+        let lines = TABLES.iter().flat_map(|(table, _)| rows(table));
+        assert_eq!(lines.count(), rules().count());
+        for rule in rules() {
+            let line = rule.line;
+            let columns: Vec<&str> = line.split('\t').collect();
+            assert_eq!(columns.len(), 6, "{line}");
+            assert!(!columns[1].is_empty(), "{line}");
+            assert!(rule.anchors.split('|').all(|a| a.len() >= 2), "{line}");
+            let marks = matches!(rule.how, How::Marker);
+            assert!(marks || !samples(&rule, 4).is_empty(), "{line}: no secret");
+            assert!(!samples(&rule, 5).is_empty(), "{line}: no look-alike");
+            if let How::Key(shape) = rule.how {
+                assert!(Shape::read(shape).is_some(), "{line}");
+            }
+        }
+    }
+}
