@@ -8,7 +8,7 @@
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
 //!   models, prompts and database. `database`: files, or the database of `DATABASE_URL`. `arguments`: values of
 //!   options. `off`: the switch.
-//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens. 
+//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens.
 //!   `ending`: interrupts, crashes and deadlines.
 
 pub(crate) mod arguments;

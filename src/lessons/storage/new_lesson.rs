@@ -6,7 +6,6 @@
 
 use std::path::{Component, Path};
 
-use memctl_files::{hex, named};
 use serde::Serialize;
 use serde_json::json;
 

@@ -14,7 +14,7 @@ use known::{same, unless_known, was_removed};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::model::{Kind, Memory, MemoryType, OBSERVED, Record as _, Trust, ending, later};
+use crate::model::{Kind, Memory, MemoryType, Misfit, OBSERVED, Record as _, Trust, ending, later};
 use crate::store::Writer;
 use crate::store::workspace::records::raw;
 use crate::store::workspace::redacting_writer::redaction_warning;

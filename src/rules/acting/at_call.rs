@@ -18,8 +18,8 @@ use super::{Tables, prepare};
 use crate::model::{
     ActionType, CallAction, ExecutionLog, Kind, Reflexion, USER_STORE, split_origin,
 };
-use crate::store::workspace::Error;
 use crate::rules::briefing::{RULE, line as one_line};
+use crate::store::workspace::Error;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::{self, Scoped};
 

@@ -8,18 +8,14 @@
 
 use std::time::Duration;
 
-use memctl_files::json;
-
 use crate::model::Kind;
 use crate::store::access::scoped::STATE;
 use crate::store::files::data::apply::{apply, places};
-use crate::store::files::directory::{
-    self, HINTS, PRIMARY, REPLICA, directory_name, is_pulled_origin,
-};
+use crate::store::files::directory::{self, PRIMARY, REPLICA, directory_name, is_pulled_origin};
 use crate::store::primary::follow;
 use crate::store::{
     DataFile, Error, Identity, Lock, PrimaryName, PulledChange, PulledCount, SMALL_FILE, Scoped,
-    Selection, SharedLine, Writer, atomic, is_origin,
+    Selection, Writer, atomic, is_origin,
 };
 
 /// Maximum wait for another process that pulls.
