@@ -327,7 +327,7 @@ impl Report for HookStatuses {
             }
         }
         page.list(
-            "not installed",
+            "no hooks in",
             &absent
                 .iter()
                 .map(|host| (*host).to_owned())

@@ -21,6 +21,9 @@ use crate::store::{Here, Scoped, Selection};
 const COMPARED: usize = 80;
 /// Minimum cosine of two messages about the same, and of a rule that says what a message says.
 const SAME: f32 = 0.65;
+/// Minimum cosine where there are only two of them. In real sessions, pairs below it were tasks about one thing,
+/// and no demands.
+const SAME_TWICE: f32 = 0.8;
 /// Maximum length of what is shown, in characters: that of a rule.
 const LONGEST: usize = 240;
 /// Message that may be lasting.
@@ -70,23 +73,24 @@ pub(super) fn repeated(
     let texts: Vec<&str> = texts.chain(rules.iter().map(|rule| &*rule.rule)).collect();
     let vectors = built_in(true)?.embed(&texts)?;
     let (own, of_rules) = vectors.split_at(said.len());
-    let is_same =
-        |a: &[f32], b: &[f32]| -> bool { a.iter().zip(b).map(|(x, y)| x * y).sum::<f32>() >= SAME };
+    let cosine = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
     let mut taken = vec![false; said.len()];
     let mut all = Vec::new();
     for at in 0..said.len() {
         let alike: Vec<usize> = (at..said.len())
-            .filter(|other| !taken[*other] && is_same(&own[at], &own[*other]))
+            .filter(|other| !taken[*other] && cosine(&own[at], &own[*other]) >= SAME)
             .collect();
         let sessions: HashSet<usize> = alike.iter().map(|at| said[*at].session).collect();
-        if taken[at] || sessions.len() < SESSIONS {
+        let is_close = |other: &usize| *other == at || cosine(&own[at], &own[*other]) >= SAME_TWICE;
+        let is_enough = sessions.len() > SESSIONS || alike.iter().all(is_close);
+        if taken[at] || sessions.len() < SESSIONS || !is_enough {
             continue;
         }
         for other in &alike {
             taken[*other] = true;
         }
         let mut known = rules.iter().zip(of_rules);
-        let rule = known.find(|(_, vector)| is_same(&own[at], vector));
+        let rule = known.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
         let waits = match rule {
             Some((rule, _)) if rule.is_in_use() => continue,
             rule => rule.map(|(rule, _)| Waits {
