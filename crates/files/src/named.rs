@@ -120,11 +120,11 @@ fn replace_whole(path: &Path, bytes: &[u8], is_synced: bool) -> io::Result<()> {
         if let Ok(old) = fs::metadata(path) {
             file.set_permissions(old.permissions())?;
         }
+        sys::keep_owner_of(path, &temporary);
         if !is_synced {
             return sys::rename_path(&temporary, path);
         }
         file.sync_all()?;
-        sys::keep_owner_of(path, &temporary);
         sys::rename_path(&temporary, path)?;
         sync_above(path)
     })();

@@ -210,6 +210,8 @@ mod tests {
     use memctl_files::named;
 
     fn read(store: &Scoped, id: &str) {
+        // A memory that nobody has written to has no audit log.
+        drop(store.write(&mut || "key".to_owned()).unwrap());
         store.audit(AuditAction::Read, &[(id, None)]).unwrap();
     }
 

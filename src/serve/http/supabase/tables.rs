@@ -124,10 +124,12 @@ impl Filter {
         !is_null
             && values.any(|wanted| {
                 let wanted = match value {
-                    Value::String(_) => Value::from(wanted.as_str()),
-                    _ => serde_json::from_str(wanted).unwrap_or_default(),
+                    Value::String(_) => Some(Value::from(wanted.as_str())),
+                    _ => serde_json::from_str(wanted).ok(),
                 };
-                let order = compare(value, &wanted);
+                let Some(order) = wanted.map(|wanted| compare(value, &wanted)) else {
+                    return false;
+                };
                 match self.operator {
                     Operator::Equal | Operator::In | Operator::Is => order.is_eq(),
                     Operator::Different => order.is_ne(),
