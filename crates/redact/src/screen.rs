@@ -199,7 +199,8 @@ fn destroys(line: &str) -> bool {
             all |= flags == "-no-preserve-root";
             false
         });
-        all |= target.is_some_and(|word| list("everything").contains(&word.trim_end_matches('.')));
+        all |= target
+            .is_some_and(|word| list("places of all files").contains(&word.trim_end_matches('.')));
         recursive && all
     });
     removes
