@@ -30,7 +30,7 @@ pub(super) fn key_block(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> {
     let (inside, end) = closes.unwrap_or((limit, limit));
     let is_closed = closes.is_some();
     if is_closed && is_one_line(&text[label_end..inside]) {
-        return vec![at..end];
+        return std::iter::once(at..end).collect();
     }
     let front = lines::line_at(text, at).start..at;
     let mut found: Vec<Range<usize>> = Vec::new();
@@ -132,7 +132,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         return Vec::new();
     };
     let own = lines::line_at(text, at).start;
-    let mut found = vec![at..end];
+    let mut found: Vec<_> = std::iter::once(at..end).collect();
     // On the label's own line: a block with spaces for line ends, or without any.
     let before = body_of(text, &(own..at), &(own..own));
     found.extend(before.filter(|body| body.end + 2 >= at && is_random(&text[body.clone()])));
@@ -152,7 +152,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         // The last line is short, and so is a cut line.
         let last =
             found.len() == 1 && (key.ends_with(b"=") || key.len() >= 4 && views::may_be(key));
-        if !is_random(key) && !last && !(top && found.len() > 1) {
+        if !(is_random(key) || last || top && found.len() > 1) {
             break;
         }
         start = line.start;

@@ -269,7 +269,6 @@ fn lines(text: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{fence, strip_fenced};
     use super::*;
     use proptest::prelude::*;
 

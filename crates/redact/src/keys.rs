@@ -369,7 +369,7 @@ pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
 /// escape (`\n`, `%3D`, a terminal colour).
 pub(super) fn can_begin(text: &[u8], at: usize) -> bool {
     match &text[..at.min(text.len())] {
-        [.., b'\\', b'n' | b'r' | b't'] => true,
+        [] | [.., b'\\', b'n' | b'r' | b't'] => true,
         [.., b'%', a, b] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => true,
         [before @ .., b'm'] => {
             let of_colour = |b: &u8| b.is_ascii_digit() || matches!(b, b';' | b'[');
@@ -383,7 +383,6 @@ pub(super) fn can_begin(text: &[u8], at: usize) -> bool {
             colour.first() == Some(&b'[') && matches!(escape, [.., 0x1B | b'b' | b'3' | b'e'])
         }
         [.., last] => !last.is_ascii_alphanumeric(),
-        [] => true,
     }
 }
 

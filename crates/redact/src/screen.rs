@@ -123,10 +123,9 @@ fn forges_a_layer(text: &str) -> bool {
 
 /// Lines with one of the parts that every harmful command has. Most texts have few.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
-    let found = list("command parts")
-        .iter()
-        .flat_map(|part| text.match_indices(*part));
-    let starts = found.map(|(at, _)| text[..at].rfind('\n').map_or(0, |end| end + 1));
+    let parts = list("command parts").iter();
+    let found = parts.flat_map(|part| memchr::memmem::find_iter(text.as_bytes(), part.as_bytes()));
+    let starts = found.map(|at| text[..at].rfind('\n').map_or(0, |end| end + 1));
     let mut starts: Vec<usize> = starts.collect();
     starts.sort_unstable();
     starts.dedup();
@@ -199,7 +198,8 @@ fn destroys(line: &str) -> bool {
             all |= flags == "-no-preserve-root";
             false
         });
-        all |= target.is_some_and(|word| list("everything").contains(&word.trim_end_matches('.')));
+        all |= target
+            .is_some_and(|word| list("places of all files").contains(&word.trim_end_matches('.')));
         recursive && all
     });
     removes
