@@ -94,7 +94,6 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "record success": lessons::RecordReport;
     "reject": rules::ReviewReport, review::Rejected;
     "remote check": remote::CheckReport;
-    "remote embed": remote::VectorsReport;
     "remote init": remote::InitReport, remote::RemotePruneReport;
     "remote join": remote::JoinReport;
     "remote leave": crate::cli::share::remote::LeaveReport;
