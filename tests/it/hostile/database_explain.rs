@@ -29,9 +29,28 @@ fn fill(client: &Client) {
     } else {
         ("", String::new())
     };
-    for table in ["executions", "corrections", "reflexions"] {
+    let time = "now() - g * interval '1 m'";
+    let of_records = [
+        (
+            "executions",
+            "execution_id, \"timestamp\", input_summary, output_summary, outcome, cost_usd, latency_ms, model_used",
+            format!("{text}, {time}, {json}, {json}, {text}, g % 100, g, {text}"),
+        ),
+        (
+            "corrections",
+            "correction_id, execution_id, \"timestamp\", original_output, user_correction",
+            format!("{text}, {text}, {time}, {json}, {text}"),
+        ),
+        (
+            "reflexions",
+            "reflexion_id, created_at, correction_id, mistake, root_cause, rule, applies_when, confidence,
+             validated_by_test, generated_test_ids",
+            format!("{text}, {time}, {text}, {text}, {text}, {text}, {text}, g % 100, true, {json}"),
+        ),
+    ];
+    for (table, columns, own) in of_records {
         client.run(&format!(
-            "insert into {table} ({shared}) select {values} {rows}"
+            "insert into {table} ({columns}, {shared}) select {own}, {values} {rows}"
         ));
     }
     client.run(&format!(
@@ -77,9 +96,13 @@ fn questions(kind: &str) -> &'static [&'static str] {
             "COLUMN < $::tsvector",
         ],
         "text[]" => &["COLUMN = $", "COLUMN @> $", "COLUMN && $", "COLUMN < $"],
-        "uuid" | "timestamp with time zone" | "bigint" | "integer" | "numeric(3,2)" => {
-            &["COLUMN = $", "COLUMN < $", "COLUMN > $", "COLUMN in ($)"]
-        }
+        "uuid"
+        | "timestamp with time zone"
+        | "bigint"
+        | "integer"
+        | "numeric(3,2)"
+        | "boolean"
+        | "double precision" => &["COLUMN = $", "COLUMN < $", "COLUMN > $", "COLUMN in ($)"],
         "vector(1536)" => &["COLUMN = $", "COLUMN < $"],
         other => panic!("no questions about a column of the type {other}"),
     }
@@ -107,6 +130,7 @@ fn values(admin: &Client, table: &str, name: &str, kind: &str) -> [String; 2] {
         "uuid" => "'ffffffff-ffff-4fff-8fff-ffffffffffff'",
         "timestamp with time zone" => "'1970-01-02'",
         "numeric(3,2)" => "9.99",
+        "boolean" => "false",
         "vector(1536)" => "array_fill(77::real, array[1536])",
         _ => "2000000000",
     };
