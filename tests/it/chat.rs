@@ -305,7 +305,7 @@ fn calls(workspace: &Workspace, command: &str) {
         let event = json!({"hook_event_name": name, "session_id": "s1", "cwd": workspace.root(),
             "tool_name": "Bash", "tool_input": {"command": command}, "tool_use_id": command,
             "tool_response": {"stdout": "", "stderr": "", "interrupted": false}});
-        hook(workspace, "claude-code", event.to_string());
+        drop(hook(workspace, "claude-code", event.to_string()));
     }
 }
 
