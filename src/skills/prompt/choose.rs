@@ -119,9 +119,7 @@ pub(crate) fn choose<'a>(
         }
     }
     chosen.sort_by(|a, b| b.1.utility().total_cmp(&a.1.utility()).then(a.0.cmp(&b.0)));
-    later_first(&mut chosen, |(i, rule)| {
-        (rule.rule.clone(), (rule.born(), *i))
-    });
+    later_first(&mut chosen, |(_, rule)| (rule.rule.clone(), rule.born()));
     (chosen.into_iter().map(|(_, rule)| rule).collect(), omitted)
 }
 
