@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use memctl_files::{hex, named};
+use memctl_files::{Directory, hex, named};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -156,12 +156,12 @@ impl Named {
             database,
         };
         answers.insert(self.key.clone(), answer.clone());
-        if let Some(file) = file
+        if let Some(directory) = environment.state_dir.as_ref().map(Directory::at)
             && let Ok(bytes) = serde_json::to_vec_pretty(&answers)
         {
             // Without the file, the next command asks again.
-            let made = file.parent().map(named::create_dir).transpose();
-            drop(made.and_then(|_| named::replace(&file, &bytes)));
+            let made = directory.create();
+            drop(made.and_then(|_| directory.replace_derived(FILE, &[&bytes])));
         }
         Ok(answer)
     }

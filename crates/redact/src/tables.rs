@@ -50,7 +50,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     let Some(mark) = mark.or(framed.then_some(0xE2)) else {
         return Vec::new();
     };
-    let cells = cells(text, &head, mark);
+    let mut cells = cells(text, &head, mark);
     let at = cells
         .iter()
         .position(|cell| cell.start <= name.start && name.stop <= cell.end);
@@ -63,9 +63,32 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
                 .iter()
                 .all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'"' | b'.'))
     };
-    let Some(at) = at.filter(|_| cells.len() > 1 && cells.iter().all(plain)) else {
+    let Some(mut at) = at else {
         return Vec::new();
     };
+    // In a quoted argument of a command, other words of the line stand before the table.
+    let words = cells[..at].iter().rposition(|cell| !plain(cell));
+    let is_quoted = |end: usize| text[head.start..end].iter().any(|b| b"'\"".contains(b));
+    if let Some(last) = words.filter(|last| is_quoted(cells[*last].end)) {
+        let next = lines::next(text, own.end);
+        let row = next.map(|next| self::cells(text, &inner(&next), mark).len());
+        let left = cells.len() - last - 1;
+        if left >= 2 && row == Some(left) {
+            cells.drain(..=last);
+            at -= last + 1;
+        } else {
+            // The last of these words is the first column.
+            let cell = cells[last].clone();
+            let of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
+            let length = text[cell.clone()].iter().rev().take_while(of_word).count();
+            cells[last].start = cell.end - length;
+            cells.drain(..last);
+            at -= last;
+        }
+    }
+    if cells.len() < 2 || !cells.iter().all(plain) {
+        return Vec::new();
+    }
     let mut found = Vec::new();
     let (mut line, mut count) = (own, 0);
     while let Some(next) = lines::next(text, line.end) {
