@@ -13,7 +13,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use memctl_files::{Directory, hex, named};
+use memctl_files::{hex, named};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -23,6 +23,7 @@ use crate::cli::ending::wait;
 use crate::model::error::UserError;
 use crate::model::{Kind, Scope};
 use crate::remote::{self, Address};
+use crate::store::workspace::redacting_writer::write_output;
 use crate::store::{Scoped, is_origin};
 
 /// Variables that name the database, in order of precedence.
@@ -156,12 +157,12 @@ impl Named {
             database,
         };
         answers.insert(self.key.clone(), answer.clone());
-        if let Some(directory) = environment.state_dir.as_ref().map(Directory::at)
+        if let Some(directory) = &environment.state_dir
             && let Ok(bytes) = serde_json::to_vec_pretty(&answers)
+            && named::create_dir(directory).is_ok()
         {
             // Without the file, the next command asks again.
-            let made = directory.create();
-            drop(made.and_then(|_| directory.replace_derived(FILE, &[&bytes])));
+            drop(write_output(&directory.join(FILE), &bytes));
         }
         Ok(answer)
     }
