@@ -6,7 +6,7 @@
 //!
 //! Identity of a caller: the owner of the files, or one of the users with records in them.
 //!
-//! A [`Viewer`] narrows what the [`Scope`](super::Scope) admits, and fails closed. Of the kinds
+//! A [`Viewer`] narrows what the [`Scope`] admits, and fails closed. Of the kinds
 //! with users ([`Kind::has_user`](super::Kind::has_user)), a user sees only records with exactly
 //! the same user id.
 //!

@@ -9,7 +9,7 @@
 //!
 //! Deliberately absent: file access. [`super::Skills::guardrail_files`] lists the files.
 //!
-//! Removes or rewords the section of a correction, if it is exactly as [`super::append`] wrote it.
+//! Removes or rewords the section of a correction, if it is exactly as it was written.
 //!
 //! All other bytes stay. A section that a person has edited or extended is left alone and reported.
 

@@ -4,7 +4,7 @@
 //! answers. Requests that arrive meanwhile form the next group, so a group is as large as the disk
 //! or the database is slow, and a lone request never waits.
 //!
-//! Invariant: an answer is given after the write, as for a [`Writer`] of one's own. If a write fails,
+//! Invariant: an answer is given after the write, as for a writer of one's own. If a write fails,
 //! its whole group fails.
 //!
 //! Deliberately absent: edits and removals. They depend on what they read, and take the lock alone.
