@@ -115,12 +115,13 @@ pub fn replace_soon(path: &Path, bytes: &[u8]) -> io::Result<()> {
 fn replace_whole(path: &Path, bytes: &[u8], is_synced: bool) -> io::Result<()> {
     let temporary = beside(path);
     let written = (|| {
-        let mut file = create(&temporary)?;
+        let old = fs::metadata(path).ok();
+        let like = if old.is_some() { path } else { above(path) };
+        let mut file = create(&temporary, like)?;
         file.write_all(bytes)?;
-        if let Ok(old) = fs::metadata(path) {
+        if let Some(old) = old {
             file.set_permissions(old.permissions())?;
         }
-        sys::keep_owner_of(path, &temporary);
         if !is_synced {
             return sys::rename_path(&temporary, path);
         }
@@ -147,7 +148,7 @@ pub fn refuse_special(path: &Path) -> io::Result<()> {
 pub fn create_once(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let temporary = beside(path);
     let made = (|| {
-        let mut file = create(&temporary)?;
+        let mut file = create(&temporary, above(path))?;
         file.write_all(bytes)?;
         file.sync_all()?;
         match fs::hard_link(&temporary, path) {
@@ -229,9 +230,10 @@ pub fn make_executable(path: &Path) -> io::Result<()> {
     sys::make_open_executable(&File::open(path)?)
 }
 
-fn create(path: &Path) -> io::Result<File> {
+/// Creates a file with the owner of another one, or of a directory, if that is a user and this process root.
+fn create(path: &Path, like: &Path) -> io::Result<File> {
     let file = sys::private(OpenOptions::new().create_new(true).write(true)).open(path)?;
-    sys::keep_owner_of(above(path), path);
+    sys::keep_owner_of(like, path);
     Ok(file)
 }
 
