@@ -68,13 +68,12 @@ fn problem(fields: &Value) -> Value {
 fn operation(route: &Route) -> Value {
     let answer = &route.answer;
     let mut responses = Map::new();
-    responses.insert(
-        answer.status.to_owned(),
-        json!({
-            "description": answer.about,
-            "content": { answer.content_type: { "schema": (answer.schema)() } },
-        }),
-    );
+    let mut good = json!({ "description": answer.about });
+    // An inserted row is in the answer only with `Prefer: return=representation`, as in PostgREST.
+    if answer.status != "201" || !route.path.starts_with("/rest/") {
+        good["content"] = json!({ answer.content_type: { "schema": (answer.schema)() } });
+    }
+    responses.insert(answer.status.to_owned(), good);
     let shape = match route.path.split('/').nth(1) {
         Some("functions") => "FunctionProblem",
         Some("rest") => "RestProblem",
