@@ -7,7 +7,7 @@ use crate::lessons::telling::pitfall::{MAX_RULES, render_pitfalls};
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{Kind, Reflexion};
-use crate::rules::acting::rule_against;
+use crate::rules::acting::Tables;
 use crate::rules::briefing::{LOOKED_AT, filled, lines, session_rules, waits};
 use crate::rules::session_receipts;
 use crate::store::Selection;
@@ -65,7 +65,12 @@ impl HintService<'_> {
         }
         // Lessons that cannot be read are no reason to keep the rules back.
         let mut lessons = telling::at_start(self.store, here).unwrap_or_default();
-        let is_free = |(_, line): &(String, String)| rule_against(self.store, "", line).is_none();
+        // Opened once: a memory has hundreds of lessons.
+        let tables = Tables::open(self.store).ok();
+        let is_free = |(_, line): &(String, String)| {
+            let tables = tables.as_ref();
+            tables.is_none_or(|tables| tables.against("", line).is_none())
+        };
         lessons.approved.retain(is_free);
         lessons.observed.retain(is_free);
         let mut approved = String::new();

@@ -28,6 +28,9 @@ use crate::store::{Scoped, Selection};
 
 /// Maximum number of newest procedures that a session start looks at.
 const LOOKED_AT: usize = 500;
+/// Length of the lines of one kind at a session start from which no further one is looked at, in bytes: twice
+/// the room that there is, since a rule may forbid some of them.
+const ENOUGH: usize = 4_000;
 /// Maximum length of a line, in characters.
 const LINE: usize = 240;
 /// Maximum length of the text before a call, in UTF-16 units, without its fence.
@@ -71,19 +74,24 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
     found.reverse();
     found.sort_by(|a, b| b.0.total_cmp(&a.0));
     let mut told = SessionLessons::default();
+    let mut used = (0, 0);
     for (_, procedure) in found {
+        let is_approved = procedure.trust() != Trust::Observed;
+        let (list, used) = if is_approved {
+            (&mut told.approved, &mut used.0)
+        } else {
+            (&mut told.observed, &mut used.1)
+        };
+        if *used > ENOUGH {
+            continue;
+        }
         let Some(line) = line_of(&procedure, here.root) else {
             continue;
         };
-        let is_approved = procedure.trust() != Trust::Observed;
         if !is_approved && memctl_redact::admit(&line).quarantine.is_some() {
             continue;
         }
-        let list = if is_approved {
-            &mut told.approved
-        } else {
-            &mut told.observed
-        };
+        *used += line.len();
         list.push((procedure.procedure_id, line));
     }
     Ok(told)

@@ -79,6 +79,21 @@ impl<'s> Tables<'s> {
         patterns.flatten().collect()
     }
 
+    /// Returns the first rule in force that forbids what a lesson advises, its working call or a command
+    /// between backticks in its words, regardless of what ran before.
+    pub(crate) fn against(&self, working: &str, lesson: &str) -> Option<Reflexion> {
+        let mut rules = advised(working, lesson).flat_map(|line| {
+            let step = Step {
+                tool: "Bash".to_owned(),
+                input: serde_json::json!({ "command": line }),
+                ..Step::default()
+            };
+            // A call that is fine after another one is not forbidden.
+            self.broken(&Call::of(&step, &[]), &|_| true)
+        });
+        rules.next()
+    }
+
     fn confirmed(
         &self,
         may_match: &dyn Fn(u64) -> bool,
@@ -114,24 +129,6 @@ impl<'s> Tables<'s> {
     }
 }
 
-/// Returns the first rule in force that one of these command lines breaks, regardless of what ran before.
-pub(crate) fn forbids(store: &Scoped, lines: &[&str]) -> Result<Option<Reflexion>, Error> {
-    let tables = Tables::open(store)?;
-    if tables.is_blank() {
-        return Ok(None);
-    }
-    let mut rules = lines.iter().flat_map(|line| {
-        let step = Step {
-            tool: "Bash".to_owned(),
-            input: serde_json::json!({ "command": line }),
-            ..Step::default()
-        };
-        // A call that is fine after another one is not forbidden.
-        tables.broken(&Call::of(&step, &[]), &|_| true)
-    });
-    Ok(rules.next())
-}
-
 /// Table of rules by the texts of their patterns, without rules that are not in use.
 fn table(store: &Scoped) -> Result<Terms, Error> {
     let of = |entry: &[u8]| {
@@ -162,12 +159,10 @@ pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec
     ignored.map(sentence).collect()
 }
 
-/// Returns the rule in force that forbids what a lesson advises: its working call, or a command
-/// between backticks in its words.
+/// Returns the rule in force that forbids what a lesson advises, as [`Tables::against`].
 pub(crate) fn rule_against(store: &Scoped, working: &str, lesson: &str) -> Option<Reflexion> {
-    let lines: Vec<&str> = advised(working, lesson).collect();
     // Rules that cannot be read forbid nothing here; at the call they are read again.
-    forbids(store, &lines).ok().flatten()
+    Tables::open(store).ok()?.against(working, lesson)
 }
 
 /// Returns `true` if a rule in force forbids what a lesson advises.
