@@ -94,12 +94,13 @@ fn mended(mut args: LessonArgs) -> LessonArgs {
     args
 }
 
-/// Returns the schema of an answer.
+/// Returns the schema of an answer. `considered` makes a model look at each failure before it words a
+/// lesson; nobody reads it.
 pub(super) fn schema() -> Value {
     let texts = json!({ "type": "array", "items": { "type": "string" } });
     json!({
         "type": "object",
-        "properties": { "lessons": { "type": "array", "items": {
+        "properties": { "considered": texts, "lessons": { "type": "array", "items": {
             "type": "object",
             "properties": {
                 "seen": { "type": "string" },

@@ -1,8 +1,9 @@
 //! Digest of a past session: what a model is told of it, within a budget.
 //!
-//! It has every call with the telling lines of its result: more of a failing one and of a document.
-//! Where that is too long, results of calls that worked shrink first, then those of looking around go,
-//! then the calls of looking around. What is left out is said. All texts are redacted.
+//! It has every call with the telling lines of its result: more of a failing one, and most of a document,
+//! since what a project prescribes costs an agent calls to find and no failure. Where that is too long,
+//! documents and results of calls that worked shrink first, then those of looking around go, then the
+//! calls of looking around. What is left out is said. All texts are redacted.
 
 use crate::lessons::failure::error_line::error_lines;
 use crate::lessons::recovery::shell::commands;
@@ -13,10 +14,16 @@ use crate::lessons::asking::session_calls::SessionCall;
 
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
-/// Maximum length of a result, in characters: of a call that worked, of a document, of a failing call.
+/// Maximum length of a result, in characters: of a call that worked, of a document where there is room and
+/// where there is less, of a failing call.
 const RESULT: usize = 220;
+const WHOLE_DOCUMENT: usize = 3_600;
 const DOCUMENT: usize = 900;
 const FAILURE: usize = 700;
+/// Files that say how a project is worked on, by the end or a part of their names.
+const DOCUMENTS: &[&str] = &[
+    ".md", ".mdc", ".rst", ".adoc", "README", "Makefile", "justfile", "package.json",
+];
 /// Maximum length of a command, of another input, and of a message.
 const COMMAND: usize = 400;
 const INPUT: usize = 180;
@@ -38,6 +45,7 @@ pub(crate) enum Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Nothing,
+    Documents,
     Results,
     Looks,
     CallsOfLooking,
@@ -45,7 +53,13 @@ enum Cut {
 
 /// Returns the digest of a session.
 pub(crate) fn digest(items: &[Item]) -> String {
-    let cuts = [Cut::Nothing, Cut::Results, Cut::Looks, Cut::CallsOfLooking];
+    let cuts = [
+        Cut::Nothing,
+        Cut::Documents,
+        Cut::Results,
+        Cut::Looks,
+        Cut::CallsOfLooking,
+    ];
     let mut lines = Vec::new();
     for cut in cuts {
         lines = written(items, cut);
@@ -120,8 +134,9 @@ fn of_call(number: usize, call: &SessionCall, cut: Cut) -> String {
     let mut line = format!("{number} {said} {}: {text}", call.tool);
     let room = match cut {
         _ if call.failed => FAILURE,
-        Cut::Nothing if is_document(call) => DOCUMENT,
-        Cut::Nothing => RESULT,
+        Cut::Nothing if is_document(call) => WHOLE_DOCUMENT,
+        Cut::Documents if is_document(call) => DOCUMENT,
+        Cut::Nothing | Cut::Documents => RESULT,
         Cut::Results if is_document(call) => RESULT * 2,
         Cut::Results => RESULT / 3,
         _ if looks(call) => 0,
@@ -167,7 +182,7 @@ fn excerpt(output: &str, room: usize, failed: bool) -> String {
 
 /// Returns `true` for a call that reads a document of the project.
 fn is_document(call: &SessionCall) -> bool {
-    !call.failed && looks(call) && call.call.contains(".md")
+    !call.failed && looks(call) && DOCUMENTS.iter().any(|name| call.call.contains(name))
 }
 
 /// Returns `true` for a call that only reads.

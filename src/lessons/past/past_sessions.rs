@@ -29,7 +29,7 @@ use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson,
 pub const PROMPT: &str = include_str!("prompts/past_session.md");
 /// Maximum length of an answer, and its usual length, in tokens.
 const LONGEST_ANSWER: u32 = 2_000;
-const USUAL_ANSWER: u64 = 500;
+const USUAL_ANSWER: u64 = 900;
 /// Bytes of a question per token, for the price estimate.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Mark of a processed file, before its path.
@@ -224,7 +224,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
                 let model = &plan.model;
                 let message =
                     format!("the price of `{model}` is unknown, so a cost limit cannot hold");
-                let hint = "limit the calls instead: memctl consolidate --max-calls N";
+                let hint = "limit the calls instead: memctl learn --model M --max-calls N";
                 return Err(Error::input(message, hint));
             }
             (Some(limit), Some(cost)) => cost > limit,
