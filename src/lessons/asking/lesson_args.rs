@@ -9,7 +9,7 @@ use crate::model::LessonScope;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LessonArgs {
-    /// One imperative line, at most 240 characters, with the exact command
+    /// One imperative line, at most 240 characters, with the exact command in backticks
     pub lesson: String,
     /// Phrases of the error it is for
     pub errors: Vec<String>,

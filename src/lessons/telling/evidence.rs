@@ -62,11 +62,14 @@ fn words(code: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns the commands that a lesson advises: those in its backticks, without the ones that it is
-/// told at.
+/// Returns the commands that a lesson advises: those in its backticks, or the one that it ends with,
+/// without the ones that it is told at.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
     let mut found = quoted(&procedure.lesson);
     if let Some(applies) = &procedure.applies {
+        if found.is_empty() {
+            found.extend(at_the_end(&procedure.lesson, &applies.commands));
+        }
         let is_trigger = |command: &String| {
             let words = |text: &str| {
                 text.split_whitespace()
@@ -79,6 +82,18 @@ pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
         found.retain(|command| !is_trigger(command));
     }
     found
+}
+
+/// Returns the command behind the last colon of a lesson, if it runs a program that the lesson is told at.
+fn at_the_end(lesson: &str, told_at: &[String]) -> Option<String> {
+    let (_, end) = lesson.rsplit_once(": ")?;
+    let programs = |line: &str| -> Vec<String> {
+        let words = commands(line).into_iter().map(|one| one.words);
+        words.filter_map(|words| words.into_iter().next()).collect()
+    };
+    let known: Vec<String> = told_at.iter().flat_map(|line| programs(line)).collect();
+    let is_known = programs(end).iter().any(|program| known.contains(program));
+    is_known.then(|| end.trim_end_matches('.').to_owned())
 }
 
 /// Texts in the backticks of a text.
@@ -210,6 +225,23 @@ mod tests {
             "Check with `./check --target=web`.",
             true,
         );
+    }
+
+    #[test]
+    fn command_at_the_end_of_a_lesson_is_advice_if_it_is_told_there() {
+        let check = |code: &str, lesson: &str, expected: bool| {
+            let procedure = Procedure {
+                lesson: lesson.to_owned(),
+                applies: serde_json::from_str(r#"{"commands": ["checks/run"]}"#).ok(),
+                ..Procedure::default()
+            };
+            let advice = advice(&procedure);
+            assert_eq!(is_followed(code, &advice), expected, "{code} | {lesson}");
+        };
+        let lesson = "Set the epoch: EPOCH=J2000 checks/run <check>.";
+        check("EPOCH=J2000 checks/run farm", lesson, true);
+        check("checks/run farm", lesson, false);
+        check("make report", "Make the report first: make report", false);
     }
 
     #[test]
