@@ -72,7 +72,7 @@ impl FromStr for StoreChoice {
     }
 }
 
-/// What a database is for this program.
+/// Relation of a database to this program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 enum Database {
@@ -84,7 +84,7 @@ enum Database {
     Unusable { reason: String },
 }
 
-/// What was known of a database, and when.
+/// Last known relation of a database, and its time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Answer {
     at: String,

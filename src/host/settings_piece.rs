@@ -1,7 +1,7 @@
 //! One piece of text in the JSON settings of a host: inserted, kept outside of the file, and taken out again
 //! so that every other byte stays.
 //!
-//! What a person put there themselves is never replaced and never removed.
+//! A piece that a person wrote themselves is never replaced and never removed.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};

@@ -353,8 +353,8 @@ impl Here<'_> {
         })
     }
 
-    /// Returns `true` if the memory lies in the project. What it holds under the name of the project stays
-    /// its own when another first commit comes: a history that was rewritten or begun anew.
+    /// Returns `true` if the memory is inside the project. Its records with the name of the project keep their
+    /// project after another first commit: a history that was rewritten or begun again.
     fn is_memory_of(&self, project: &Project) -> bool {
         self.root
             .is_some_and(|root| root == project.root || root == project.main)

@@ -1,4 +1,4 @@
-//! What is looked for, as data: tables of anchors, and what is to be found at them.
+//! Secrets to look for, as data: tables of anchors, and the shapes at them.
 //!
 //! - `rules/vendors.tsv`: keys with a prefix or another fixed part. It grows by editing data.
 //! - `rules/names.tsv`: values made secret by the name before them.

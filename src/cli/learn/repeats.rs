@@ -1,4 +1,4 @@
-//! What past sessions repeat, as a page, and the keys that end it.
+//! Repetitions in past sessions, as a page, and the keys that end it.
 //!
 //! `setup` and `stats` show the page. On a terminal, `setup` goes through it: one key keeps what waits or the
 //! person's own words, another takes words of theirs, a third lets their own agent word the lessons of that

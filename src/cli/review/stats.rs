@@ -35,12 +35,12 @@ pub(crate) struct StatsArgs {
 /// Columns of the page for a browser.
 const HTML_WIDTH: usize = 110;
 
-/// What past sessions repeat, statistics, and the path of the written page.
+/// Repetitions in past sessions, statistics, and the path of the written page.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Shown {
     #[serde(flatten)]
     report: StatsReport,
-    /// What past sessions of this project repeat; absent if no host keeps sessions of it.
+    /// Repetitions in past sessions of this project; absent if no host keeps sessions of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     past: Option<Repeats>,
     #[serde(skip)]

@@ -251,8 +251,7 @@ fn answer(
 }
 
 /// Returns `true` for a memory that this user neither began nor trusts, if somebody else has switched
-/// it off, or filled it so that reading it takes all the time of a hook: that is no reason to keep the
-/// user's own rules back.
+/// it off or filled it beyond the time of a hook. Neither keeps the user's own rules back.
 fn is_left_out(environment: &Environment, places: &Places, memory: &Directory) -> bool {
     let is_off = matches!(Off::of(environment, places, None), Some(Off::Marker(_)));
     let is_huge = |kind: &Kind| {

@@ -145,7 +145,7 @@ pub(crate) fn in_prose(written: &str, calls: &[PeeledCall<'_>]) -> Result<Occurr
         let subcommand = simple.words.get(1).filter(|word| {
             has_subcommands(program) && word.starts_with(|c: char| c.is_ascii_lowercase())
         });
-        // What follows `--` is no option.
+        // Words after `--` are no options.
         let options = simple.words[1..].iter().take_while(|word| *word != "--");
         let mut parts = subcommand.into_iter().chain(options.filter(is_option));
         if let Some(part) = parts.find(|part| !has(part)) {

@@ -162,8 +162,8 @@ fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Re
     Ok(())
 }
 
-/// Returns the reach of a lesson: what names a program or a file of the project holds there alone, whatever
-/// its author says.
+/// Returns the reach of a lesson: one that names a program or a file of the project holds there alone, even if
+/// its author says otherwise.
 fn scope(args: &LessonArgs) -> LessonScope {
     let runs_own = |command: &String| {
         let mut words = command.split_whitespace();

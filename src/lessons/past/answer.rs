@@ -1,7 +1,7 @@
 //! Answer of a model about a past session: its form, and what is left of each lesson in it.
 //!
-//! A model is not asked twice, so what can be repaired is repaired. A lesson whose words of the session do
-//! not stand there is left out; a model that copies none is judged by the other checks.
+//! A model is not asked twice, so what can be repaired is repaired. A lesson whose quoted words are
+//! not in the session is left out; a model that copies none is judged by the other checks.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -251,7 +251,7 @@ fn read_of_project(
     on_bytes: &mut dyn FnMut(u64),
 ) -> Option<SessionTrace> {
     let project = options.project.as_deref();
-    // A history that lies in the project names no directory.
+    // A history inside the project names no directory.
     let path = file.path.to_string_lossy();
     let mut is_here = project.is_none_or(|project| is_below(&path, project));
     let warned = report.warnings.len();

@@ -94,7 +94,7 @@ impl WholeSession {
         session.format = Some(format.ok().flatten()?);
         let name = || Some(file.path.file_name()?.to_string_lossy().into_owned());
         session.id = id.or_else(name).unwrap_or_default();
-        // A history that lies in the project names no directory.
+        // A history inside the project names no directory.
         if let Some(project) = project
             && session.steps.iter().all(|step| step.cwd.is_none())
             && is_below(&file.path.to_string_lossy(), project)

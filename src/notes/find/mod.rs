@@ -278,7 +278,7 @@ fn search(
     })
 }
 
-/// What [`newer_first()`] compares of a hit: notes and rules, not what happened once.
+/// Returns the part of a hit that [`newer_first()`] compares: notes and rules, no single events.
 fn dated<'t>(ranker: &Ranker<'_>, hit: &Ranked, document: &'t Document) -> Dated<'t> {
     let is_active = document.status.as_deref() != Some("candidate");
     Dated {

@@ -41,7 +41,7 @@ const FORMS: &[&str] = &[
     "今後は", "変更:", "改为", "从现在起", "앞으로는", "변경:", "отныне", "больше не", "заменяет",
 ];
 
-/// What is known of a hit.
+/// Facts about a hit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dated<'t> {
     /// Number of the document in the ranker.

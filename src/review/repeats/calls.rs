@@ -1,10 +1,11 @@
 //! Failures and detours of one session.
 //!
 //! A failure is met again if a call stops with the same deciding line, numbers aside; one after which another
-//! form of the call soon worked, if the same program stops with the same error, names aside. One that an edit
-//! follows is work on the project, one of a search or of a tool for files is an answer, and a script that is
-//! written for one call is of one session: none of them counts. A detour is met again if the same programs first work with the same options and variables after
-//! several looks around.
+//! form of the call soon worked, if the same program stops with the same error, names aside. A detour is met
+//! again if the same programs first work with the same options and variables after several looks around.
+//!
+//! Not counted: a failure that an edit follows, which is work on the project. A failed search or a failed tool for
+//! files, which is an answer. A script for one call, which belongs to one session.
 
 use std::collections::HashSet;
 
@@ -31,7 +32,7 @@ const SOON: usize = 8;
 /// Maximum length of a text, in bytes.
 const LONGEST: usize = 400;
 
-/// What one session has.
+/// Failures and detours of one session, with its counts.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) calls: usize,
@@ -109,7 +110,7 @@ fn failure(steps: &[Step], goals: &[Goal], at: usize, episode: Option<&Episode>)
         return None;
     }
     let line = error_line(&step.output)?;
-    // What a search prints can be anything, but for the words of the shell.
+    // The output of a search can be any text, except errors of the shell.
     if goal.is_search() && (!is_shell_error(&line) || names_program(&line, goal)) {
         return None;
     }

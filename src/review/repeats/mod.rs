@@ -79,11 +79,11 @@ pub struct Repeat {
 pub struct Waits {
     /// Id of the record.
     pub id: String,
-    /// Its words; those of the calls if nobody has worded it.
+    /// Words of the record; those of the calls if nobody has worded it.
     pub text: String,
 }
 
-/// What the past sessions of a project repeat, most sessions first.
+/// Repetitions in the past sessions of a project, most sessions first.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Repeats {
     /// Number of sessions with calls in this project.
@@ -222,7 +222,7 @@ fn age(session: &WholeSession, past: &PastSessions) -> i64 {
     last.map_or(0, |at| (past.now.timestamp_micros() - at) / 86_400_000_000)
 }
 
-/// What memory would tell an agent there.
+/// Returns the hint that an agent would get there.
 fn known(store: &Scoped, here: &Here<'_>, repeat: &Repeat) -> Option<Hint> {
     let hints = if repeat.kind == RepeatKind::Failure {
         let failure = Failure::of_redacted(&repeat.error, None, Some(&repeat.what))?;

@@ -1,4 +1,4 @@
-//! What a person said in more than one session.
+//! Demands that a person made in more than one session.
 //!
 //! The gate for lasting messages chooses them, and the built-in embedder says which are about the same. The
 //! newest words are shown. What a rule in force says already is not repeated.

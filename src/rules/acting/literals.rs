@@ -220,7 +220,7 @@ impl Reader<'_> {
             }
             Some(b'(') => {
                 if self.looks_around() {
-                    // What stands beside a match need not be in it.
+                    // Text around a match need not be part of it.
                     self.alternatives(depth + 1);
                     if self.bump() != Some(b')') {
                         self.at = self.pattern.len() + 1;

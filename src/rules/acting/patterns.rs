@@ -15,7 +15,7 @@ const LONGEST: usize = 2_000;
 const MOST: usize = 24;
 /// Maximum size of a compiled expression, in bytes.
 const LARGEST: usize = 1 << 18;
-/// The same of a part without look-around, in an expression with it.
+/// Maximum size of a part without look-around, in an expression with it.
 const LARGEST_DELEGATE: usize = 1 << 20;
 /// Maximum number of steps of a match that looks around: some milliseconds, and more than the
 /// characters of the longest text.

@@ -1,7 +1,7 @@
 //! A shell line as the simple commands that it runs, each in all its forms.
 //!
 //! Chains, pipes, subshells, substitutions, `sh -c '…'`, `ssh HOST '…'` and `find -exec` are taken
-//! apart, and so is the input of a shell if it stands in the line. Assignments and wrappers such as
+//! apart, and so is the input of a shell that the line contains. Assignments and wrappers such as
 //! `sudo -u X` are taken off one after the other, so that a pattern may begin with the program, a
 //! wrapper or an assignment.
 //!
@@ -26,7 +26,7 @@ pub(crate) struct Simple {
     pub(crate) words: Vec<String>,
     /// Files that its output goes to.
     pub(crate) targets: Vec<String>,
-    /// Its standard input, if that stands in the line.
+    /// Standard input, if the line contains it.
     pub(crate) body: String,
     /// Variables that commands before it in the line have set.
     pub(crate) variables: String,

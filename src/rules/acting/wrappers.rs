@@ -26,7 +26,7 @@ pub(crate) enum Layer {
     Nothing,
 }
 
-/// What a wrapper runs.
+/// Form of the command that a wrapper runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Runs {
     /// The words behind its options.

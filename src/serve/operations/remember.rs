@@ -51,11 +51,11 @@ pub struct RememberArgs {
 pub struct FixArgs {
     /// Command or code that failed
     pub failed: String,
-    /// Its error output
+    /// Error output
     pub error: String,
     /// Command or code that worked
     pub worked: String,
-    /// Its output
+    /// Output of the recovery
     #[serde(default)]
     pub output: String,
 }

@@ -22,7 +22,7 @@ use crate::store::{
     undo_journal,
 };
 
-/// Whether a removal can be undone.
+/// Mode of a removal: can it be undone?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovalMode {
     /// The undo journal keeps the text.

@@ -119,7 +119,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     })
 }
 
-/// What the record of an agent's session says about it.
+/// Counts in the record of an agent's session.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct SessionData {

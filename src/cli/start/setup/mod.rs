@@ -96,7 +96,7 @@ pub(crate) fn setup(context: &Context, global: &Global, args: &SetupArgs) -> Don
     let asks = !args.yes && context.is_interactive();
     if asks {
         ask_for(context, &mut report)?;
-        // Whoever has just refused is not told how it is set.
+        // A person who has just refused needs no line about how to set it.
         report.model = report.model.filter(|offer| offer.set);
     }
     if Directory::at(&context.places.memory).is_there() {

@@ -99,7 +99,7 @@ pub(crate) struct SetupReport {
     pub(crate) steps: Vec<Step>,
     /// Numbers of the past sessions; null if none was read.
     pub(crate) learned: Option<Learned>,
-    /// What past sessions repeat.
+    /// Repetitions in past sessions.
     pub(crate) repeats: Repeats,
     /// Installed program that could answer for a model; null if there is none, or a model is set.
     pub(crate) model: Option<ModelOffer>,
