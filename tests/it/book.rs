@@ -182,6 +182,28 @@ fn every_page_that_a_text_names_exists() {
     assert_eq!(missing, Vec::<String>::new());
 }
 
+#[test]
+fn every_file_that_a_guide_for_developers_names_exists() {
+    let tops = ["src/", "crates/", "tests/", "fixtures/"];
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for page in ["docs/architecture.md", "CONTRIBUTING.md"] {
+        for line in text(Path::new(page)).lines() {
+            for span in line.split('`').skip(1).step_by(2) {
+                if !tops.into_iter().any(|top| span.starts_with(top)) {
+                    continue;
+                }
+                count += 1;
+                if !repository().join(span).exists() {
+                    missing.push(format!("{page}: {span}"));
+                }
+            }
+        }
+    }
+    assert!(count > 40, "{count}");
+    assert_eq!(missing, Vec::<String>::new());
+}
+
 /// Commands of `memctl` in the code blocks of a page, one per line; lines that go on are joined.
 fn commands_shown(text: &str) -> Vec<String> {
     let mut commands = Vec::new();
