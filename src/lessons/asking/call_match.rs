@@ -112,6 +112,15 @@ pub(crate) fn occurrence(written: &str, calls: &[PeeledCall<'_>]) -> Occurrence 
     found
 }
 
+/// Returns `true` if a shell line runs what somebody wrote, with any text for its templates.
+pub(crate) fn occurs(written: &str, line: &str) -> bool {
+    let own: Vec<Vec<String>> = commands(line).into_iter().flat_map(forms).collect();
+    let written = commands(&without_angles(written));
+    written
+        .iter()
+        .all(|one| own.iter().any(|words| begins(&one.words, words)))
+}
+
 /// Returns the occurrence of a command in the prose of a lesson.
 ///
 /// # Errors
@@ -226,9 +235,11 @@ fn begins(written: &[String], words: &[String]) -> bool {
     }
     let written: Vec<&String> = written.iter().filter(|word| !is_template(word)).collect();
     let last = written.len().saturating_sub(1);
+    // A program in quotes has lines, and is written in one.
+    let plain = |word: &str| word.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut rest = words.iter();
     written.iter().enumerate().all(|(at, word)| {
-        let is_begun = |actual: &String| at == last && actual.starts_with(word.as_str());
+        let is_begun = |actual: &str| at == last && plain(actual).starts_with(&plain(word));
         rest.any(|actual| is_like(word, actual) || is_begun(actual))
     })
 }

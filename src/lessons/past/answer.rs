@@ -6,9 +6,10 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::lessons::asking::call_match::without_home;
+use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled, without_home};
 use crate::lessons::asking::checks::is_telling;
 use crate::lessons::asking::lesson_args::LessonArgs;
+use crate::lessons::asking::session_calls::SessionCalls;
 
 use super::digest::Item;
 
@@ -52,6 +53,7 @@ fn lesson(mut value: Value) -> Result<Answered, String> {
 
 /// Returns `true` if a call, its result, or a message of the person has the words, or if there are none.
 pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
+    let words = words.trim_start_matches("PERSON: ");
     let words = plain(words);
     let cuts = |text: &str| text.replace("...", "…");
     let words = cuts(&words);
@@ -78,6 +80,26 @@ fn plain(text: &str) -> String {
     let text: String = text.chars().filter(|c| !"\"'`\\".contains(*c)).collect();
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").to_lowercase()
+}
+
+/// Leaves out what the session does not bear out beside what it does: a command that no call begins with, and
+/// without commands an error that no output has. A lesson that would have nothing left stays as it is.
+pub(super) fn borne_out(mut args: LessonArgs, session: &SessionCalls) -> LessonArgs {
+    let calls = peeled(&session.calls);
+    let ran = |command: &String| occurrence(command, &calls) > Occurrence::Nowhere;
+    let seen = |phrase: &String| {
+        session
+            .calls
+            .iter()
+            .any(|call| plain(&call.output).contains(&plain(phrase)))
+    };
+    if args.commands.iter().any(ran) || args.errors.iter().any(seen) {
+        args.commands.retain(ran);
+    }
+    if args.commands.is_empty() && args.errors.iter().any(seen) {
+        args.errors.retain(seen);
+    }
+    args
 }
 
 /// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
@@ -143,11 +165,54 @@ mod tests {
         check("`build: refusing … (exit 3)`", true);
         check("refusing: ... reproducible", true);
         check("{\\\"build\\\": \\\"refusing", true);
-        check("never touch the generated files", true);
+        check("PERSON: never touch the generated files", true);
         check("tools/build web", true);
         check("The cache must be stale.", false);
         check("would be reproducible", false);
         check("", true);
+    }
+
+    #[test]
+    fn what_the_session_does_not_bear_out_is_left_out() {
+        let session = SessionCalls {
+            calls: vec![SessionCall::new(
+                Some("Bash"),
+                "python3 -c \"\nimport json\"",
+                "python3: command line: || goto :error",
+                true,
+            )],
+            ..SessionCalls::default()
+        };
+        let check = |commands: &[&str], errors: &[&str], expected: (&[&str], &[&str])| {
+            let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+            let args = LessonArgs {
+                commands: texts(commands),
+                errors: texts(errors),
+                ..LessonArgs::default()
+            };
+            let args = borne_out(args, &session);
+            assert_eq!(
+                (args.commands, args.errors),
+                (texts(expected.0), texts(expected.1))
+            );
+        };
+        let seen = "|| goto :error";
+        check(
+            &["python3 -c \" import", "python -c"],
+            &[seen],
+            (&["python3 -c \" import"], &[seen]),
+        );
+        check(&["perl -e"], &[seen, "goto: not found"], (&[], &[seen]));
+        check(
+            &["python3"],
+            &["goto: not found"],
+            (&["python3"], &["goto: not found"]),
+        );
+        check(
+            &["perl -e"],
+            &["goto: not found"],
+            (&["perl -e"], &["goto: not found"]),
+        );
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::store::workspace::{Error, Workspace, dollars};
 use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 
-use super::answer::{Answered, is_seen, lessons_in, schema};
+use super::answer::{Answered, borne_out, is_seen, lessons_in, schema};
 use super::digest::{Item, digest};
 use super::files::files;
 use super::read_session::{ReadSession, read};
@@ -346,6 +346,7 @@ fn take(
             });
             continue;
         }
+        let args = borne_out(args, &session.calls);
         let stored = match check(&args, &session.calls, &workspace.settings.person) {
             Ok(checked) => store_lesson(
                 &workspace.records(),

@@ -11,6 +11,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use super::{evidence, table};
+use crate::lessons::asking::call_match::occurs;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
@@ -331,13 +332,15 @@ fn is_admitted(found: &Found) -> bool {
             .all(|text| memctl_redact::admit(text).quarantine.is_none())
 }
 
-/// Returns `true` if a shell line runs a command that begins with one of these.
+/// Returns `true` if a shell line runs a command that begins with one of these. Behind its fixed words, a
+/// beginning may have quoted text and templates.
 fn runs(code: &str, beginnings: &[String]) -> bool {
-    let own: Vec<String> = beginnings
-        .iter()
-        .map(|command| table::beginning(command.split_whitespace()))
-        .collect();
-    prefixes(code).iter().any(|prefix| own.contains(prefix))
+    let prefixes = prefixes(code);
+    beginnings.iter().any(|command| {
+        let (fixed, is_whole) = table::fixed(command);
+        prefixes.contains(&table::beginning(fixed.into_iter()))
+            && (is_whole || occurs(command, code))
+    })
 }
 
 /// Beginnings of the simple commands of a shell line, of each length.
@@ -411,4 +414,24 @@ pub(crate) fn before_call(
         .collect();
     found.sort_by(|a, b| b.weight().total_cmp(&a.weight()));
     Ok(found.into_iter().map(|one| one.hint).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beginning_with_quoted_text_or_a_template_is_run() {
+        let check = |code: &str, beginning: &str, expected: bool| {
+            let runs = runs(code, &[beginning.to_owned()]);
+            assert_eq!(runs, expected, "{code} | {beginning}");
+        };
+        check("cd a && rg -n '--all' src", "rg -n \"--", true);
+        check("rg -n all src", "rg -n \"--", false);
+        check("make report NIGHT=8 2>&1", "make report NIGHT=<night>", true);
+        check("make report", "make report NIGHT=<night>", false);
+        check("python3 -c \"\nimport json\"", "python3 -c \" import", true);
+        check("cargo test --all", "cargo test", true);
+        check("cargo build --features test", "cargo test", false);
+    }
 }

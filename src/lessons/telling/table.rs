@@ -14,7 +14,7 @@ use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};
 
 /// Version of the terms. A change invalidates saved tables.
-const SCHEME: u64 = 8;
+const SCHEME: u64 = 9;
 /// Maximum number of words of a command that are compared.
 pub(crate) const COMMAND_WORDS: usize = 6;
 
@@ -88,7 +88,16 @@ pub(crate) fn phrase_term(word: &str) -> u64 {
 
 /// Term of procedures for commands that begin with these words.
 pub(crate) fn command_term(command: &str) -> u64 {
-    hash(b"c", &beginning(command.split_whitespace()))
+    hash(b"c", &beginning(fixed(command).0.into_iter()))
+}
+
+/// Returns the words of a beginning before the first with a quote or a template, and `true` if these are all.
+pub(crate) fn fixed(command: &str) -> (Vec<&str>, bool) {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let varies = |word: &&str| word.contains(['"', '\'', '<', '…']);
+    let end = words.iter().position(varies).unwrap_or(words.len());
+    let is_whole = end == words.len();
+    (words[..end].to_vec(), is_whole)
 }
 
 /// Beginning of a command: its program without a directory, and its next words.
