@@ -7,7 +7,7 @@
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use memctl_redact::Person;
 
-use super::call_match::{Occurrence, PeeledCall, in_prose, occurrence, peeled};
+use super::call_match::{Occurrence, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
 
@@ -48,16 +48,25 @@ pub(crate) struct CheckedLesson {
     pub(crate) applies: Applies,
 }
 
+/// What shows that a lesson is true, beside the calls that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Nothing: a call or an error of the session has to.
+    Calls,
+    /// Words of a result that the session has: a document may prescribe what no call did.
+    Words,
+}
+
 /// Checks a lesson of an agent against the calls of its session.
 pub(crate) fn check(
     args: &LessonArgs,
     session: &SessionCalls,
+    proof: Proof,
     person: &Person,
 ) -> Result<CheckedLesson, Refusal> {
     let checked = check_words(args, person)?;
-    let calls = peeled(&session.calls);
     let applies = seen_errors(checked.applies, &session.calls)?;
-    check_commands(&checked.lesson, &applies, &calls)?;
+    check_commands(&checked.lesson, &applies, proof, &session.calls)?;
     Ok(CheckedLesson { applies, ..checked })
 }
 
@@ -250,8 +259,12 @@ fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refus
 fn check_commands(
     lesson: &str,
     applies: &Applies,
-    calls: &[PeeledCall<'_>],
+    proof: Proof,
+    session: &[SessionCall],
 ) -> Result<(), Refusal> {
+    let calls = &peeled(session);
+    let is_prescribed =
+        |text: &str| proof == Proof::Words && session.iter().any(|call| call.output.contains(text));
     // Beside the call that ran, an agent names the forms that others will try: one of them must have run.
     let found = applies
         .commands
@@ -268,6 +281,7 @@ fn check_commands(
     for span in code_spans(lesson) {
         match in_prose(span, calls) {
             Ok(found) => best = best.max(found),
+            Err(_) if is_prescribed(span) => {}
             Err(part) => {
                 return Err(Refusal {
                     field: "lesson",
@@ -278,7 +292,8 @@ fn check_commands(
         }
     }
     // An error that was seen bears out that nothing works.
-    if best < Occurrence::Worked && applies.errors.is_empty() {
+    let needs_a_call = proof == Proof::Calls || !applies.commands.is_empty();
+    if best < Occurrence::Worked && applies.errors.is_empty() && needs_a_call {
         return Err(Refusal {
             field: "commands",
             reason: "no call that worked in this session bears it out".to_owned(),
@@ -341,18 +356,41 @@ mod tests {
             &["tools/build"],
             &["would not be  reproducible", "open .cache/v2/index"],
         );
-        let passed = check(&given, &session(), &person()).unwrap();
+        let passed = check(&given, &session(), Proof::Calls, &person()).unwrap();
         assert_eq!(passed.applies.errors, ["would not be reproducible"]);
         assert_eq!(passed.applies.expected, ["open .cache/v2/index"]);
         let without = args(lesson, &[], &["open .cache/v2/index"]);
-        let refused = check(&without, &session(), &person()).unwrap_err();
+        let refused = check(&without, &session(), Proof::Calls, &person()).unwrap_err();
         assert_eq!(refused.field, "errors");
+    }
+
+    #[test]
+    fn document_bears_out_what_no_call_did() {
+        let mut session = session();
+        session.calls.push(SessionCall::new(
+            Some("Bash"),
+            "cat CONTRIBUTING.md",
+            "Stage files by name, never `git add -A`.",
+            false,
+        ));
+        let check = |commands: &[&str], proof: Proof, expected: Option<&str>| {
+            let given = args("Never run `git add -A`.", commands, &[]);
+            let refused = check(&given, &session, proof, &person()).err();
+            assert_eq!(
+                refused.map(|refusal| refusal.field),
+                expected,
+                "{commands:?}"
+            );
+        };
+        check(&[], Proof::Words, None);
+        check(&["git commit"], Proof::Words, Some("commands"));
+        check(&[], Proof::Calls, Some("lesson"));
     }
 
     #[test]
     fn what_the_session_does_not_bear_out_is_refused_with_its_field() {
         let check = |given: LessonArgs, field: &str, part: &str| {
-            let refused = check(&given, &session(), &person()).unwrap_err();
+            let refused = check(&given, &session(), Proof::Calls, &person()).unwrap_err();
             assert_eq!(refused.field, field, "{refused}");
             assert!(refused.to_string().contains(part), "{refused}");
         };
@@ -448,7 +486,7 @@ mod tests {
             &["npm run build", "tools/build"],
             &[],
         );
-        let passed = check(&given, &session(), &person()).unwrap();
+        let passed = check(&given, &session(), Proof::Calls, &person()).unwrap();
         assert_eq!(passed.applies.commands, ["npm run build", "tools/build"]);
     }
 
@@ -459,8 +497,8 @@ mod tests {
             &[],
             &["would not be reproducible"],
         );
-        assert!(check(&given, &session(), &person()).is_ok());
+        assert!(check(&given, &session(), Proof::Calls, &person()).is_ok());
         let given = args("Nothing builds here.", &["tools/build"], &[]);
-        assert!(check(&given, &session(), &person()).is_ok());
+        assert!(check(&given, &session(), Proof::Calls, &person()).is_ok());
     }
 }

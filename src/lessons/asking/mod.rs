@@ -21,7 +21,7 @@ use memctl_redact::Person;
 
 use super::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, is_in_use, store_lesson};
 use call_match::{Occurrence, occurrence, peeled};
-use checks::{Refusal, check, check_words};
+use checks::{Proof, Refusal, check, check_words};
 use found_out::{FoundOut, found_out};
 use lesson_args::{LessonArgs, in_message};
 use question::{AnswerBy, question};
@@ -254,7 +254,7 @@ impl Asking<'_> {
             project: calls.head.project.clone(),
             root: self.root,
         };
-        let checked = match check(args, &calls, self.person) {
+        let checked = match check(args, &calls, Proof::Calls, self.person) {
             Ok(checked) => checked,
             Err(refusal) => return Ok(Err(refusal)),
         };

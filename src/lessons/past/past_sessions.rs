@@ -21,7 +21,7 @@ use super::answer::{Answered, borne_out, is_seen, lessons_in, schema};
 use super::digest::{Item, digest};
 use super::files::files;
 use super::read_session::{ReadSession, read};
-use crate::lessons::asking::checks::{Refusal, check};
+use crate::lessons::asking::checks::{Proof, Refusal, check};
 use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, store_lesson};
 
@@ -347,7 +347,12 @@ fn take(
             continue;
         }
         let args = borne_out(args, &session.calls);
-        let stored = match check(&args, &session.calls, &workspace.settings.person) {
+        let proof = if seen.is_empty() {
+            Proof::Calls
+        } else {
+            Proof::Words
+        };
+        let stored = match check(&args, &session.calls, proof, &workspace.settings.person) {
             Ok(checked) => store_lesson(
                 &workspace.records(),
                 &checked,

@@ -428,7 +428,11 @@ mod tests {
         };
         check("cd a && rg -n '--all' src", "rg -n \"--", true);
         check("rg -n all src", "rg -n \"--", false);
-        check("make report NIGHT=8 2>&1", "make report NIGHT=<night>", true);
+        check(
+            "make report NIGHT=8 2>&1",
+            "make report NIGHT=<night>",
+            true,
+        );
         check("make report", "make report NIGHT=<night>", false);
         check("python3 -c \"\nimport json\"", "python3 -c \" import", true);
         check("cargo test --all", "cargo test", true);
