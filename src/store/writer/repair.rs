@@ -11,12 +11,13 @@ use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
 
 use chrono::{DateTime, Utc};
-use memctl_files::json::{self, Walk};
+use memctl_files::json::{self, Stop};
 use serde::Serialize;
 
 use crate::model::{Expiry, Kind, Record, by_kind};
 use crate::store::access::access_filter::expiry;
 use crate::store::access::query::unreadable;
+use crate::store::files::data::scan::patience;
 use crate::store::files::data::versions::LineNumbers;
 use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
@@ -288,9 +289,8 @@ fn salvage(
     };
     let mut ids: HashSet<String> = known.iter().filter_map(id).collect();
     let mut known = known.iter().peekable();
-    let mut walk = Walk::default();
     let mut found = Vec::new();
-    let mut at = 0;
+    let (mut at, mut wasted) = (0, 0);
     while let Some(next) = memchr::memchr(b'{', &bytes[at..]).map(|n| at + n) {
         while known.next_if(|span| span.end <= next).is_some() {}
         if let Some(inside) = known.next_if(|span| span.contains(&next)) {
@@ -300,13 +300,22 @@ fn salvage(
         at = next + 1;
         // No entry extends past the next known one.
         let gap_end = known.peek().map_or(bytes.len(), |span| span.start);
-        let gap = &bytes[..gap_end];
-        if let Ok(end) = walk.end_of(gap, next, 0)
-            && let Some(id) = walk.string_field(gap, next, kind.id_field())
-            && ids.insert(id.into_owned())
+        let end = json::skip_value(&bytes[..gap_end], next);
+        if let Ok(end) = end
+            && let Some(id) = id(&(next..end))
+            && ids.insert(id)
         {
             found.push(next..end);
             at = end;
+            continue;
+        }
+        wasted += match end {
+            Ok(end) => end - next,
+            Err(Stop::Malformed { at, .. }) => at - next,
+            Err(Stop::Incomplete) => gap_end - next,
+        };
+        if wasted > patience(bytes.len()) {
+            break;
         }
     }
     found

@@ -8,13 +8,10 @@
 //! No function recurses: text nested 10⁵ deep takes a long loop, not a stack overflow.
 //!
 //! - `spans`: ends of values, and the fields of an object.
-//! - `walk`: ends of values in broken text.
 //! - `edit`: changes of fields, of string values, and of white space.
 
 mod edit;
 mod spans;
-mod walk;
 
 pub use edit::{compact, pretty, with_fields, with_other_strings, without_fields};
 pub use spans::{Stop, field, fields, skip_space, skip_value, string_field};
-pub use walk::Walk;

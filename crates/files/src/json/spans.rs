@@ -27,62 +27,25 @@ pub fn skip_space(text: &[u8], at: usize) -> usize {
         .map_or(text.len(), |n| at + n)
 }
 
-/// Stack of the open containers while a value is read.
-pub(super) trait Brackets {
-    /// Opens a container with this closing bracket. Returns its known end, or its known error, if
-    /// any.
-    fn open(&mut self, close: u8, at: usize) -> Option<Result<usize, Stop>>;
-    /// Returns the closing bracket of the innermost container.
-    fn innermost(&self) -> Option<u8>;
-    /// Closes the innermost container, which ends before this position.
-    fn close(&mut self, end: usize);
-}
-
-/// Only the expected closing brackets, innermost last.
-impl Brackets for Vec<u8> {
-    fn open(&mut self, close: u8, _at: usize) -> Option<Result<usize, Stop>> {
-        self.push(close);
-        None
-    }
-
-    fn innermost(&self) -> Option<u8> {
-        self.last().copied()
-    }
-
-    fn close(&mut self, _end: usize) {
-        self.pop();
-    }
-}
-
 /// Returns the position after the value that starts at `at`, which must not be white space.
-pub fn skip_value(text: &[u8], at: usize) -> Result<usize, Stop> {
-    walk_value(text, at, &mut Vec::new())
-}
-
-pub(super) fn walk_value(
-    text: &[u8],
-    mut at: usize,
-    open: &mut impl Brackets,
-) -> Result<usize, Stop> {
+pub fn skip_value(text: &[u8], mut at: usize) -> Result<usize, Stop> {
+    // The expected closing brackets, innermost last.
+    let mut open: Vec<u8> = Vec::new();
     loop {
         // Start of a value.
         match text.get(at) {
             None => return Err(Stop::Incomplete),
             Some(b @ (b'{' | b'[')) => {
                 let close = if *b == b'{' { b'}' } else { b']' };
-                if let Some(known) = open.open(close, at) {
-                    at = known?;
+                at = skip_space(text, at + 1);
+                if text.get(at) == Some(&close) {
+                    at += 1;
                 } else {
-                    at = skip_space(text, at + 1);
-                    if text.get(at) == Some(&close) {
-                        at += 1;
-                        open.close(at);
-                    } else {
-                        if close == b'}' {
-                            at = skip_key(text, at)?;
-                        }
-                        continue;
+                    open.push(close);
+                    if close == b'}' {
+                        at = skip_key(text, at)?;
                     }
+                    continue;
                 }
             }
             Some(b'"') => at = skip_string(text, at)?,
@@ -90,7 +53,7 @@ pub(super) fn walk_value(
         }
         // End of a value, and of all containers that close right after it.
         loop {
-            let Some(close) = open.innermost() else {
+            let Some(&close) = open.last() else {
                 return Ok(at);
             };
             at = skip_space(text, at);
@@ -105,7 +68,7 @@ pub(super) fn walk_value(
                 }
                 Some(&b) if b == close => {
                     at += 1;
-                    open.close(at);
+                    open.pop();
                 }
                 Some(_) => {
                     let expected = if close == b'}' {
@@ -121,7 +84,7 @@ pub(super) fn walk_value(
 }
 
 /// Skips `"key" :` and the following white space.
-pub(super) fn skip_key(text: &[u8], at: usize) -> Result<usize, Stop> {
+fn skip_key(text: &[u8], at: usize) -> Result<usize, Stop> {
     match text.get(at) {
         None => return Err(Stop::Incomplete),
         Some(b'"') => {}

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use memctl_files::json::{self, Stop, Walk};
+use memctl_files::json::{self, Stop};
 
 use crate::store::files::data::versions::LineNumbers;
 use crate::store::{Problem, ProblemKind};
@@ -232,8 +232,8 @@ pub(super) struct Window<'a> {
     pub(super) at: usize,
     /// `true` if the end of the file is in the buffer.
     pub(super) end: bool,
-    /// Known results for incomplete containers and the containers inside them.
-    walk: Walk,
+    /// Number of bytes read in values that turned out to have no end.
+    wasted: usize,
 }
 
 impl<'a> Window<'a> {
@@ -244,7 +244,7 @@ impl<'a> Window<'a> {
             buffer: Vec::new(),
             at: 0,
             end: false,
-            walk: Walk::default(),
+            wasted: 0,
         }
     }
 
@@ -306,16 +306,18 @@ impl<'a> Window<'a> {
 
     /// Returns the end of the value that starts at this buffer position.
     fn end_of(&mut self, start: usize) -> io::Result<Result<usize, Stop>> {
-        if let Some(known) = self.walk.known(self.base + start as u64, self.base) {
-            return Ok(known);
-        }
         loop {
-            match json::skip_value(&self.buffer, start) {
-                Ok(end) => return Ok(Ok(end)),
-                Err(Stop::Incomplete) if !self.end => self.fill()?,
-                // Parse again to record the result for containers inside.
-                Err(_) => return Ok(self.walk.end_of(&self.buffer, start, self.base)),
+            let done = json::skip_value(&self.buffer, start);
+            match done {
+                Ok(_) => {}
+                Err(Stop::Incomplete) if !self.end => {
+                    self.fill()?;
+                    continue;
+                }
+                Err(Stop::Incomplete) => self.wasted += self.buffer.len() - start,
+                Err(Stop::Malformed { at, .. }) => self.wasted += at - start,
             }
+            return Ok(done);
         }
     }
 
@@ -328,11 +330,16 @@ impl<'a> Window<'a> {
     }
 
     /// Moves to the next text that looks like the start of an entry, with an indentation of two
-    /// spaces per level; `false` if there is none.
+    /// spaces per level; `false` if there is none, or if so much was read in vain that the rest counts
+    /// as one damaged part: containers that are opened and never closed would cost the square of the
+    /// file.
     pub(super) fn resume_at_next_entry(&mut self) -> io::Result<bool> {
         const ENTRY: &[u8] = b"\n    {";
         let mut from = self.at + 1;
         loop {
+            if self.wasted > patience(self.buffer.len()) {
+                return Ok(false);
+            }
             let Some(found) = memchr::memmem::find(&self.buffer[from..], ENTRY) else {
                 if self.end {
                     return Ok(false);
@@ -349,6 +356,11 @@ impl<'a> Window<'a> {
             from = start;
         }
     }
+}
+
+/// Returns the number of bytes that may be read in vain in a broken text of this length.
+pub(crate) fn patience(length: usize) -> usize {
+    length.saturating_mul(4).saturating_add(4 << 20)
 }
 
 #[cfg(test)]
