@@ -2,9 +2,9 @@
 //!
 //! A byte order mark is dropped, and UTF-16 is converted, with its mark or without one. Other bytes
 //! pass as they are: what they mean is for the reader to decide. [`text()`] reads a whole text, and
-//! [`Decoded`] a stream of any size.
+//! [`stream`] a stream of any size.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 
 /// Encoding of a text, from its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,115 +80,20 @@ fn of_windows(byte: u8) -> char {
     }
 }
 
-/// Reader that decodes what another one reads.
-#[derive(Debug)]
-pub struct Decoded<R> {
-    inner: R,
-    /// `None` before the first byte.
-    encoding: Option<Encoding>,
-    /// Bytes that were read and belong to no whole character yet.
-    raw: Vec<u8>,
-    /// Decoded bytes, and how many of them the caller has.
-    ready: Vec<u8>,
-    given: usize,
-}
+/// Number of bytes at the start of a stream that are read before anything else.
+const START: u64 = 1 << 18;
 
-/// Size of a read of UTF-16, in bytes.
-const CHUNK: usize = 1 << 16;
-
-impl<R: Read> Decoded<R> {
-    /// Reads bytes of any encoding.
-    pub fn new(inner: R) -> Self {
-        Self {
-            inner,
-            encoding: None,
-            raw: Vec::new(),
-            ready: Vec::new(),
-            given: 0,
-        }
+/// Returns a stream as UTF-8. One in UTF-16, which few programs write, is read as a whole.
+pub fn stream<'a>(mut inner: impl Read + 'a) -> io::Result<Box<dyn Read + 'a>> {
+    let mut bytes = Vec::new();
+    inner.by_ref().take(START).read_to_end(&mut bytes)?;
+    let (encoding, mark) = Encoding::of(&bytes);
+    if encoding == Encoding::Utf8 {
+        bytes.drain(..mark);
+        return Ok(Box::new(Cursor::new(bytes).chain(inner)));
     }
-
-    /// Reads the first bytes, which decide.
-    fn begin(&mut self) -> io::Result<Encoding> {
-        let mut start = [0; 4];
-        let mut length = 0;
-        while length < start.len() {
-            match self.inner.read(&mut start[length..])? {
-                0 => break,
-                read => length += read,
-            }
-        }
-        let (encoding, mark) = Encoding::of(&start[..length]);
-        let rest = &start[mark..length];
-        match encoding {
-            Encoding::Utf8 => self.ready.extend_from_slice(rest),
-            _ => self.raw.extend_from_slice(rest),
-        }
-        self.encoding = Some(encoding);
-        Ok(encoding)
-    }
-
-    /// Decodes the next bytes; nothing at the end.
-    fn decode(&mut self, encoding: Encoding) -> io::Result<()> {
-        self.ready.clear();
-        self.given = 0;
-        while self.ready.is_empty() {
-            let start = self.raw.len();
-            self.raw.resize(start + CHUNK, 0);
-            let read = self.inner.read(&mut self.raw[start..])?;
-            self.raw.truncate(start + read);
-            let is_end = read == 0;
-            let units: Vec<u16> = self
-                .raw
-                .as_chunks()
-                .0
-                .iter()
-                .map(|p| encoding.unit(*p))
-                .collect();
-            let is_half = units
-                .last()
-                .is_some_and(|unit| (0xd800..0xdc00).contains(unit));
-            let whole = if is_half && !is_end {
-                units.len() - 1
-            } else {
-                units.len()
-            };
-            for c in char::decode_utf16(units[..whole].iter().copied()) {
-                let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
-                self.ready
-                    .extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            self.raw.drain(..whole * 2);
-            if is_end {
-                return Ok(());
-            }
-        }
-        Ok(())
-    }
-}
-
-impl<R: Read> Read for Decoded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let encoding = match self.encoding {
-            Some(encoding) => encoding,
-            None => self.begin()?,
-        };
-        if self.given == self.ready.len() {
-            if encoding == Encoding::Utf8 {
-                return self.inner.read(buffer);
-            }
-            self.decode(encoding)?;
-        }
-        let ready = &self.ready[self.given..];
-        let length = ready.len().min(buffer.len());
-        buffer[..length].copy_from_slice(&ready[..length]);
-        self.given += length;
-        // The first bytes of UTF-8 are few: the rest comes with them.
-        if encoding == Encoding::Utf8 && length > 0 && length < buffer.len() {
-            return Ok(length + self.inner.read(&mut buffer[length..])?);
-        }
-        Ok(length)
-    }
+    inner.read_to_end(&mut bytes)?;
+    Ok(Box::new(Cursor::new(lenient_text(bytes))))
 }
 
 #[cfg(test)]
@@ -237,14 +142,14 @@ mod tests {
             assert_eq!(text(bytes.clone()).unwrap(), words, "{bytes:?}");
             for step in [1, 3, 1000] {
                 let mut read = String::new();
-                let mut decoded = Decoded::new(Slow(&bytes, step));
+                let mut decoded = stream(Slow(&bytes, step)).unwrap();
                 decoded.read_to_string(&mut read).unwrap();
                 assert_eq!(read, words, "{step}: {bytes:?}");
             }
         }
         for short in ["", "a", "ab"] {
             let mut read = String::new();
-            let mut decoded = Decoded::new(short.as_bytes());
+            let mut decoded = stream(short.as_bytes()).unwrap();
             decoded.read_to_string(&mut read).unwrap();
             assert_eq!(read, short);
         }

@@ -30,7 +30,7 @@ use std::io::{self, BufRead};
 
 use serde::Serialize;
 
-use memctl_files::decoded::Decoded;
+use memctl_files::decoded;
 
 use calls::Calls;
 pub use own_words::own_words;
@@ -124,7 +124,7 @@ pub fn read(
     input: &mut dyn io::Read,
     sink: &mut dyn FnMut(Event),
 ) -> io::Result<Option<Format>> {
-    let input = &mut io::BufReader::with_capacity(BUFFER, Decoded::new(input));
+    let input = &mut io::BufReader::with_capacity(BUFFER, decoded::stream(input)?);
     let start = input.fill_buf()?;
     let Some((mut format, shape)) = detect::detect(named, start) else {
         return Ok(None);
