@@ -174,23 +174,28 @@ pub(crate) fn share_lines() {
 
 /// Sends these lines every second until the program ends, for programs that run for long.
 pub(crate) fn share_lines_every_second() -> std::io::Result<()> {
-    let thread = std::thread::Builder::new().name("lines".to_owned());
-    let every = || loop {
-        std::thread::sleep(Duration::from_secs(1));
-        share_lines();
-    };
-    thread.spawn(every).map(drop)
+    every_second(share_lines)
 }
 
-/// Fetches the writes of other copies until the program ends. Followers of the files then see them.
-/// Does nothing if the memory is in its files.
+/// Fetches the writes of other copies, and sends the lines of this one, every second until the program
+/// ends. Followers of the files then see them. Does nothing if the memory is in its files.
 pub(crate) fn follow(environment: &Environment, workspace: &Workspace) -> Result<(), UserError> {
-    let Some(primary) = primary(environment, &workspace.store)? else {
+    if primary(environment, &workspace.store)?.is_none() {
         return Ok(());
-    };
+    }
     let workspace = workspace.clone();
-    share_lines_every_second()?;
-    // The next caller fetches what fails here, and gets the error.
-    primary.listen(Arc::new(move || drop(remote::catch_up(&workspace.store))));
-    Ok(())
+    Ok(every_second(move || {
+        // The next caller fetches what fails here, and gets the error.
+        drop(remote::catch_up(&workspace.store));
+        share_lines();
+    })?)
+}
+
+fn every_second(work: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    let thread = std::thread::Builder::new().name("lines".to_owned());
+    let every = move || loop {
+        work();
+        std::thread::sleep(Duration::from_secs(1));
+    };
+    thread.spawn(every).map(drop)
 }

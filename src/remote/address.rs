@@ -28,6 +28,7 @@ const UNRECEIVED: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub struct Address {
     url: Url,
+    host: Host,
     config: Config,
     policy: Policy,
 }
@@ -80,18 +81,19 @@ impl Address {
                 let reason = std::error::Error::source(&error);
                 bad(&reason.map_or_else(|| error.to_string(), ToString::to_string))
             })?;
-        if config.get_hosts().is_empty() {
-            return Err(bad("it names no host"));
-        }
+        let host = match (config.get_hosts(), config.get_hostaddrs()) {
+            ([], []) => return Err(bad("it names no host")),
+            ([host], []) => host.clone(),
+            _ => return Err(bad("it names more than one host or address")),
+        };
         if config.get_user().is_none() {
             return Err(bad("it names no user"));
         }
-        let hosts = config.get_hosts();
         let policy = Policy::decide(
             &given,
             ConnectionContext {
-                is_local: all_local(&config),
-                is_socket: hosts.iter().all(is_socket),
+                is_local: is_here(&host),
+                is_socket: socket_directory(&host).is_some(),
                 has_password: config.get_password().is_some(),
             },
         )
@@ -122,6 +124,7 @@ impl Address {
         }
         Ok(Self {
             url: full,
+            host,
             config,
             policy,
         })
@@ -129,11 +132,10 @@ impl Address {
 
     /// Host, port and database name, without credentials.
     pub fn shown(&self) -> String {
-        let host = self.config.get_hosts().first().map(host_name);
-        let port = self.config.get_ports().first().copied().unwrap_or(5432);
+        let (host, port) = (host_name(&self.host), self.port());
         let user = self.config.get_user().unwrap_or_default();
         let name = self.config.get_dbname().unwrap_or(user);
-        format!("{}:{port}/{name}", host.unwrap_or_default())
+        format!("{host}:{port}/{name}")
     }
 
     /// URL of another login to the same database. It contains the password.
@@ -172,10 +174,25 @@ impl Address {
         url.to_string()
     }
 
-    /// Returns `true` if all hosts are local, so that no other machine can intercept the
-    /// connection.
+    /// Returns `true` if the host is local, so that no other machine can intercept the connection.
     pub(super) fn is_local(&self) -> bool {
-        all_local(&self.config)
+        is_here(&self.host)
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.config.get_ports().first().copied().unwrap_or(5432)
+    }
+
+    /// Error of a server that does not answer.
+    pub(super) fn unreachable(&self, reason: &str) -> Error {
+        Error::Unreachable {
+            database: self.shown(),
+            reason: self.scrub(reason),
+        }
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -203,23 +220,14 @@ fn write_spaces_out(url: &mut Url) {
     url.set_query(query.as_deref());
 }
 
-/// Returns `true` if all hosts are this machine. Host names that only resemble a loopback address
-/// do not count. If host addresses are given, they decide instead of the names.
-fn all_local(config: &Config) -> bool {
-    let addresses = config.get_hostaddrs();
-    let is_local = |host: &Host| {
-        let name = host_name(host);
-        let address = name.parse::<IpAddr>();
-        is_socket(host)
-            || name.eq_ignore_ascii_case("localhost")
-            || address.is_ok_and(|address| address.to_canonical().is_loopback())
-    };
-    addresses.iter().all(|at| at.to_canonical().is_loopback())
-        && (!addresses.is_empty() || config.get_hosts().iter().all(is_local))
-}
-
-fn is_socket(host: &Host) -> bool {
+/// Returns `true` if a host is this machine. A name that only resembles a loopback address does not
+/// count.
+fn is_here(host: &Host) -> bool {
+    let name = host_name(host);
+    let address = name.parse::<IpAddr>();
     socket_directory(host).is_some()
+        || name.eq_ignore_ascii_case("localhost")
+        || address.is_ok_and(|address| address.to_canonical().is_loopback())
 }
 
 /// Returns the name of a host on the network, or the directory of a socket.
@@ -285,15 +293,8 @@ mod tests {
             any(),
             false,
         );
-        // A name that starts like a loopback address, and a local name with a remote address.
+        // A name that starts like a loopback address.
         check("postgres://u@127.evil.example/db", Always, system(), false);
-        check(
-            "postgres://u@localhost/db?hostaddr=192.0.2.7",
-            Always,
-            system(),
-            false,
-        );
-        check("postgres://u@localhost,h/db", Always, system(), false);
     }
 
     #[test]
@@ -332,6 +333,11 @@ mod tests {
         );
         check("postgres://u:hunter2@h:x/db", "it is not");
         check("postgres:///db", "no host");
+        check("postgres://u:hunter2@localhost,h/db", "more than one");
+        check(
+            "postgres://u@localhost/db?hostaddr=192.0.2.7",
+            "more than one",
+        );
         check("postgres://h/db", "no user");
     }
 

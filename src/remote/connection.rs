@@ -1,8 +1,7 @@
 //! Database session.
 
-use tokio::sync::mpsc::UnboundedSender;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{AsyncMessage, Client, Transaction};
+use tokio_postgres::{Client, Transaction};
 
 use super::address::Address;
 use super::dial::{LoggedIn, dial};
@@ -39,29 +38,13 @@ impl Drop for Connection {
 impl Connection {
     /// Logs in. The runtime has to run until the connection is dropped.
     pub(super) async fn open(address: &Address) -> Result<Self, Error> {
-        Self::open_hearing(address, None).await
-    }
-
-    /// Logs in and forwards the payloads of notifications to `heard`.
-    pub(super) async fn open_hearing(
-        address: &Address,
-        heard: Option<UnboundedSender<String>>,
-    ) -> Result<Self, Error> {
         let LoggedIn {
             client,
-            session: mut connection,
+            session,
             security,
         } = dial(address).await?;
         // An error that ends the connection reaches the caller with the next statement.
-        let task = tokio::spawn(async move {
-            while let Some(Ok(message)) =
-                std::future::poll_fn(|task| connection.poll_message(task)).await
-            {
-                if let (AsyncMessage::Notification(said), Some(heard)) = (message, &heard) {
-                    drop(heard.send(said.payload().to_owned()));
-                }
-            }
-        });
+        let task = tokio::spawn(async move { drop(session.await) });
         let opened = Self {
             client,
             address: address.clone(),
@@ -186,7 +169,6 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return Error::Locked {
             doing: doing.to_owned(),
-            holder: None,
         };
     }
     // The prepared statement is that of another client of the pooler, or is in another session.

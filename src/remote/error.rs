@@ -2,13 +2,11 @@
 //!
 //! No variant holds a URL. A database is named by host, port and name, without user and password.
 
-use std::fmt;
-
 use crate::model::error::{Explain, Explanation, Kind};
 use crate::store;
 
-use super::locks::Shrinking;
 use super::login_guard::Refusal;
+use super::sync::Shrinking;
 
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]
@@ -50,20 +48,10 @@ pub enum Error {
         refusal: Refusal,
     },
     /// Another session holds a lock past the time limit.
-    #[error("{doing}: {} holds a lock on it", holder.as_ref().map_or_else(|| "another session".to_owned(), ToString::to_string))]
+    #[error("{doing}: another session holds a lock on it")]
     Locked {
         /// Failed step.
         doing: String,
-        /// Session that holds the lock; `None` if unknown.
-        holder: Option<Holder>,
-    },
-    /// The server is too old or lacks a required feature.
-    #[error("`{database}` cannot be used: {reason}")]
-    Unsuitable {
-        /// Host, port and name.
-        database: String,
-        /// Missing requirement.
-        reason: String,
     },
     /// The database has no schema of memctl.
     #[error("`{0}` has no memctl schema")]
@@ -76,46 +64,6 @@ pub enum Error {
         /// Difference from the expected object.
         reason: String,
     },
-    /// An applied migration differs from the one in this program.
-    #[error("the migration {version} `{name}` was applied with different SQL")]
-    Changed {
-        /// Version number.
-        version: i32,
-        /// Name of the migration.
-        name: String,
-    },
-    /// The schema is newer than this program.
-    #[error("`{database}` has the schema {found}; this memctl knows {known}")]
-    Newer {
-        /// Host, port and name.
-        database: String,
-        /// Schema version of the database.
-        found: i32,
-        /// Newest version that this program knows.
-        known: i32,
-    },
-    /// Migrations are missing.
-    #[error("`{database}` has the schema {found}; this memctl needs {known}")]
-    Older {
-        /// Host, port and name.
-        database: String,
-        /// Schema version of the database.
-        found: i32,
-        /// Version that this program needs.
-        known: i32,
-    },
-    /// Invalid login name.
-    #[error(
-        "`{}` cannot be the name of a user: allowed are up to 40 of a–z, 0–9 and `_`, a letter first",
-        .0.escape_debug()
-    )]
-    Name(String),
-    /// Invalid user id.
-    #[error("`{}` is not a user id: it has the form `2f1c…-…` of a UUID", .0.escape_debug())]
-    UserId(String),
-    /// The login exists already.
-    #[error("the login `{0}` exists already")]
-    Exists(String),
     /// A statement failed.
     #[error("{doing}: {message}")]
     Statement {
@@ -132,200 +80,78 @@ pub enum Error {
         /// Failed step.
         doing: String,
     },
-    /// The isolation check failed.
-    #[error("`{database}` does not isolate users, so nothing was sent: {reason}")]
-    Unsafe {
-        /// Host, port and name.
-        database: String,
-        /// Failed checks.
-        reason: String,
-    },
     /// The operation would remove more than a tenth of the records.
     #[error("{0}: nothing was changed")]
     Shrinks(Shrinking),
-    /// Embedding failed.
-    #[error("cannot create vectors: {reason}")]
-    Vectors {
-        /// Message of the embedder.
-        reason: String,
-    },
     /// The login is not mapped to a user.
     #[error("this login is not mapped to a user in `{0}`")]
     Nobody(String),
-    /// The directory is a copy of a memory in another database.
-    #[error("`{shown}` is not the database of the memory `{origin}`")]
-    OtherDatabase {
-        /// Host, port and name of the given database.
-        shown: String,
-        /// Name of the memory.
-        origin: String,
-    },
-    /// The database has no memory of this name.
-    #[error("memory `{0}` not found in the database")]
-    NoMemory(String),
-    /// Invalid memory name.
-    #[error("`{}` cannot be the name of a memory: allowed are up to 64 letters, digits, `.`, `_` and `-`", .0.escape_debug())]
-    MemoryName(String),
-    /// The directory is already a copy of a different memory.
-    #[error("this memory is already stored in `{shown}` as `{origin}`")]
-    Joined {
-        /// Host, port and name of that database.
-        shown: String,
-        /// Name of that memory.
-        origin: String,
-    },
-    /// The directory and the memory in the database both have records.
-    #[error(
-        "`{origin}` is there, and this memory has {records} records of its own: nothing was changed"
-    )]
-    BothFull {
-        /// Name of the memory in the database.
-        origin: String,
-        /// Number of records in the directory.
-        records: u64,
-    },
-    /// The name belongs to a workspace that pushes its files.
-    #[error("`{0}` is the name of a workspace that shares its own files")]
-    Shared(String),
-    /// This workspace pushes its files under another name.
-    #[error("this workspace shares its files as `{0}`")]
-    SharedAs(String),
-    /// Another writer holds the write lock past the time limit.
-    #[error("another program has been writing to `{origin}` for {waited_ms} ms")]
-    Busy {
-        /// Name of the memory.
-        origin: String,
-        /// Time waited, in milliseconds.
-        waited_ms: u128,
-    },
-    /// Another writer stored records during this turn.
-    #[error("another program wrote to `{0}` at the same time: nothing was stored")]
-    Overtaken(String),
-    /// A record that cannot be stored as a row.
-    #[error("{kind} `{}` cannot be stored in a database: its id must consist of letters, digits, `.`, `_` and `-`, and its text must not contain NUL", id.escape_debug())]
-    Unfit {
-        /// Record kind.
-        kind: crate::model::Kind,
-        /// Record id.
-        id: String,
-    },
     /// The database did not answer within the time limit.
     #[error("the database does not answer")]
     NoAnswer,
+    /// Anything else that stops an operation: its kind, what is wrong, and the way out.
+    #[error("{1}")]
+    Stopped(Kind, String, String),
     /// Error of the local store.
     #[error(transparent)]
     Store(#[from] store::Error),
 }
 
-/// Session that holds a lock.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
-    /// Role that logged in.
-    pub role: String,
-    /// Process id on the server.
-    pub process: i32,
-    /// Locked table, or the lock type.
-    pub object: String,
-    /// Lock mode as the server names it.
-    pub mode: String,
-}
+impl Error {
+    /// Error that a person at the database can help with.
+    pub(super) fn stopped(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Stopped(Kind::Remote, message.into(), hint.into())
+    }
 
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            role,
-            process,
-            object,
-            mode,
-        } = self;
-        write!(f, "`{role}` (process {process}, {mode} of {object})")
+    /// Error of what was given.
+    pub(super) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Stopped(Kind::Input, message.into(), hint.into())
     }
 }
 
 impl Explain for Error {
     fn explain(&self) -> Explanation {
-        let remote = |hint: &str| (Kind::Remote, Some(hint.to_owned()));
-        match self {
-            Self::Url(_) => (
-                Kind::Input,
-                Some(
-                    "write it as postgres://user:password@host:5432/name?sslmode=verify-full"
-                        .into(),
-                ),
-            ),
-            Self::Name(_) => (
-                Kind::Input,
-                Some("memctl remote user add ann --url ADMIN_URL".into()),
-            ),
-            Self::UserId(_) => (
-                Kind::Input,
-                Some("memctl remote status shows the id of a login".into()),
-            ),
-            Self::Exists(_) => (
-                Kind::Input,
-                Some("choose another name, or remove it on the server: drop role".into()),
-            ),
-            Self::Tls { .. } => remote(
+        let hint = match self {
+            Self::Url(_) => {
+                let form =
+                    "write it as postgres://user:password@host:5432/name?sslmode=verify-full";
+                return (Kind::Input, Some(form.to_owned()));
+            }
+            Self::Shrinks(_) => {
+                let hint = "memctl sync --dry-run, then memctl sync --yes";
+                return (Kind::Usage, Some(hint.to_owned()));
+            }
+            Self::Stopped(kind, _, hint) => return (*kind, Some(hint.clone())),
+            Self::Store(error) => return error.explain(),
+            Self::Statement { denied: false, .. } => return (Kind::Remote, None),
+            Self::Tls { .. } => {
                 "enable TLS on the server (ssl = on), and give the issuer of its certificate in the URL: \
-                 sslrootcert=FILE",
-            ),
-            Self::Login { refusal, .. } => remote(of_refusal(*refusal)),
-            Self::Locked { holder, .. } => remote(&match holder {
-                Some(holder) => format!(
-                    "wait for that session, or end it as an administrator: select pg_terminate_backend({})",
-                    holder.process
-                ),
-                None => "wait for the other session, or end it".to_owned(),
-            }),
-            Self::Unreachable { .. } => remote("check host and port, and that the server runs"),
-            Self::Refused { .. } => remote("check user and password in the URL"),
-            Self::Unsuitable { .. } => remote("install PostgreSQL 15 and pgvector 0.8 or newer"),
-            Self::Foreign(_) | Self::Older { .. } => remote("memctl remote init --url ADMIN_URL"),
-            Self::Taken { .. } => remote("use a separate database, or rename the existing object"),
-            Self::Changed { .. } | Self::Newer { .. } => remote("install the newest memctl"),
-            Self::Pooled { .. } => remote(
-                "use the pooler's session mode, or connect to the server itself: memctl remote check",
-            ),
-            Self::Statement { denied: true, .. } => remote(
-                "use the URL of an administrator, or of a user, whose role has the privilege",
-            ),
-            Self::Statement { .. } | Self::Vectors { .. } => (Kind::Remote, None),
-            Self::Unsafe { .. } => remote("memctl remote check"),
-            Self::Nobody(_) => remote("memctl remote user add NAME --url ADMIN_URL"),
-            Self::OtherDatabase { .. } => remote(
-                "set MEMCTL_DATABASE_URL to the URL used for `remote join`, or: memctl remote leave",
-            ),
-            Self::NoMemory(name) => remote(&format!(
-                "memctl remote leave, then memctl remote join {name}"
-            )),
-            Self::MemoryName(_) => (Kind::Input, Some("memctl remote join support".into())),
-            Self::Joined { .. } => (Kind::Usage, Some("memctl remote leave".into())),
-            Self::BothFull { .. } => (
-                Kind::Input,
-                Some(
-                    "join from an empty directory: memctl remote join NAME --root NEW_DIRECTORY"
-                        .into(),
-                ),
-            ),
-            Self::Shared(_) => (Kind::Input, Some("choose another name".into())),
-            Self::SharedAs(own) => (
-                Kind::Input,
-                Some(format!("keep the name: memctl remote join {own}")),
-            ),
-            Self::Busy { .. } => remote("wait for the other program, or end it"),
-            Self::Overtaken(_) => remote("run the command again"),
-            Self::Unfit { .. } => (Kind::Input, Some("memctl doctor".into())),
-            Self::NoAnswer => remote("check that the server runs: memctl remote check"),
-            Self::Shrinks(_) => (
-                Kind::Usage,
-                Some("memctl sync --dry-run, then memctl sync --yes".into()),
-            ),
-            Self::Store(error) => error.explain(),
-        }
+                 sslrootcert=FILE"
+            }
+            Self::Login { refusal, .. } => of_refusal(*refusal),
+            Self::Locked { .. } => {
+                "wait for that session, or find and end it as an administrator: select pid, usename, mode, \
+                 relation::regclass from pg_locks join pg_stat_activity using (pid); select \
+                 pg_terminate_backend(PID)"
+            }
+            Self::Unreachable { .. } => "check host and port, and that the server runs",
+            Self::Refused { .. } => "check user and password in the URL",
+            Self::Foreign(_) => "memctl remote init --url ADMIN_URL",
+            Self::Taken { .. } => "use a separate database, or rename the existing object",
+            Self::Pooled { .. } => {
+                "use the pooler's session mode, or connect to the server itself: memctl remote check"
+            }
+            Self::Statement { denied: true, .. } => {
+                "use the URL of an administrator, or of a user, whose role has the privilege"
+            }
+            Self::Nobody(_) => "memctl remote user add NAME --url ADMIN_URL",
+            Self::NoAnswer => "check that the server runs: memctl remote check",
+        };
+        (Kind::Remote, Some(hint.to_owned()))
     }
 }
 
-/// Returns the hint for a login that this client refused.
+/// Returns the way out of a refused login.
 fn of_refusal(refusal: Refusal) -> &'static str {
     match refusal {
         Refusal::ClearText => {

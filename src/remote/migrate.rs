@@ -13,7 +13,6 @@ use super::address::Address;
 use super::connection::{Connection, Server, failure};
 use super::error::Error;
 use super::foreign;
-use super::locks;
 
 /// Schema migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -52,6 +51,9 @@ impl Migration {
 }
 
 /// Newest version that this program knows.
+/// Hint for a schema of a later version.
+const NEWER: &str = "install the newest memctl";
+
 pub(super) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// Result of `remote init`.
@@ -73,32 +75,21 @@ pub struct InitReport {
 
 /// Applies all missing migrations.
 pub async fn init(address: &Address) -> Result<InitReport, Error> {
-    match Box::pin(migrated(address)).await {
-        Err(error) => Err(locks::name_holder(address, error, true).await),
-        done => done,
-    }
-}
-
-async fn migrated(address: &Address) -> Result<InitReport, Error> {
     let mut connection = Connection::open(address).await?;
     connection.lift_limits().await?;
     let server = connection.server().await?;
     let trouble = server.trouble().or_else(|| server.pgvector_trouble());
     if let Some(reason) = trouble {
-        return Err(Error::Unsuitable {
-            database: address.shown(),
-            reason,
-        });
+        return Err(Error::stopped(
+            format!("`{}` cannot be used: {reason}", address.shown()),
+            "install PostgreSQL 15 and pgvector 0.8 or newer",
+        ));
     }
     // The advisory lock serialises concurrent runs and ends with the session. Any role can hold it,
     // so the wait has a limit.
     let failed = connection.failed("the lock of the schema cannot be had");
-    let lock = format!("select pg_advisory_lock({})", locks::INIT_LOCK);
-    connection
-        .client
-        .execute(&lock, &[])
-        .await
-        .map_err(failed)?;
+    let lock = "select pg_advisory_lock(hashtext('memctl remote init'))";
+    connection.client.execute(lock, &[]).await.map_err(failed)?;
 
     let found = version(&connection).await?.unwrap_or(0);
     // Before the first migration, tables of these names belong to another program.
@@ -242,15 +233,18 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
         newest = newest.max(version);
         let ours = MIGRATIONS.iter().find(|m| m.version == version);
         if ours.is_some_and(|m| m.checksum() != checksum) {
-            return Err(Error::Changed { version, name });
+            return Err(Error::stopped(
+                format!("the migration {version} `{name}` was applied with different SQL"),
+                NEWER,
+            ));
         }
     }
     if newest > NEWEST {
-        return Err(Error::Newer {
-            database: connection.address.shown(),
-            found: newest,
-            known: NEWEST,
-        });
+        let database = connection.address.shown();
+        return Err(Error::stopped(
+            format!("`{database}` has the schema {newest}; this memctl knows {NEWEST}"),
+            NEWER,
+        ));
     }
     Ok(Some(newest))
 }
@@ -276,11 +270,13 @@ pub(super) async fn demand(connection: &Connection) -> Result<(), Error> {
     match version(connection).await? {
         None => Err(Error::Foreign(connection.address.shown())),
         Some(NEWEST) => Ok(()),
-        Some(found) => Err(Error::Older {
-            database: connection.address.shown(),
-            found,
-            known: NEWEST,
-        }),
+        Some(found) => {
+            let database = connection.address.shown();
+            Err(Error::stopped(
+                format!("`{database}` has the schema {found}; this memctl needs {NEWEST}"),
+                "memctl remote init --url ADMIN_URL",
+            ))
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 //! - `address`: parsed database URL. `policy`: security policy of a connection.
 //! - `dial`: connects and logs in, using `stream`, `tls` and `login_guard`, which refuses to reveal
 //!   the password.
-//! - `connection`: a session and its errors. `locks`: lookup of lock holders.
+//! - `connection`: a session and its errors.
 //! - `migrate`: schema versions. `foreign`: existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check. `status`: row counts.
 //! - `search`, `prune`: search of the shared store, and removal of expired rows.
@@ -26,11 +26,11 @@ mod connection;
 mod dial;
 mod error;
 mod foreign;
-mod locks;
 mod login_guard;
 mod migrate;
 mod policy;
 mod primary;
+mod prune;
 mod search;
 pub(crate) mod sharing;
 mod status;
@@ -43,16 +43,15 @@ pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder};
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
-pub use error::{Error, Holder};
-pub use locks::Shrinking;
-pub use locks::{RemotePruneReport, prune};
+pub use error::Error;
 pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
+pub use prune::{RemotePruneReport, prune};
 pub use search::{RemoteHit, RemoteQuestion, search};
 pub use status::{StatusReport, TableCount, status};
 pub use sync::{
-    Direction, Moved, MovedLines, OnSync, SyncOptions, SyncReport, SyncStage, Vectorise,
+    Direction, Moved, MovedLines, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise,
     VectorsReport, fill_vectors, sync,
 };
 pub use users::{UserReport, add_user};

@@ -13,7 +13,6 @@ use crate::store::OTHER_PROGRAMS;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::locks;
 use super::migrate;
 use super::sync::as_vector;
 
@@ -67,10 +66,6 @@ pub async fn search(
     address: &Address,
     question: &RemoteQuestion<'_>,
 ) -> Result<Vec<RemoteHit>, Error> {
-    locks::named(address, found(address, question)).await
-}
-
-async fn found(address: &Address, question: &RemoteQuestion<'_>) -> Result<Vec<RemoteHit>, Error> {
     let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
     let failed = connection.failed("the shared store cannot be searched");

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::address::Address;
 use super::connection::Connection;
 use super::error::Error;
-use super::locks;
 use super::migrate;
 use super::{LOGS, TABLES};
 
@@ -43,10 +42,6 @@ pub struct TableCount {
 
 /// Reads the status. Changes nothing.
 pub async fn status(address: &Address) -> Result<StatusReport, Error> {
-    locks::named(address, counted(address)).await
-}
-
-async fn counted(address: &Address) -> Result<StatusReport, Error> {
     let connection = Connection::open(address).await?;
     let server = connection.server().await?;
     let Some(schema) = migrate::version(&connection).await? else {

@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::address::Address;
 use super::connection::{Connection, failure};
 use super::error::Error;
-use super::locks;
 use super::migrate;
 
 /// Data of a new login, shown once.
@@ -33,27 +32,30 @@ pub async fn add_user(
     user_id: Option<&str>,
     random: fn() -> String,
 ) -> Result<UserReport, Error> {
-    locks::named(address, added(address, name, user_id, random)).await
-}
-
-async fn added(
-    address: &Address,
-    name: &str,
-    user_id: Option<&str>,
-    random: fn() -> String,
-) -> Result<UserReport, Error> {
     let is_name = name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.len() <= 40
         && name
             .chars()
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
     if !is_name {
-        return Err(Error::Name(name.to_owned()));
+        return Err(Error::input(
+            format!(
+                "`{}` cannot be the name of a user: allowed are up to 40 of a–z, 0–9 and `_`, a letter first",
+                name.escape_debug()
+            ),
+            "memctl remote user add ann --url ADMIN_URL",
+        ));
     }
     let user_id = match user_id {
         None => random(),
         Some(given) => uuid::Uuid::try_parse(given)
-            .map_err(|_| Error::UserId(given.to_owned()))?
+            .map_err(|_| {
+                let given = given.escape_debug();
+                Error::input(
+                    format!("`{given}` is not a user id: it has the form `2f1c…-…` of a UUID"),
+                    "memctl remote status shows the id of a login",
+                )
+            })?
             .to_string(),
     };
     let mut connection = Connection::open(address).await?;
@@ -78,7 +80,10 @@ async fn added(
         .await
         .map_err(failed)?;
     if exists.get(0) {
-        return Err(Error::Exists(role));
+        return Err(Error::input(
+            format!("the login `{role}` exists already"),
+            "choose another name, or remove it on the server: drop role",
+        ));
     }
     transaction.batch_execute(&create).await.map_err(failed)?;
     let user = "insert into auth.users (id) values ($1::text::uuid) on conflict do nothing";

@@ -9,12 +9,11 @@
 use serde::Serialize;
 use tokio_postgres::types::{ToSql, Type};
 
-use crate::model::Kind;
+use crate::model::{Kind, error};
 use crate::remote::address::Address;
 use crate::remote::connection::Connection;
 use crate::remote::error::Error;
-use crate::remote::sync::{OnSync, SyncReport, table};
-use crate::remote::{locks, sync};
+use crate::remote::sync::{self, OnSync, SyncReport, table};
 use crate::store::{Identity, Moving, PrimaryName, Scoped, disabled_users, is_origin};
 
 /// Result of [`join`].
@@ -43,18 +42,12 @@ pub async fn join(
     random: &mut dyn FnMut() -> String,
     on: OnSync<'_>,
 ) -> Result<JoinReport, Error> {
-    locks::named(address, joined(address, store, name, random, on)).await
-}
-
-async fn joined(
-    address: &Address,
-    store: &Scoped,
-    name: &str,
-    random: &mut dyn FnMut() -> String,
-    on: OnSync<'_>,
-) -> Result<JoinReport, Error> {
     if !is_origin(name) {
-        return Err(Error::MemoryName(name.to_owned()));
+        let message = format!(
+            "`{}` cannot be the name of a memory: allowed are up to 64 letters, digits, `.`, `_` and `-`",
+            name.escape_debug()
+        );
+        return Err(Error::input(message, "memctl remote join support"));
     }
     let mut connection = sync::open(address).await?;
     let place = PrimaryName {
@@ -72,10 +65,10 @@ async fn joined(
     };
     if let Some(old) = store.primary_name()? {
         if (&old.database, &old.origin) != (&place.database, &place.origin) {
-            return Err(Error::Joined {
-                shown: old.shown,
-                origin: old.origin,
-            });
+            let PrimaryName { shown, origin, .. } = old;
+            let message = format!("this memory is already stored in `{shown}` as `{origin}`");
+            let hint = "memctl remote leave".to_owned();
+            return Err(Error::Stopped(error::Kind::Usage, message, hint));
         }
         return Ok(report);
     }
@@ -88,7 +81,10 @@ async fn joined(
         let own = &moving.identity().origin;
         let other = claimed(&connection, own).await?;
         if other.is_some_and(|there| there.replica == replica) {
-            return Err(Error::SharedAs(own.clone()));
+            return Err(Error::input(
+                format!("this workspace shares its files as `{own}`"),
+                format!("keep the name: memctl remote join {own}"),
+            ));
         }
         report.created = true;
         return begin(&mut connection, moving, place, replica, report, on).await;
@@ -97,16 +93,19 @@ async fn joined(
         // The replica that pushes under this name may turn it into a memory; so may an interrupted
         // join.
         if replica != there.replica {
-            return Err(Error::Shared(name.to_owned()));
+            let message = format!("`{name}` is the name of a workspace that shares its own files");
+            return Err(Error::input(message, "choose another name"));
         }
         report.created = true;
         return begin(&mut connection, moving, place, replica, report, on).await;
     };
     if held > 0 {
-        return Err(Error::BothFull {
-            origin: name.to_owned(),
-            records: held,
-        });
+        return Err(Error::input(
+            format!(
+                "`{name}` is there, and this memory has {held} records of its own: nothing was changed"
+            ),
+            "join from an empty directory: memctl remote join NAME --root NEW_DIRECTORY",
+        ));
     }
     let identity = Identity {
         origin: name.to_owned(),

@@ -28,7 +28,6 @@ use super::address::Address;
 use super::audit;
 use super::connection::Connection;
 use super::error::Error;
-use super::locks;
 use super::migrate;
 
 pub use join::{JoinReport, has_memory, join};
@@ -140,10 +139,7 @@ impl PgStore {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let address = self.shared.address.clone();
-        ask(&self.handle, ANSWER_WITHIN, async move {
-            locks::named(&address, future).await
-        })
+        ask(&self.handle, ANSWER_WITHIN, future)
     }
 }
 
@@ -168,10 +164,11 @@ impl Shared {
         let connection = Connection::open(&self.address).await?;
         migrate::demand(&connection).await?;
         if connection.name().await? != self.name.database {
-            return Err(Error::OtherDatabase {
-                shown: self.address.shown(),
-                origin: self.name.origin.clone(),
-            });
+            let (shown, origin) = (self.address.shown(), &self.name.origin);
+            return Err(Error::stopped(
+                format!("`{shown}` is not the database of the memory `{origin}`"),
+                "set MEMCTL_DATABASE_URL to the URL used for `remote join`, or: memctl remote leave",
+            ));
         }
         Ok(connection)
     }
@@ -283,7 +280,7 @@ impl Primary for PgStore {
         let handle = self.handle.clone();
         let shared = Arc::clone(&self.shared);
         let sessions = ask(&handle, limit + ANSWER_WITHIN, async move {
-            locks::named(&shared.address, turn::Sessions::take(&shared, limit)).await
+            turn::Sessions::take(&shared, limit).await
         })?;
         let shared = Arc::clone(&self.shared);
         Ok(Box::new(turn::PgTurn::new(handle, shared, sessions)))

@@ -21,7 +21,6 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::locks;
 use super::super::sync::{fields_or_blank, is_fit, table};
 use super::fetch::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
@@ -99,11 +98,17 @@ impl Sessions {
         is_open.map_err(&failed)?;
         match row {
             Ok(rows) if rows.first().is_some_and(|row| row.get(0)) => Ok(()),
-            Ok(_) => Err(Error::NoMemory(origin.clone())),
-            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => Err(Error::Busy {
-                origin: origin.clone(),
-                waited_ms: limit.as_millis(),
-            }),
+            Ok(_) => Err(Error::stopped(
+                format!("memory `{origin}` not found in the database"),
+                format!("memctl remote leave, then memctl remote join {origin}"),
+            )),
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
+                let waited = limit.as_millis();
+                Err(Error::stopped(
+                    format!("another program has been writing to `{origin}` for {waited} ms"),
+                    "wait for the other program, or end it",
+                ))
+            }
             Err(error) => Err(failed(error)),
         }
     }
@@ -155,7 +160,12 @@ impl Sessions {
             .and(changed)
             .and_then(|has_changed| {
                 if has_changed {
-                    return Err(Error::Overtaken(origin.to_owned()));
+                    return Err(Error::stopped(
+                        format!(
+                            "another program wrote to `{origin}` at the same time: nothing was stored"
+                        ),
+                        "run the command again",
+                    ));
                 }
                 stored.into_iter().collect::<Result<(), _>>()
             })
@@ -191,9 +201,13 @@ impl Sessions {
     ) -> Result<Reached, Error> {
         let fields = rows.iter().map(|row| {
             let fields = is_fit(&row.id, &row.text).then(|| fields_or_blank(kind, &row.text));
-            fields.ok_or_else(|| Error::Unfit {
-                kind,
-                id: row.id.clone(),
+            fields.ok_or_else(|| {
+                let message = format!(
+                    "{kind} `{}` cannot be stored in a database: its id must consist of letters, digits, \
+                     `.`, `_` and `-`, and its text must not contain NUL",
+                    row.id.escape_debug()
+                );
+                Error::input(message, "memctl doctor")
             })
         });
         let fields: Vec<String> = fields.collect::<Result<_, _>>()?;
@@ -274,13 +288,8 @@ impl PgTurn {
         F: Future<Output = (Sessions, Result<Reached, Error>)> + Send + 'static,
     {
         let sessions = self.sessions.take().ok_or(Error::NoAnswer)?;
-        let shared = Arc::clone(&self.shared);
-        let work = work(sessions, Arc::clone(&shared));
-        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move {
-            let (sessions, reached) = work.await;
-            let reached = locks::named(&shared.address, async { reached }).await;
-            Ok((sessions, reached))
-        })?;
+        let work = work(sessions, Arc::clone(&self.shared));
+        let (sessions, reached) = ask(&self.handle, ANSWER_WITHIN, async move { Ok(work.await) })?;
         self.sessions = Some(sessions);
         Ok(reached?)
     }

@@ -32,11 +32,11 @@ use super::audit;
 use super::check::check;
 use super::connection::Connection;
 use super::error::Error;
-use super::locks;
 use super::migrate;
 use super::primary::send_missing;
 use push::Unreadable;
 
+pub use plan::Shrinking;
 pub(super) use plan::is_fit;
 pub(super) use tables::{Table, fields_or_blank, table, time, without_nul};
 pub(super) use vectors::as_vector;
@@ -163,10 +163,14 @@ pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
     if !proof.passed {
         let wrong = proof.checks.into_iter().filter(|check| !check.ok);
         let wrong: Vec<String> = wrong.map(|c| format!("{}: {}", c.name, c.detail)).collect();
-        return Err(Error::Unsafe {
-            database: proof.database,
-            reason: wrong.join("; "),
-        });
+        return Err(Error::stopped(
+            format!(
+                "`{}` does not isolate users, so nothing was sent: {}",
+                proof.database,
+                wrong.join("; ")
+            ),
+            "memctl remote check",
+        ));
     }
     let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
@@ -176,20 +180,6 @@ pub(super) async fn open(address: &Address) -> Result<Connection, Error> {
 /// Synchronises both sides. `store` needs full access and a redactor; `random` names a copy of a
 /// workspace that has no name yet.
 pub async fn sync(
-    address: &Address,
-    store: &Scoped,
-    options: SyncOptions,
-    random: &mut dyn FnMut() -> String,
-    on: OnSync<'_>,
-) -> Result<SyncReport, Error> {
-    locks::named(
-        address,
-        brought_together(address, store, options, random, on),
-    )
-    .await
-}
-
-async fn brought_together(
     address: &Address,
     store: &Scoped,
     options: SyncOptions,

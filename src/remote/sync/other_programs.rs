@@ -18,8 +18,8 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::locks::Shrinking;
 use super::SyncReport;
+use super::plan::Shrinking;
 use super::plan::State;
 use super::tables::{Table, table};
 

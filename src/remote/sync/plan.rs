@@ -11,7 +11,7 @@
 //! uses its replica name. Otherwise each copy would remove the records that only the other one has.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -200,9 +200,6 @@ pub(super) const ORDER: [Kind; 6] = Kind::ALL;
 pub(super) struct State {
     #[serde(default)]
     pulled: BTreeMap<String, BTreeMap<String, i64>>,
-    /// Origins whose local files were discarded and that must be fetched completely.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    pub(super) again: BTreeSet<String>,
 }
 
 impl State {
@@ -225,6 +222,11 @@ impl State {
             .and_then(|tables| tables.get(table))
             .copied()
             .unwrap_or(0)
+    }
+
+    /// Forgets what was pulled from a database, so that everything is pulled again.
+    pub(super) fn forget(&mut self, database: &str) {
+        self.pulled.remove(database);
     }
 
     pub(super) fn reach(&mut self, database: &str, table: &str, seq: i64) {
@@ -291,6 +293,35 @@ pub(super) async fn claim(
             warning: Some(warning),
         }
     })
+}
+
+/// Number of records that a plan would remove from one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shrinking {
+    /// Records to remove.
+    pub going: u64,
+    /// Records in total.
+    pub of: u64,
+    /// `true` for the shared store, `false` for the local store.
+    pub is_remote: bool,
+}
+
+impl Shrinking {
+    /// Returns `true` if the plan removes more than a tenth.
+    pub(super) fn is_much(self) -> bool {
+        self.going * 10 > self.of
+    }
+}
+
+impl std::fmt::Display for Shrinking {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let place = if self.is_remote {
+            "this workspace shares would go from the shared store"
+        } else {
+            "others share would go from this memory"
+        };
+        write!(f, "{} of {} records that {place}", self.going, self.of)
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Pull: fetches every change of other workspaces since the last pull, in order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 use tokio_postgres::types::ToSql;
@@ -10,9 +10,7 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::super::locks::Shrinking;
-use super::plan::ORDER;
-use super::plan::State;
+use super::plan::{ORDER, Shrinking, State};
 use super::tables::{Table, table};
 use super::{OnSync, SyncReport, SyncStage};
 
@@ -34,8 +32,8 @@ pub(super) struct PullPlan {
     database: String,
     kinds: Vec<KindPlan>,
     shrinking: Shrinking,
-    /// Origins that are fetched completely, since a local file of theirs is damaged.
-    again: BTreeSet<String>,
+    /// Origins with a damaged file here. All origins are fetched from the start then.
+    damaged: Vec<String>,
     warnings: Vec<String>,
 }
 
@@ -52,9 +50,12 @@ struct KindPlan {
 impl Pull<'_> {
     /// Determines what to fetch.
     pub(super) async fn plan(&self, connection: &Connection) -> Result<PullPlan, Error> {
-        let state = State::read(self.puller);
+        let mut state = State::read(self.puller);
         let database = connection.name().await?;
-        let (again, warnings) = self.damaged(connection, &state).await?;
+        let (damaged, warnings) = self.damaged(connection).await?;
+        if !damaged.is_empty() {
+            state.forget(&database);
+        }
         let failed = connection.failed("what others have sent cannot be counted");
         let client = &connection.client;
         let mut kinds = Vec::new();
@@ -106,26 +107,21 @@ impl Pull<'_> {
             database,
             kinds,
             shrinking,
-            again,
+            damaged,
             warnings,
         })
     }
 
-    /// Returns the origins that must be fetched completely, and warnings about damaged files.
-    async fn damaged(
-        &self,
-        connection: &Connection,
-        state: &State,
-    ) -> Result<(BTreeSet<String>, Vec<String>), Error> {
-        let mut again = state.again.clone();
-        let mut warnings = Vec::new();
+    /// Returns the origins with a damaged file that the database can restore, and warnings.
+    async fn damaged(&self, connection: &Connection) -> Result<(Vec<String>, Vec<String>), Error> {
+        let (mut known, mut warnings) = (Vec::new(), Vec::new());
         let damaged = self.puller.damaged().into_iter();
         for origin in damaged.filter(|origin| origin != OTHER_PROGRAMS) {
             if self.is_known(connection, &origin).await? {
                 warnings.push(format!(
                     "a file of the workspace `{origin}` was damaged here: everything of it is pulled again"
                 ));
-                again.insert(origin);
+                known.push(origin);
             } else {
                 // The damaged file came from another database, so this one cannot restore it.
                 warnings.push(format!(
@@ -134,7 +130,7 @@ impl Pull<'_> {
                 ));
             }
         }
-        Ok((again, warnings))
+        Ok((known, warnings))
     }
 
     /// Returns `true` if the database has rows of an origin.
@@ -176,8 +172,13 @@ impl Pull<'_> {
         let mut refused = Refused::default();
         let mut state = plan.state.clone();
         report.warnings.extend(plan.warnings.iter().cloned());
-        self.pull_again(connection, plan, &mut state, report, &mut refused)
-            .await?;
+        if !plan.damaged.is_empty() {
+            // First, so that an interrupted pull begins again from the start.
+            state.keep(self.puller)?;
+        }
+        for origin in &plan.damaged {
+            self.puller.discard(origin)?;
+        }
         let failed = connection.failed("what others have sent cannot be read");
         for KindPlan { kind, until, .. } in &plan.kinds {
             let Table { name, holder, .. } = table(*kind);
@@ -212,53 +213,6 @@ impl Pull<'_> {
             state.keep(self.puller)?;
         }
         report.warnings.extend(refused.messages());
-        Ok(())
-    }
-
-    /// Fetches all rows of origins with damaged files. The state lists these origins before any
-    /// file is discarded, until all rows are stored.
-    async fn pull_again(
-        &self,
-        connection: &Connection,
-        plan: &PullPlan,
-        state: &mut State,
-        report: &mut SyncReport,
-        refused: &mut Refused,
-    ) -> Result<(), Error> {
-        if plan.again.is_empty() {
-            return Ok(());
-        }
-        state.again.clone_from(&plan.again);
-        state.keep(self.puller)?;
-        let failed = connection.failed("what others have sent cannot be read");
-        for origin in &plan.again {
-            self.puller.discard(origin)?;
-            for KindPlan { kind, until, .. } in &plan.kinds {
-                // Without new rows, `until` is zero, and the state has the last number.
-                let Table { name, holder, .. } = table(*kind);
-                let until = (*until).max(state.reached(&plan.database, name));
-                let query = format!(
-                    "select origin, entry_id, entry from public.{name}
-                     where {holder} = (select memctl.current_user_id()) and origin = $1 and seq <= $2
-                       and entry is not null and entry_id is not null
-                     order by seq"
-                );
-                let parameters: [&(dyn ToSql + Sync); 2] = [origin, &until];
-                let rows = connection.client.query_raw(&query, parameters).await;
-                let mut rows = std::pin::pin!(rows.map_err(&failed)?);
-                let mut batch = Batch::default();
-                while let Some(row) = rows.try_next().await.map_err(&failed)? {
-                    batch.add(row.get(0), row.get(1), row.get(2));
-                    if batch.is_full() {
-                        self.store(&batch, *kind, report, refused)?;
-                        batch = Batch::default();
-                    }
-                }
-                self.store(&batch, *kind, report, refused)?;
-            }
-            state.again.remove(origin);
-            state.keep(self.puller)?;
-        }
         Ok(())
     }
 

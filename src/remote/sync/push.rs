@@ -15,7 +15,7 @@ use crate::store::{Positions, Scoped};
 
 use super::super::connection::{Connection, failure};
 use super::super::error::Error;
-use super::super::locks::Shrinking;
+use super::plan::Shrinking;
 use super::plan::{Comparison, Manifest, ORDER, Outgoing, Plan, hash_of_id, outgoing};
 use super::tables::{Table, fields, fields_or_blank, table};
 use super::{OnSync, SyncReport, SyncStage};

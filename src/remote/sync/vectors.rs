@@ -107,7 +107,10 @@ pub async fn fill_vectors(
             let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
             let Some(last) = ids.last() else { break };
             after.clone_from(last);
-            let vectors = vectorise(&texts).map_err(|reason| Error::Vectors { reason })?;
+            let vectors = vectorise(&texts).map_err(|reason| {
+                let hint = "memctl config show lists the embedder";
+                Error::stopped(format!("cannot create vectors: {reason}"), hint)
+            })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
             let parameters: [&(dyn ToSql + Sync); 4] = [&embedder, &ids, &texts, &vectors];
             let stored = client.execute(&store, &parameters).await.map_err(&failed)?;

@@ -159,7 +159,7 @@ fn a_damaged_copy_is_pulled_again_as_a_whole() {
     let state = laptop.memory("remote/state.json");
     let mut kept: serde_json::Value =
         serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
-    kept["again"] = serde_json::json!(["one"]);
+    kept["pulled"] = serde_json::json!({});
     std::fs::write(&state, kept.to_string()).unwrap();
     std::fs::remove_dir_all(laptop.memory("remote/one")).unwrap();
     laptop.json(&["sync"]);
