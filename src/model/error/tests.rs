@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::store::workspace::{Error, SessionError};
+use crate::store::workspace::Error;
 use crate::store::{self, skill};
 use crate::{model, remote};
-use memctl_search::embedder::EmbedError;
+use memctl_search::embedder::{self, EmbedError};
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)
@@ -69,13 +69,12 @@ fn engine_errors_have_their_kinds() {
     };
     check(forgotten, Kind::NotFound, 2);
     check(Error::Index, Kind::Store, 3);
-    check(Error::Embed(EmbedError::NoVector), Kind::Model, 4);
-    let runtime = Error::Runtime {
+    let no_vector = embedder::Error::Embed(EmbedError::NoVector);
+    check(Error::from(no_vector), Kind::Model, 4);
+    let runtime = embedder::Error::Runtime {
         source: os(io::ErrorKind::OutOfMemory),
     };
-    check(runtime, Kind::Io, 74);
-    let ended = SessionError::value("status", "x", "y");
-    check(Error::Session(ended), Kind::Input, 2);
+    check(Error::from(runtime), Kind::Io, 74);
     // A failed store keeps the kind `store` for every cause, except that of a remote store.
     let not_stored = |source| Error::NotStored {
         kept: path(),

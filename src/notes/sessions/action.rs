@@ -7,11 +7,11 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::said;
+use super::{said, unfit};
 use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session};
 use crate::store::workspace::records::{Scribe, locate_as};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, SessionError, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Action to log.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub fn log_action(
         && !(0.0..=1.0).contains(&score)
     {
         let given = score.to_string();
-        return Err(SessionError::value("confidence_score", &given, "a number from 0 to 1").into());
+        return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
     }
     let id = locate_as(&workspace.store, Kind::Session, session)?;
     let mut writer = workspace.writer()?;

@@ -10,11 +10,11 @@ use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{ChangedSession, said};
+use super::{ChangedSession, said, unfit};
 use crate::model::{Kind, Session, SessionState, TOTAL_STEPS};
 use crate::store::workspace::records::{locate_as, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, SessionError, Workspace, repair_warnings};
+use crate::store::workspace::{Error, Workspace, repair_warnings};
 
 /// Change of a session; a field that is `None` stays as it is.
 #[derive(Debug, Default)]
@@ -70,6 +70,23 @@ pub fn change(
     Ok(ChangedSession { session, warnings })
 }
 
+/// Error of a session that may not go from its state to this one.
+fn no_move(session: &Session, to: &SessionState) -> Error {
+    let Session {
+        session_id, status, ..
+    } = session;
+    let allowed: Vec<String> = status.next().map(|state| format!("`{state}`")).collect();
+    let next = status.next().next();
+    let next = next.as_ref().map_or("…", SessionState::as_str);
+    Error::input(
+        format!(
+            "session `{session_id}` cannot go from `{status}` to `{to}`; it may become {}",
+            allowed.join(", ")
+        ),
+        format!("memctl session progress {session_id} --status {next}"),
+    )
+}
+
 /// Returns the fields that a change sets, and warnings.
 fn changes(
     session: &Session,
@@ -79,22 +96,18 @@ fn changes(
     let mut fields = Fields::new();
     let mut warnings = Vec::new();
     if session.status.is_final() {
-        return Err(SessionError::Ended {
-            id: session.session_id.clone(),
-            status: session.status.clone(),
-        }
-        .into());
+        let Session {
+            session_id, status, ..
+        } = session;
+        return Err(Error::input(
+            format!("session `{session_id}` has ended with `{status}` and cannot change"),
+            "memctl session start",
+        ));
     }
     let status = change.status.unwrap_or_else(|| session.status.clone());
     if status != session.status {
         if !session.status.may_become(&status) {
-            return Err(SessionError::Move {
-                id: session.session_id.clone(),
-                from: session.status.clone(),
-                allowed: session.status.next().collect(),
-                to: status,
-            }
-            .into());
+            return Err(no_move(session, &status));
         }
         set(&mut fields, "status", &status)?;
     }
@@ -128,15 +141,14 @@ fn changes(
         (Some(error), true) => set(&mut fields, "error_message", &said("error_message", error)?)?,
         (None, false) => {}
         (None, true) => {
-            return Err(SessionError::Missing {
-                field: "error_message",
-                wanted: "what went wrong",
-            }
-            .into());
+            return Err(Error::input(
+                "`error_message` is missing: it must say what went wrong",
+                "add `--error \"…\"`",
+            ));
         }
         (Some(error), false) => {
             let allowed = "left out unless the status is `error`";
-            return Err(SessionError::value("error_message", error, allowed).into());
+            return Err(unfit("error_message", error, allowed));
         }
     }
     if let Some(data) = change.data {
@@ -155,7 +167,7 @@ fn progress(
     given: Option<i64>,
     completed: usize,
     is_behind: bool,
-) -> Result<Option<u64>, SessionError> {
+) -> Result<Option<u64>, Error> {
     const FIELD: &str = "progress_percentage";
     let before = session.progress_percentage.unwrap_or(0.0).clamp(0.0, 100.0);
     #[expect(
@@ -172,18 +184,18 @@ fn progress(
                 let allowed = format!(
                     "from {least} to 100: progress falls only where a session is sent back"
                 );
-                return Err(SessionError::value(FIELD, &given.to_string(), allowed));
+                return Err(unfit(FIELD, &given.to_string(), &allowed));
             }
             _ => {
                 let allowed = "a whole number from 0 to 100";
-                return Err(SessionError::value(FIELD, &given.to_string(), allowed));
+                return Err(unfit(FIELD, &given.to_string(), allowed));
             }
         },
     };
     if *status == SessionState::Completed {
         return match asked {
             None | Some(100) => Ok(Some(100)),
-            Some(other) => Err(SessionError::value(
+            Some(other) => Err(unfit(
                 FIELD,
                 &other.to_string(),
                 "100 where the status is `completed`",
@@ -242,7 +254,7 @@ pub struct NewSession {
 pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, Error> {
     let total_steps = new.total_steps.unwrap_or(TOTAL_STEPS);
     if total_steps == 0 {
-        return Err(SessionError::value("total_steps", "0", "a whole number from 1").into());
+        return Err(unfit("total_steps", "0", "a whole number from 1"));
     }
     let current_step = new.step.as_deref().map(|step| said("current_step", step));
     let now = workspace.timestamp();
@@ -274,7 +286,7 @@ pub(crate) fn object(data: Option<Box<RawValue>>) -> Result<Box<RawValue>, Error
     let data = data.map_err(crate::store::Error::from)?;
     if !data.get().starts_with('{') {
         let allowed = "a JSON object, as in `{\"campaign\": \"spring\"}`";
-        return Err(SessionError::value("session_data", data.get(), allowed).into());
+        return Err(unfit("session_data", data.get(), allowed));
     }
     Ok(data)
 }

@@ -19,7 +19,6 @@ use crate::store::Scoped;
 use crate::store::workspace::Error;
 use crate::store::workspace::records::locate_as;
 
-pub use crate::store::workspace::error::SessionError;
 pub use action::{ActionReport, NewAction, log_action};
 pub use change::{NewSession, SessionChange, change, start};
 pub use view::{SessionReport, SessionsReport, list, show};
@@ -41,13 +40,22 @@ pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
 }
 
 /// Returns the value; fails if it is blank.
-fn said<'a>(field: &'static str, value: &'a str) -> Result<&'a str, SessionError> {
+fn said<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Error> {
     if value.trim().is_empty() {
-        return Err(SessionError::value(
-            field,
-            value,
-            "a text that is not blank",
-        ));
+        return Err(unfit(field, value, "a text that is not blank"));
     }
     Ok(value)
+}
+
+/// Error of a field that cannot have this value.
+fn unfit(field: &str, value: &str, allowed: &str) -> Error {
+    let command = match field {
+        "confidence_score" | "step_name" => "log",
+        _ => "progress",
+    };
+    let value = value.escape_debug();
+    Error::input(
+        format!("`{field}` cannot be `{value}`: it must be {allowed}"),
+        format!("memctl session {command} --help"),
+    )
 }

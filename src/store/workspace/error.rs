@@ -5,27 +5,24 @@
 
 use std::path::{Path, PathBuf};
 
+use memctl_search::embedder;
+
 use crate::model::error::Kind as ErrorKind;
-use crate::model::{InvalidSkillPath, Kind, MemoryType, SessionState, SkillPath};
+use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::store::{self, skill};
 
-impl From<memctl_search::embedder::Error> for Error {
-    fn from(error: memctl_search::embedder::Error) -> Self {
-        use memctl_search::embedder::Error as Of;
+impl From<embedder::Error> for Error {
+    fn from(error: embedder::Error) -> Self {
         match error {
-            Of::Embed(error) => Self::Embed(error),
-            Of::Llm(error) => Self::Llm(error),
-            Of::VectorSize {
-                embedder,
-                found,
-                expected,
-            } => Self::VectorSize {
-                embedder,
-                found,
-                expected,
-            },
-            Of::Runtime { source } => Self::Runtime { source },
+            embedder::Error::Llm(error) => Self::Llm(error),
+            other => Self::Embedder(other),
         }
+    }
+}
+
+impl From<embedder::EmbedError> for Error {
+    fn from(error: embedder::EmbedError) -> Self {
+        Self::Embedder(embedder::Error::Embed(error))
     }
 }
 
@@ -41,19 +38,9 @@ pub enum Error {
     /// LLM call failed: nothing was paid, or the paid answer has been stored.
     #[error(transparent)]
     Llm(#[from] memctl_llm::Error),
-    /// Embedding model on this machine failed.
+    /// The embedder has failed.
     #[error(transparent)]
-    Embed(#[from] memctl_search::embedder::EmbedError),
-    /// Embedder returned vectors of the wrong size.
-    #[error("`{embedder}` returned vectors of {found} dimensions, but {expected} are expected")]
-    VectorSize {
-        /// Name of the embedder.
-        embedder: String,
-        /// Number of dimensions returned.
-        found: usize,
-        /// Number of dimensions expected.
-        expected: usize,
-    },
+    Embedder(embedder::Error),
     /// Vector from the caller does not fit the vectors of this memory.
     #[error("the vector is zero, or has {found} dimensions instead of {expected}")]
     BadVector {
@@ -61,12 +48,6 @@ pub enum Error {
         found: usize,
         /// Number of dimensions needed, without the zeros that may pad the vector.
         expected: usize,
-    },
-    /// Async runtime cannot be started.
-    #[error("cannot start the async runtime")]
-    Runtime {
-        /// Error of the operating system.
-        source: std::io::Error,
     },
     /// Search index was rebuilt and is still damaged, because the records keep changing.
     #[error("cannot build the search index")]
@@ -106,9 +87,6 @@ pub enum Error {
         /// Error of the call.
         source: memctl_llm::Error,
     },
-    /// Session operation failed.
-    #[error(transparent)]
-    Session(#[from] SessionError),
     /// Correction has no text.
     #[error("the correction is empty")]
     EmptyCorrection,
@@ -160,9 +138,6 @@ pub enum Error {
         /// Result of the screening, as a clause that starts with `it`.
         reason: String,
     },
-    /// Rules cannot be written to a file of the workspace.
-    #[error(transparent)]
-    Block(#[from] BlockError),
     /// Model answered, but the execution could not be stored.
     #[error("the model answered, but the execution could not be stored; the answer is kept in `{}`", kept.display())]
     NotStored {
@@ -225,96 +200,4 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         source = error.source();
     }
     text
-}
-
-/// Reason why a file is not brought in step with the rules.
-#[derive(Debug, thiserror::Error)]
-pub enum BlockError {
-    /// Workspace has no file for the rules, and the caller named none.
-    #[error("the workspace has neither `AGENTS.md` nor `CLAUDE.md`")]
-    NoFile,
-    /// Markers in a file do not form one block.
-    #[error("`{}` cannot hold the rules: line {line} has {reason}", path.display())]
-    Misplaced {
-        /// Path of the file.
-        path: PathBuf,
-        /// Line of the marker, from 1.
-        line: usize,
-        /// The misplaced marker.
-        reason: &'static str,
-    },
-    /// Rules are not written to this file.
-    #[error("`{}` cannot hold the rules: {reason}", path.display())]
-    NotOfWorkspace {
-        /// Path of the file.
-        path: PathBuf,
-        /// Reason for the refusal.
-        reason: &'static str,
-    },
-    /// Block with the rules was edited by hand.
-    #[error("the rules in `{}` were edited by hand (block at line {line})", path.display())]
-    Edited {
-        /// Path of the file.
-        path: PathBuf,
-        /// Line of the first marker, from 1.
-        line: usize,
-    },
-}
-
-/// Error of a session operation.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// State transition that is not allowed.
-    #[error("session `{id}` cannot go from `{from}` to `{to}`; it may become {}", list(allowed))]
-    Move {
-        /// Id of the session.
-        id: String,
-        /// Current state.
-        from: SessionState,
-        /// Requested state.
-        to: SessionState,
-        /// States that may follow.
-        allowed: Vec<SessionState>,
-    },
-    /// Change of a session that has ended.
-    #[error("session `{id}` has ended with `{status}` and cannot change")]
-    Ended {
-        /// Id of the session.
-        id: String,
-        /// Final state.
-        status: SessionState,
-    },
-    /// Value that its field does not accept.
-    #[error("`{field}` cannot be `{}`: it must be {allowed}", value.escape_debug())]
-    Value {
-        /// Name of the field.
-        field: &'static str,
-        /// Given value.
-        value: String,
-        /// Accepted values, in words.
-        allowed: String,
-    },
-    /// Missing field that the change requires.
-    #[error("`{field}` is missing: it must say {wanted}")]
-    Missing {
-        /// Name of the field.
-        field: &'static str,
-        /// Expected content, in words.
-        wanted: &'static str,
-    },
-}
-
-impl SessionError {
-    pub(crate) fn value(field: &'static str, value: &str, allowed: impl Into<String>) -> Self {
-        Self::Value {
-            field,
-            value: value.to_owned(),
-            allowed: allowed.into(),
-        }
-    }
-}
-
-fn list(states: &[SessionState]) -> String {
-    let names: Vec<String> = states.iter().map(|state| format!("`{state}`")).collect();
-    names.join(", ")
 }

@@ -3,7 +3,7 @@
 use memctl_search::embedder;
 
 use crate::model::error::{Explain, Explanation, Kind, of_io};
-use crate::store::workspace::{BlockError, Error, SessionError};
+use crate::store::workspace::Error;
 
 /// Hint for a runtime that cannot be started.
 const RUNTIME: &str = "check the limits on threads and open files: ulimit -a";
@@ -15,8 +15,6 @@ impl Explain for Error {
             Self::Store(error) => error.explain(),
             Self::Skill(error) => error.explain(),
             Self::Llm(error) => error.explain(),
-            Self::Session(error) => error.explain(),
-            Self::Block(error) => error.explain(),
             Self::Refused(kind, _, hint) => (*kind, Some(hint.clone())),
             Self::Asked { execution, source } => recorded(execution, source),
             Self::SkillPath(error) => error.explain(),
@@ -25,9 +23,7 @@ impl Explain for Error {
                 "check it with: python3 -m json.tool {}",
                 path.display()
             )),
-            Self::Embed(_) => (Kind::Model, None),
-            Self::Runtime { .. } => (Kind::Io, Some(RUNTIME.to_owned())),
-            Self::VectorSize { .. } => (Kind::Model, Some("memctl index --rebuild".to_owned())),
+            Self::Embedder(error) => error.explain(),
             Self::Index => (Kind::Store, Some("memctl index".to_owned())),
             Self::Unreadable { source, .. } => (of_io(source), None),
             Self::EmptyCorrection => input("say what should change: --correction \"…\""),
@@ -66,50 +62,6 @@ fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
     (kind, Some(hint))
 }
 
-impl Explain for BlockError {
-    fn explain(&self) -> Explanation {
-        let (kind, hint) = match self {
-            Self::NoFile => (
-                Kind::Usage,
-                "memctl memory export --format agents-md --output AGENTS.md",
-            ),
-            Self::NotOfWorkspace { .. } => (
-                Kind::Input,
-                "memctl memory export --format agents-md --output AGENTS.md",
-            ),
-            Self::Misplaced { .. } => (
-                Kind::Input,
-                "leave one `<!-- memctl:begin … -->` and one `<!-- memctl:end -->` behind it, or none",
-            ),
-            Self::Edited { .. } => (
-                Kind::Input,
-                "see the difference with `--dry-run`, take it over with `memctl edit`, then \
-                 replace the block with `--force`",
-            ),
-        };
-        (kind, Some(hint.to_owned()))
-    }
-}
-
-impl Explain for SessionError {
-    fn explain(&self) -> Explanation {
-        let hint = match self {
-            Self::Move { id, allowed, .. } => {
-                let next = allowed.first().map_or("…", |state| state.as_str());
-                format!("memctl session progress {id} --status {next}")
-            }
-            Self::Ended { .. } => "memctl session start".to_owned(),
-            Self::Missing { .. } => "add `--error \"…\"`".to_owned(),
-            Self::Value { field, .. } => match *field {
-                "confidence_score" | "step_name" => "memctl session log --help".to_owned(),
-                _ => "memctl session progress --help".to_owned(),
-            },
-        };
-        (Kind::Input, Some(hint))
-    }
-}
-
-/// Errors of the embedder have the same kinds alone as within an engine error.
 impl Explain for embedder::Error {
     fn explain(&self) -> Explanation {
         match self {

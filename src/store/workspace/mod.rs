@@ -17,7 +17,7 @@ pub(crate) mod read_audit;
 pub(crate) mod records;
 pub(crate) mod redacting_writer;
 
-pub use error::{BlockError, Error, SessionError};
+pub use error::Error;
 pub use providers::{Chosen, Providers};
 pub use read_audit::AuditReads;
 

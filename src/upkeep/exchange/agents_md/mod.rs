@@ -19,7 +19,7 @@ mod targets;
 use std::path::Path;
 
 use crate::model::{CHAT, Reflexion};
-use crate::store::workspace::{BlockError, Error, Workspace, redacting_writer};
+use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{Here, Selection};
 use memctl_files::ProjectPath;
 
@@ -98,23 +98,30 @@ fn file_report(
 ) -> Result<FileReport, Error> {
     let path = file.path();
     let shown = path.strip_prefix(root).unwrap_or(path);
-    let misplaced = |Misplaced { line, reason }| BlockError::Misplaced {
-        path: shown.to_owned(),
-        line,
-        reason,
+    let misplaced = |Misplaced { line, reason }| {
+        let path = shown.display();
+        Error::input(
+            format!("`{path}` cannot hold the rules: line {line} has {reason}"),
+            "leave one `<!-- memctl:begin … -->` and one `<!-- memctl:end -->` behind it, or none",
+        )
     };
     let before = read(file)?;
     let text = before.as_deref().unwrap_or_default();
     let old = Block::find(text).map_err(misplaced)?;
     if let Some(edited) = old.filter(Block::is_edited) {
-        let error = BlockError::Edited {
-            path: shown.to_owned(),
-            line: edited.line,
-        };
+        let error = format!(
+            "the rules in `{}` were edited by hand (block at line {})",
+            shown.display(),
+            edited.line
+        );
         match (options.force, options.dry_run) {
             (true, _) => {}
             (false, true) => warnings.push(format!("{error}; only `--force` replaces them")),
-            (false, false) => return Err(error.into()),
+            (false, false) => {
+                let hint = "see the difference with `--dry-run`, take it over with `memctl edit`, then \
+                            replace the block with `--force`";
+                return Err(Error::input(error, hint));
+            }
         }
     }
     let statements = match old {

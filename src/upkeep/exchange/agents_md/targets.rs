@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::block;
 use super::report::{AgentsMdOptions, AgentsMdReport};
-use crate::store::workspace::{BlockError, Error, Workspace};
+use crate::store::workspace::{Error, Workspace};
 use crate::upkeep::exchange::notes;
 use memctl_files::{ProjectPath, named};
 
@@ -57,17 +57,23 @@ pub(super) fn targets(
         found.push(path);
     }
     if found.is_empty() {
-        return Err(BlockError::NoFile.into());
+        let message = "the workspace has neither `AGENTS.md` nor `CLAUDE.md`";
+        return Err(Error::usage(message, NAME_IT));
     }
     Ok(found)
 }
 
+/// Hint for a file that cannot hold the rules.
+const NAME_IT: &str = "memctl memory export --format agents-md --output AGENTS.md";
+
+fn not_of_workspace(path: &Path, reason: &str) -> Error {
+    let message = format!("`{}` cannot hold the rules: {reason}", path.display());
+    Error::input(message, NAME_IT)
+}
+
 /// Resolves a path, which must lead to a file inside the workspace. No link is followed after that.
 fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
-    let refused = |reason| -> Error {
-        let path = path.to_owned();
-        BlockError::NotOfWorkspace { path, reason }.into()
-    };
+    let refused = |reason| not_of_workspace(path, reason);
     let target = if named::link_metadata(path).is_ok() {
         real(path)?
     } else {
@@ -111,11 +117,7 @@ pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<Pro
     let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
     let found = match (parts.count(), root_of(workspace)) {
         (0, Some(root)) => inside(&root, &root.join(path)),
-        _ => Err(BlockError::NotOfWorkspace {
-            path: path.into(),
-            reason: OUTSIDE,
-        }
-        .into()),
+        _ => Err(not_of_workspace(Path::new(path), OUTSIDE)),
     };
     Some(found)
 }
