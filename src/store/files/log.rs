@@ -123,8 +123,30 @@ fn ends_inside_a_line(directory: &Directory, name: &str) -> io::Result<bool> {
     Ok(last != [b'\n'])
 }
 
+/// Takes lines out of a log; the others keep their bytes. Returns the number of lines that went.
+pub(crate) fn retain(
+    lock: &Lock,
+    name: &str,
+    is_kept: &dyn Fn(&[u8]) -> bool,
+) -> Result<u64, Error> {
+    let bytes = whole(lock.directory(), name)?;
+    let (mut kept, mut gone) = (Vec::with_capacity(bytes.len()), 0);
+    for line in bytes.split_inclusive(|b| *b == b'\n') {
+        let text = line.strip_suffix(b"\n").unwrap_or(line);
+        if text.is_empty() || is_kept(text) {
+            kept.extend_from_slice(line);
+        } else {
+            gone += 1;
+        }
+    }
+    if gone > 0 {
+        atomic::replace(lock.directory(), name, &kept)?;
+    }
+    Ok(gone)
+}
+
 /// Returns the bytes of a log; empty if it does not exist.
-fn whole(directory: &Directory, name: &str) -> Result<Vec<u8>, Error> {
+pub(crate) fn whole(directory: &Directory, name: &str) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     if let Some(mut file) = directory::open_data(directory, name)? {
         io::Read::read_to_end(&mut file, &mut bytes)

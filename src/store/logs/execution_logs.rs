@@ -7,23 +7,16 @@
 //! writes only their own.
 //!
 //! Deliberately absent: an index. Reading the lines of an old session also reads all later lines.
-//!
-//! Removal and restoration of a session's lines in the execution log.
-//!
-//! Byte offsets are stable, because the log otherwise only grows. They restore lines to their old
-//! positions.
 
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::ops::ControlFlow;
 
 use serde_json::value::RawValue;
 
 use crate::model::ExecutionLog;
-use crate::store::files::directory::{self, EXECUTION_LOGS as FILE};
+use crate::store::files::directory::EXECUTION_LOGS as FILE;
 use crate::store::files::log::{self, Sync};
-use crate::store::{Error, PlacedLine, Problem, ProblemKind, Scoped, Step, Writer, atomic};
+use crate::store::{Error, Problem, ProblemKind, Scoped, Writer};
 
 /// Number of consecutive lines before `since` after which reading stops. A single old line may come
 /// from a wrong clock.
@@ -59,43 +52,58 @@ impl Scoped {
 
     /// Returns the newest lines of a selection.
     pub fn execution_logs(&self, selection: LogSelection<'_>) -> Result<LogListing, Error> {
+        let mut too_old = 0;
+        let mut listing = self.newest_lines(selection.newest, &mut |line| {
+            if line.created_at.as_str() < selection.since {
+                too_old += 1;
+                return match too_old {
+                    TOO_OLD.. => ControlFlow::Break(()),
+                    _ => ControlFlow::Continue(false),
+                };
+            }
+            too_old = 0;
+            let session = line.session_id.as_ref();
+            ControlFlow::Continue(session.is_some_and(|id| selection.sessions.contains(id)))
+        })?;
+        if self.scope().allows(None) {
+            self.add_lines_of_copies(selection, &mut listing)?;
+        }
+        Ok(listing)
+    }
+
+    /// Returns the newest lines of a step of any session.
+    pub fn logs_of_step(&self, step: &str, newest: usize) -> Result<LogListing, Error> {
+        self.newest_lines(newest, &mut |line| {
+            ControlFlow::Continue(line.step_name == step)
+        })
+    }
+
+    /// Returns the newest of the lines that are wanted, until `is_wanted` breaks.
+    fn newest_lines(
+        &self,
+        newest: usize,
+        is_wanted: &mut dyn FnMut(&ExecutionLog) -> ControlFlow<(), bool>,
+    ) -> Result<LogListing, Error> {
         let mut listing = LogListing::default();
         if !self.scope().allows(None) {
             return Ok(listing);
         }
-        let mut too_old = 0;
-        let bytes_read = log::backwards(self.directory(), FILE, &mut |line| {
+        listing.bytes_read = log::backwards(self.directory(), FILE, &mut |line| {
             let Some(line) = read(line) else {
                 listing.broken += 1;
                 return ControlFlow::Continue(());
             };
-            if line.created_at.as_str() < selection.since {
-                too_old += 1;
-                return if too_old < TOO_OLD {
-                    ControlFlow::Continue(())
-                } else {
-                    ControlFlow::Break(())
-                };
-            }
-            too_old = 0;
-            let names = selection.sessions;
-            let is_wanted = line
-                .session_id
-                .as_ref()
-                .is_some_and(|id| names.contains(id));
-            if !is_wanted || !self.viewer().sees(line.user_id.as_deref()) {
+            if !is_wanted(&line)? || !self.viewer().sees(line.user_id.as_deref()) {
                 return ControlFlow::Continue(());
             }
-            if listing.lines.len() == selection.newest {
+            if listing.lines.len() == newest {
                 listing.has_older = true;
                 return ControlFlow::Break(());
             }
             listing.lines.push(line);
             ControlFlow::Continue(())
         })?;
-        listing.bytes_read = bytes_read;
         listing.lines.reverse();
-        self.add_lines_of_copies(selection, &mut listing)?;
         Ok(listing)
     }
 
@@ -150,51 +158,23 @@ impl Scoped {
         Ok(found)
     }
 
-    /// Returns the newest lines of a step of any session.
-    pub fn logs_of_step(&self, step: &str, newest: usize) -> Result<LogListing, Error> {
-        let mut listing = LogListing::default();
-        if !self.scope().allows(None) {
-            return Ok(listing);
-        }
-        listing.bytes_read = log::backwards(self.directory(), FILE, &mut |line| {
-            let Some(line) = read(line) else {
-                listing.broken += 1;
-                return ControlFlow::Continue(());
-            };
-            if line.step_name != step || !self.viewer().sees(line.user_id.as_deref()) {
-                return ControlFlow::Continue(());
-            }
-            if listing.lines.len() == newest {
-                listing.has_older = true;
-                return ControlFlow::Break(());
-            }
-            listing.lines.push(line);
-            ControlFlow::Continue(())
-        })?;
-        listing.lines.reverse();
-        Ok(listing)
-    }
-
     /// Returns at most one problem, which counts the unreadable lines. They are skipped and do no
     /// harm.
     pub fn inspect_execution_logs(&self) -> Result<Option<Problem>, Error> {
-        let path = self.directory().join(FILE);
-        let file = directory::open_data(self.directory(), FILE)?;
-        let Some(file) = file.filter(|_| self.sees_all()) else {
+        if !self.sees_all() {
             return Ok(None);
-        };
+        }
+        let path = self.directory().join(FILE);
         let mut first = None;
-        let (mut broken, mut number, mut offset) = (0_u64, 0, 0);
-        each_line(file, &mut |line| {
-            number += 1;
+        let (mut broken, mut offset) = (0_u64, 0);
+        let bytes = log::whole(self.directory(), FILE)?;
+        for (number, line) in (1..).zip(bytes.split_inclusive(|b| *b == b'\n')) {
             if !line.trim_ascii().is_empty() && read(line).is_none() {
                 broken += 1;
                 first.get_or_insert((number, offset));
             }
             offset += line.len() as u64;
-            Ok(())
-        })
-        .map_err(Error::io("read", &path))?;
+        }
         Ok(first.map(|(line, offset)| Problem {
             path,
             offset,
@@ -261,149 +241,12 @@ impl Writer {
     }
 }
 
-/// Visits every line, with its line break, in file order.
-pub(crate) fn each_line(
-    file: File,
-    visit: &mut dyn FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut input = BufReader::new(file);
-    let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line)? > 0 {
-        visit(&line)?;
-        line.clear();
-    }
-    Ok(())
-}
-
 /// Parses a line; `None` unless it is an object with an action type.
 pub(crate) fn read(line: &[u8]) -> Option<ExecutionLog> {
     let line: &RawValue = serde_json::from_slice(line.trim_ascii()).ok()?;
     let is_object = line.get().starts_with('{');
     let line: ExecutionLog = serde_json::from_str(line.get()).ok()?;
     (is_object && !line.action_type.as_str().is_empty()).then_some(line)
-}
-
-impl Writer {
-    /// Removes the lines of a session, given its names; all other lines keep their bytes. Returns
-    /// the number of removed lines. With `for_good`, the undo journal does not keep them.
-    pub fn remove_execution_logs(
-        &mut self,
-        id: &str,
-        sessions: &[String],
-        for_good: bool,
-    ) -> Result<usize, Error> {
-        let viewer = self.store().viewer().clone();
-        let is_gone = |line: &[u8]| {
-            let line = read(line).filter(|line| viewer.sees(line.user_id.as_deref()));
-            let session = line.and_then(|line| line.session_id);
-            session.is_some_and(|session| sessions.contains(&session))
-        };
-        let gone = self.placed(&is_gone)?;
-        if gone.is_empty() {
-            return Ok(0);
-        }
-        if !for_good {
-            self.note_lines(id, false, &gone);
-        }
-        self.rewrite_execution_logs(&|at, _| !gone.iter().any(|line| line.at == at), &[])?;
-        Ok(gone.len())
-    }
-
-    /// Removes restored lines, at any position.
-    pub fn take_out_lines(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
-        let gone = self.placed(&|line| lines.iter().any(|known| known.is(line)))?;
-        if gone.is_empty() {
-            return Ok(0);
-        }
-        self.note_lines(id, false, &gone);
-        self.rewrite_execution_logs(&|at, _| !gone.iter().any(|line| line.at == at), &[])?;
-        Ok(gone.len())
-    }
-
-    /// Restores lines at their old positions, or after the lines there now. Skips lines that
-    /// already exist.
-    pub fn put_lines_back(&mut self, id: &str, lines: &[PlacedLine]) -> Result<usize, Error> {
-        let there = self.placed(&|line| lines.iter().any(|known| known.is(line)))?;
-        let is_missing = |line: &&PlacedLine| !there.iter().any(|other| other.text == line.text);
-        let missing: Vec<PlacedLine> = lines.iter().filter(is_missing).cloned().collect();
-        if missing.is_empty() {
-            return Ok(0);
-        }
-        self.note_lines(id, true, &missing);
-        self.rewrite_execution_logs(&|_, _| true, &missing)?;
-        Ok(missing.len())
-    }
-
-    fn note_lines(&mut self, id: &str, came: bool, lines: &[PlacedLine]) {
-        self.journal(Step::Lines {
-            id: id.to_owned(),
-            came,
-            lines: lines.to_vec(),
-        });
-    }
-
-    /// Returns the matching lines with their offsets; none if the scope excludes logs.
-    fn placed(&self, is_wanted: &dyn Fn(&[u8]) -> bool) -> Result<Vec<PlacedLine>, Error> {
-        let mut found = Vec::new();
-        let Some(file) = self.open_execution_logs()? else {
-            return Ok(found);
-        };
-        let mut at = 0;
-        let walked = each_line(file, &mut |line| {
-            if let Some(text) = std::str::from_utf8(line).ok().filter(|_| is_wanted(line)) {
-                let text = text.trim_end_matches('\n').to_owned();
-                found.push(PlacedLine { at, text });
-            }
-            at += line.len() as u64;
-            Ok(())
-        });
-        walked.map_err(Error::io("read", &self.store().directory().join(FILE)))?;
-        Ok(found)
-    }
-
-    fn open_execution_logs(&self) -> Result<Option<File>, Error> {
-        if !self.store().scope().allows(None) {
-            return Ok(None);
-        }
-        directory::open_data(self.store().directory(), FILE)
-    }
-
-    /// Rewrites the log: the kept lines, with the given lines inserted at their offsets.
-    fn rewrite_execution_logs(
-        &self,
-        is_kept: &dyn Fn(u64, &[u8]) -> bool,
-        back: &[PlacedLine],
-    ) -> Result<(), Error> {
-        let old = self.open_execution_logs()?;
-        atomic::replace_with(self.store().directory(), FILE, |new| {
-            let mut new = BufWriter::new(new);
-            let mut back = back.iter().peekable();
-            let put = |new: &mut BufWriter<&mut File>, line: &PlacedLine| -> io::Result<()> {
-                new.write_all(line.text.as_bytes())?;
-                new.write_all(b"\n")
-            };
-            // Offsets refer to the log that contains the lines.
-            let (mut read, mut written) = (0, 0);
-            if let Some(old) = old {
-                each_line(old, &mut |line| {
-                    while let Some(next) = back.next_if(|next| next.at <= written) {
-                        put(&mut new, next)?;
-                        written += next.text.len() as u64 + 1;
-                    }
-                    if is_kept(read, line) {
-                        new.write_all(line)?;
-                        written += line.len() as u64;
-                    }
-                    read += line.len() as u64;
-                    Ok(())
-                })?;
-            }
-            for line in back {
-                put(&mut new, line)?;
-            }
-            new.flush()
-        })
-    }
 }
 
 #[cfg(test)]
@@ -483,28 +326,6 @@ mod tests {
         let problem = store.inspect_execution_logs().unwrap().unwrap();
         assert_eq!(problem.line, 2);
         assert!(problem.message.starts_with("2 lines"), "{problem}");
-    }
-
-    #[test]
-    fn a_session_takes_its_lines_with_it_and_no_other() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        let path = dir.path().join(FILE);
-        let of = |session: &str| {
-            format!("{{\"session_id\": \"{session}\",  \"action_type\":\"decision\"}}\n")
-        };
-        let others = format!("{}[]\n\n{{\"torn", of("b"));
-        let text = format!("{}{}{others}", of("a"), of("host/a"));
-        named::replace(&path, text.as_bytes()).unwrap();
-        let mut writer = store.write(&mut || "key".to_owned()).unwrap();
-        let mut remove = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(ToString::to_string).collect();
-            writer
-                .remove_execution_logs("SESS-1", &names, true)
-                .unwrap()
-        };
-        assert_eq!((remove(&["c"]), remove(&["a", "host/a"])), (0, 2));
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), others);
     }
 
     #[test]

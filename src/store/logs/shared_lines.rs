@@ -6,22 +6,16 @@
 //!
 //! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
 //! audit log; the database only adds lines.
-//!
-//! The hint log, `hints.jsonl`: one line for each error with known hints, written when its outcome
-//! is known.
 
 use std::collections::BTreeMap;
 
 use memctl_files::{PositionedFile as _, json};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::Trial;
 use crate::store::audit::audit_log::Line;
-use crate::store::files::directory::{self, AUDIT_LOG, HINTS as FILE};
-use crate::store::files::log;
-use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, Writer, redact};
+use crate::store::files::directory::{self, AUDIT_LOG};
+use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, redact};
 
 /// Derived file with the progress of sending.
 const SENT: &str = "sent.json";
@@ -177,31 +171,6 @@ fn line_of(text: &[u8]) -> Option<SharedLine> {
     Some(SharedLine { id, text })
 }
 
-impl Writer {
-    /// Appends a line to the hint log.
-    pub fn append_trial(&mut self, trial: &Trial) -> Result<(), Error> {
-        if !self.store().scope().allows(None) {
-            let what = FILE.to_owned();
-            return Err(Error::OutOfScope { what });
-        }
-        let text: Box<RawValue> = serde_json::from_str(&self.redacted(trial)?.0)?;
-        log::append(self.lock(), FILE, &text)
-    }
-}
-
-impl Scoped {
-    /// Returns the outcomes of errors with known hints, oldest first. They belong to no domain, so a
-    /// limited scope sees none.
-    pub fn trials(&self) -> Result<Vec<Trial>, Error> {
-        if !self.scope().allows(None) {
-            return Ok(Vec::new());
-        }
-        let lines = log::lines(self.directory(), FILE)?;
-        let trials = lines.iter().map(|line| serde_json::from_slice(line));
-        Ok(trials.filter_map(Result::ok).collect())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -271,29 +240,5 @@ mod tests {
         let sent = send(&store, "one");
         assert_eq!(sent.len(), 2);
         assert!(!format!("{sent:?}").contains(secret), "{sent:?}");
-    }
-}
-
-#[cfg(test)]
-mod tests_of_hint_log {
-    use super::*;
-    use crate::model::Scope;
-
-    #[test]
-    fn lines_come_back_and_a_narrow_scope_sees_and_writes_none() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        let trial = Trial {
-            session: "s".to_owned(),
-            repeats: 2,
-            ..Trial::default()
-        };
-        let random = &mut || "key".to_owned();
-        store.write(random).unwrap().append_trial(&trial).unwrap();
-        assert_eq!(store.trials().unwrap(), std::slice::from_ref(&trial));
-        let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
-        assert_eq!(narrow.trials().unwrap(), []);
-        let refused = narrow.write(random).unwrap().append_trial(&trial);
-        assert!(matches!(refused, Err(Error::OutOfScope { .. })));
     }
 }

@@ -187,22 +187,12 @@ fn forget_traces(lock: &Lock, tombstones: &[String]) -> Result<(), Error> {
     if names.is_empty() {
         return Ok(());
     }
+    let names_none = |line: &[u8]| {
+        let mut names = names.iter();
+        names.all(|name| memchr::memmem::find(line, name.as_bytes()).is_none())
+    };
     for file in [JOURNAL, EXECUTION_LOGS] {
-        let lines = log::lines(lock.directory(), file)?;
-        let names_one = |line: &&Vec<u8>| {
-            names
-                .iter()
-                .any(|n| memchr::memmem::find(line, n.as_bytes()).is_some())
-        };
-        let kept: Vec<&Vec<u8>> = lines.iter().filter(|line| !names_one(line)).collect();
-        if kept.len() < lines.len() {
-            let mut text = Vec::new();
-            for line in kept {
-                text.extend_from_slice(line);
-                text.push(b'\n');
-            }
-            atomic::replace(lock.directory(), file, &text)?;
-        }
+        log::retain(lock, file, &names_none)?;
     }
     Ok(())
 }

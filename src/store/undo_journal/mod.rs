@@ -132,12 +132,7 @@ fn shorten(lock: &Lock, current: &str) -> Result<(), Error> {
         }
         kept.insert(&line.change);
     }
-    rewrite(
-        lock,
-        lines
-            .iter()
-            .filter(|line| kept.contains(line.change.as_str())),
-    )
+    retain(lock, &|line| kept.contains(line.change.as_str()))
 }
 
 /// Drops the lines of records that are removed permanently. For rules, also drops the lines of
@@ -150,33 +145,29 @@ pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
             ids.extend([local, shared]);
         }
     }
-    let concerns = |line: &&Line| {
+    let concerns = |line: &Line| {
         line.step.kind() == Some(kind) && line.step.target().is_some_and(|id| ids.contains(id))
     };
     let changes: HashSet<&str> = lines
         .iter()
-        .filter(concerns)
+        .filter(|line| concerns(line))
         .map(|line| line.change.as_str())
         .collect();
-    let quotes = |line: &&Line| {
+    let quotes = |line: &Line| {
         let is_skill_file =
             matches!(&line.step, Step::File { path, .. } if !path.starts_with("./"));
         kind == Kind::Reflexion && is_skill_file && changes.contains(line.change.as_str())
     };
     if !changes.is_empty() {
-        let kept = lines.iter().filter(|line| !concerns(line) && !quotes(line));
-        rewrite(lock, kept)?;
+        retain(lock, &|line| !concerns(line) && !quotes(line))?;
     }
     Ok(())
 }
 
-fn rewrite<'a>(lock: &Lock, lines: impl Iterator<Item = &'a Line>) -> Result<(), Error> {
-    let mut text = Vec::new();
-    for line in lines {
-        serde_json::to_writer(&mut text, line)?;
-        text.push(b'\n');
-    }
-    atomic::replace(lock.directory(), FILE, &text)
+/// Keeps these lines of the journal alone.
+fn retain(lock: &Lock, is_kept: &dyn Fn(&Line) -> bool) -> Result<(), Error> {
+    let is_kept = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|line| is_kept(&line));
+    log::retain(lock, FILE, &is_kept).map(drop)
 }
 
 fn length(directory: &Directory) -> u64 {

@@ -15,7 +15,7 @@ use crate::model::Kind;
 use crate::store::files::directory;
 use crate::store::files::log::{self, Sync};
 use crate::store::{
-    DataFile, Entry, Error, Frame, JsonFile, Problem, Scoped, Snapshot, Writer, atomic, redact,
+    DataFile, Entry, Error, Frame, JsonFile, Problem, Scoped, Snapshot, Writer, redact,
 };
 
 /// An entry to store unchanged.
@@ -210,21 +210,7 @@ impl Writer {
         name: &str,
         is_kept: &dyn Fn(&[u8]) -> bool,
     ) -> Result<u64, Error> {
-        let lines = log::lines(self.lock().directory(), name)?;
-        let mut kept = Vec::new();
-        let mut dropped = 0;
-        for line in &lines {
-            if is_kept(line) {
-                kept.extend_from_slice(line);
-                kept.push(b'\n');
-            } else {
-                dropped += 1;
-            }
-        }
-        if dropped > 0 {
-            atomic::replace(self.lock().directory(), name, &kept)?;
-        }
-        Ok(dropped)
+        log::retain(self.lock(), name, is_kept)
     }
 }
 
