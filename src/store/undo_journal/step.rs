@@ -78,9 +78,6 @@ pub enum Step {
         kind: Kind,
         /// Id of the record.
         id: String,
-        /// Id of the record before it; `None` for the first one, or if that id is too long for the
-        /// table of offsets.
-        after: Option<String>,
         /// `true` if the record was in the local file of its kind.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         local: bool,

@@ -208,7 +208,11 @@ impl Writer {
     }
 
     /// Inserts records into a file in the order of their ids. One that is there gets the new text.
-    fn insert(&self, snapshot: &Snapshot, records: &[(&str, &str)]) -> Result<(), Error> {
+    pub(super) fn insert(
+        &self,
+        snapshot: &Snapshot,
+        records: &[(&str, &str)],
+    ) -> Result<(), Error> {
         let (file, kind) = (self.store().file(snapshot.of), snapshot.of.kind);
         let order = |id: &str| IdShape::of(kind, id);
         let mut records = records.to_vec();
@@ -228,7 +232,11 @@ impl Writer {
             if let Some(row) = places.get(id) {
                 replaced.insert(*row, text);
             } else {
-                let place = orders.iter().rposition(|other| *other < order(id));
+                // An id of another form goes behind all.
+                let place = match order(id) {
+                    Some(own) => orders.iter().rposition(|other| *other < Some(own)),
+                    None => rows.len().checked_sub(1),
+                };
                 behind.entry(place).or_default().push(text);
             }
         }

@@ -182,14 +182,12 @@ impl Writer {
         let kind = snapshot.of.kind;
         match mode {
             RemovalMode::Undoable => {
-                let before = ids_before(snapshot, going.iter().map(|one| one.row.at))?;
-                // In reverse order, so that on restoring each record finds its predecessor.
-                for (one, after) in going.iter().zip(before).rev() {
+                // In reverse order, so that undo restores them in the order of the file.
+                for one in going.iter().rev() {
                     let text = std::str::from_utf8(&one.entry.text);
                     let step = Step::Removed {
                         kind,
                         id: one.entry.id.clone(),
-                        after,
                         local: snapshot.of.is_local,
                         text: text.ok().map(|text| redact(text).text.into_owned()),
                     };
@@ -263,25 +261,6 @@ impl Writer {
         self.store()
             .audit(AuditAction::Purged, &[("everything", None)])
     }
-}
-
-/// Returns the ids of the records before those at these offsets, which are in file order.
-fn ids_before(
-    snapshot: &Snapshot,
-    places: impl Iterator<Item = u64>,
-) -> Result<Vec<Option<String>>, Error> {
-    let mut places = places.peekable();
-    let mut ids = Vec::new();
-    let mut before: Option<Row> = None;
-    snapshot.each(false, &mut |row| {
-        if places.next_if_eq(&row.at).is_some() {
-            let id = before.as_ref().filter(|row| !row.id_is_cut());
-            ids.push(id.map(|row| String::from_utf8_lossy(row.id()).into_owned()));
-        }
-        before = Some(row.clone());
-        places.peek().is_some()
-    })?;
-    Ok(ids)
 }
 
 /// Expired records.

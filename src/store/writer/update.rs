@@ -17,7 +17,7 @@ use crate::store::files::data::apply::is_record;
 use crate::store::files::tombstones;
 use crate::store::writer::not_found;
 use crate::store::{
-    AuditAction, DataFile, Entry, Error, Field, Frame, Row, Snapshot, Splice, Step, Writer, redact,
+    AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, redact,
     undo_journal,
 };
 
@@ -43,8 +43,6 @@ struct Change {
 pub struct Returning<'a> {
     /// Id of the record.
     pub id: &'a str,
-    /// Id of the record before it; `None` restores the record at the start of the file.
-    pub after: Option<&'a str>,
     /// `true` if it was in the local file of its kind.
     pub is_local: bool,
     /// JSON text.
@@ -339,9 +337,8 @@ impl Writer {
         Ok(Reverted::Done)
     }
 
-    /// Restores removed records at their old position: after the predecessor of the first, or at
-    /// the start of the file, in this order. Skips existing records. Returns the number of restored
-    /// records.
+    /// Restores removed records, each in the order of its id. Skips existing records. Returns the
+    /// number of restored records.
     pub fn put_back(
         &mut self,
         kind: Kind,
@@ -385,47 +382,16 @@ impl Writer {
                 return Err(not_a_record(kind, one.id));
             }
         }
-        let Some(foremost) = missing.first() else {
+        if missing.is_empty() {
             return Ok(0);
-        };
+        }
         let entries: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
-        self.add_entries(kind, &entries, |writer| {
-            writer.put_at(snapshot, foremost.after, &entries)
-        })?;
+        self.add_entries(kind, &entries, |writer| writer.insert(snapshot, &entries))?;
         // Last: a crash before this leaves records with tombstones, which hide nothing.
         let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
         let done = tombstones::lift(self.lock(), kind, &ids, at);
         self.followed(done)?;
         Ok(ids.len())
-    }
-
-    /// Inserts records after the one with this id, or before all.
-    fn put_at(
-        &self,
-        snapshot: &Snapshot,
-        after: Option<&str>,
-        records: &[(&str, &str)],
-    ) -> Result<(), Error> {
-        let (file, kind) = (self.store().file(snapshot.of), snapshot.of.kind);
-        let neighbour = match after {
-            Some(before) => self.store().find_in(snapshot, kind, before)?,
-            None => match snapshot.rows()?.into_iter().next() {
-                Some(row) => Some((row.clone(), snapshot.entry(kind, &row)?)),
-                None => None,
-            },
-        };
-        let texts: Vec<&str> = records.iter().map(|(_, text)| *text).collect();
-        if let Some((row, entry)) = neighbour {
-            let beside = String::from_utf8_lossy(&entry.text);
-            let texts = texts.join(",\n    ");
-            let all = match after {
-                Some(_) => format!("{beside},\n    {texts}"),
-                None => format!("{texts},\n    {beside}"),
-            };
-            file.replace_all(snapshot, &[(&row, &all)])
-        } else {
-            file.append_all(snapshot, &texts, &Frame::plain(kind))
-        }
     }
 
     /// Journals a write to a file of a skill; the path is relative to the skills directory.

@@ -90,8 +90,6 @@ pub(crate) enum RevertStep {
         kind: Kind,
         /// Id of the record.
         id: String,
-        /// Id of the record before it in the file; `None` for the first one.
-        after: Option<String>,
         /// `true` if it was in the local file of its kind.
         is_local: bool,
         /// JSON text of the record; `None` if it is lost.
@@ -185,7 +183,6 @@ fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> 
                 Step::Removed {
                     kind,
                     id,
-                    after,
                     local,
                     text,
                 },
@@ -193,7 +190,6 @@ fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> 
             ) => planned.push(RevertStep::Restore {
                 kind: *kind,
                 id: id.clone(),
-                after: after.clone(),
                 is_local: *local,
                 text: text.clone(),
             }),
@@ -312,7 +308,6 @@ mod tests {
         let removed = Step::Removed {
             kind,
             id: id.clone(),
-            after: None,
             local: true,
             text: Some("{}".to_owned()),
         };
@@ -346,7 +341,6 @@ mod tests {
         let restore = RevertStep::Restore {
             kind,
             id: id.clone(),
-            after: None,
             is_local: true,
             text: Some("{}".to_owned()),
         };

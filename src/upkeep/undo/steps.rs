@@ -1,4 +1,4 @@
-//! Steps of a revert. Removals of one kind, and restored neighbours of one kind, are one write.
+//! Steps of a revert. Removals of one kind, and restored records of one kind, are one write.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,19 +12,12 @@ use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace, stamp};
 use crate::store::{RemovalMode, Returning, Reverted, Scoped, Writer};
 
-/// Groups steps into runs that are done at once: removals of one kind, or restored neighbours of
-/// one kind.
+/// Groups steps into runs that are done at once: removals of one kind, or restored records of one
+/// kind.
 pub(super) fn runs(planned: &[RevertStep]) -> impl Iterator<Item = &[RevertStep]> {
     planned.chunk_by(|a, b| match (a, b) {
-        (RevertStep::Remove { kind: a, .. }, RevertStep::Remove { kind: b, .. }) => a == b,
-        (
-            RevertStep::Restore { kind: a, id, .. },
-            RevertStep::Restore {
-                kind: b,
-                after: Some(after),
-                ..
-            },
-        ) => a == b && id == after,
+        (RevertStep::Remove { kind: a, .. }, RevertStep::Remove { kind: b, .. })
+        | (RevertStep::Restore { kind: a, .. }, RevertStep::Restore { kind: b, .. }) => a == b,
         _ => false,
     })
 }
@@ -134,7 +127,7 @@ fn remove_run(
     Ok(steps)
 }
 
-/// Restores records of a kind that the change removed, each after its predecessor.
+/// Restores records of a kind that the change removed.
 fn restore_run(
     now: DateTime<Utc>,
     writer: &mut Writer,
@@ -150,11 +143,7 @@ fn restore_run(
     let mut returning = Vec::new();
     for undo in run {
         let RevertStep::Restore {
-            id,
-            after,
-            is_local,
-            text,
-            ..
+            id, is_local, text, ..
         } = undo
         else {
             continue;
@@ -164,7 +153,6 @@ fn restore_run(
         steps.push(undone(did, id, String::new()));
         returning.push(Returning {
             id,
-            after: after.as_deref(),
             is_local: *is_local,
             text: text.as_deref().unwrap_or_default(),
         });

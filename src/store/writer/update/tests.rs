@@ -42,17 +42,13 @@ fn removed_records_come_back_to_their_places_byte_for_byte() {
         assert_ne!(bytes(dir.path()), before);
         let lines = store.changes().unwrap();
         let Some(Step::Removed {
-            after,
-            text: Some(text),
-            ..
+            text: Some(text), ..
         }) = lines.last().map(|l| &l.step)
         else {
             panic!("{lines:?}");
         };
-        let after = after.as_deref();
         let run = [Returning {
             id,
-            after,
             is_local: false,
             text,
         }];
@@ -84,15 +80,12 @@ fn several_go_and_come_back_at_once() {
         for line in lines[known..].iter().rev() {
             if let Step::Removed {
                 id,
-                after,
                 text: Some(text),
                 ..
             } = &line.step
             {
-                let after = after.as_deref();
                 run.push(Returning {
                     id,
-                    after,
                     is_local: false,
                     text,
                 });
@@ -146,13 +139,12 @@ fn what_has_come_back_is_not_buried_any_more() {
     };
     check(true);
     let text = std::str::from_utf8(&gone.text).unwrap();
-    let (id, after) = ("CORR-001", None);
+    let id = "CORR-001";
     writer
         .put_back(
             kind,
             &[Returning {
                 id,
-                after,
                 is_local: false,
                 text,
             }],
