@@ -6,9 +6,9 @@
 //! Line-based metadata parser, for metadata that is invalid YAML.
 //!
 //! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
-//! with `@` or `%`. This parser accepts `key: value` at the start of a line, quotes, `|` and `>`
-//! blocks, continuation lines, and one level of lists and maps. It never fails, takes linear time,
-//! and skips lines that it does not understand.
+//! with `@` or `%`. This parser accepts `key: value` at the start of a line, quotes, and lines that
+//! continue a value, whatever they mean in YAML. It never fails, takes linear time, and skips lines
+//! that it does not understand.
 
 use serde_json::{Map, Value};
 use serde_saphyr::DuplicateKeyPolicy;
@@ -72,23 +72,32 @@ fn explain(error: &serde_saphyr::Error) -> (usize, String) {
 
 /// Recognised keys and values. A later key of the same name wins, as in most YAML parsers.
 pub(super) fn read_lines(text: &str) -> Map<String, Value> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut found = Map::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let Some((key, rest)) = key_of(lines[at]) else {
-            at += 1;
-            continue;
-        };
-        let start = at + 1;
-        let mut end = start;
-        while end < lines.len() && belongs_to_the_key_above(lines[end]) {
-            end += 1;
+    let mut found: Vec<(&str, String)> = Vec::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        if let Some((key, value)) = key_of(line) {
+            found.push((key, value.to_owned()));
+            is_open = true;
+        } else if line.starts_with('#') || line.starts_with("---") {
+            is_open = false;
+        } else if let Some((_, value)) = found.last_mut().filter(|_| is_open) {
+            value.extend([" ", line.trim()]);
         }
-        found.insert(key.to_owned(), value(rest, &lines[start..end]));
-        at = end;
     }
-    found
+    let values = found.into_iter().map(|(key, value)| {
+        // The marks of a block say how its lines are joined.
+        let is_mark = |c| matches!(c, '|' | '>' | '+' | '-');
+        let text = match value.split_once(' ') {
+            Some((marks, text)) if marks.starts_with(['|', '>']) && marks.chars().all(is_mark) => {
+                text
+            }
+            _ => &value,
+        };
+        let text = unquoted(text);
+        let value = Some(text).filter(|text| !text.is_empty());
+        (key.to_owned(), Value::from(value))
+    });
+    values.collect()
 }
 
 /// Splits `key: value`. The key starts the line and is one plain word.
@@ -99,84 +108,6 @@ fn key_of(line: &str) -> Option<(&str, &str)> {
     let is_separated = rest.is_empty() || rest.starts_with([' ', '\t']);
     // A list item is not a key, although keys may contain dashes.
     (is_key && is_separated && !key.starts_with('-')).then(|| (key, rest.trim()))
-}
-
-fn belongs_to_the_key_above(line: &str) -> bool {
-    key_of(line).is_none() && !line.starts_with('#') && !line.starts_with("---")
-}
-
-fn value(rest: &str, more: &[&str]) -> Value {
-    let is_block = |mark: char| {
-        rest.strip_prefix(mark)
-            .is_some_and(|flags| flags.chars().all(|c| matches!(c, '+' | '-' | '1'..='9')))
-    };
-    if is_block('|') {
-        return Value::String(literal(more));
-    }
-    if is_block('>') {
-        return Value::String(folded(more));
-    }
-    if rest.is_empty() {
-        return nested(more);
-    }
-    let mut text = rest.to_owned();
-    for line in more
-        .iter()
-        .map(|line| line.trim())
-        .filter(|l| !l.is_empty())
-    {
-        text.push(' ');
-        text.push_str(line);
-    }
-    Value::String(unquoted(&text))
-}
-
-/// Literal block, without the indentation of its first line.
-fn literal(lines: &[&str]) -> String {
-    let indent = lines
-        .iter()
-        .find(|line| !line.trim().is_empty())
-        .map_or(0, |line| line.len() - line.trim_start().len());
-    let kept: Vec<&str> = lines
-        .iter()
-        .map(|line| line.get(indent..).unwrap_or_else(|| line.trim_start()))
-        .collect();
-    kept.join("\n").trim_end().to_owned()
-}
-
-/// Folded block: lines are joined, blank lines separate paragraphs.
-fn folded(lines: &[&str]) -> String {
-    let mut text = String::new();
-    for line in lines.iter().map(|line| line.trim()) {
-        if line.is_empty() {
-            text.push('\n');
-        } else {
-            if !text.is_empty() && !text.ends_with('\n') {
-                text.push(' ');
-            }
-            text.push_str(line);
-        }
-    }
-    text.trim().to_owned()
-}
-
-/// Value of a key from the lines below it.
-fn nested(lines: &[&str]) -> Value {
-    let mut filled = lines.iter().map(|l| l.trim()).filter(|l| !l.is_empty());
-    let Some(first) = filled.clone().next() else {
-        return Value::Null;
-    };
-    if first.starts_with("- ") {
-        let items = filled.filter_map(|line| line.strip_prefix("- "));
-        return items.map(|item| Value::String(unquoted(item))).collect();
-    }
-    if key_of(first).is_some() {
-        let pairs = filled.filter_map(key_of);
-        return pairs
-            .map(|(key, rest)| (key.to_owned(), Value::String(unquoted(rest))))
-            .collect();
-    }
-    Value::String(filled.by_ref().collect::<Vec<_>>().join(" "))
 }
 
 /// Removes quotes around the whole text; an unmatched quote stays.
@@ -271,16 +202,13 @@ mod tests_of_lines {
             json!({"a": "one two three", "b": "x"}),
         );
         check(
-            "a: |\n  x\n   y\n\n  z\nb: 1",
-            json!({"a": "x\n y\n\nz", "b": "1"}),
+            "a: |\n  x\n\n  z\nb: >-\n  1",
+            json!({"a": "x  z", "b": "1"}),
         );
-        check("a: >-\n  x\n  y\n\n  z", json!({"a": "x y\nz"}));
-        check("tags:\n  - a: b\n  - 'c'", json!({"tags": ["a: b", "c"]}));
         check(
-            "tags:\n- a\n- b\nname: x",
-            json!({"tags": ["a", "b"], "name": "x"}),
+            "tags:\n  - a\n- b\nname: x",
+            json!({"tags": "- a - b", "name": "x"}),
         );
-        check("metadata:\n\tk: v: w", json!({"metadata": {"k": "v: w"}}));
         check("a:\n  just text", json!({"a": "just text"}));
         check("a:", json!({"a": null}));
         check("# c\na: 1\n# d\na: 2", json!({"a": "2"}));
