@@ -31,6 +31,7 @@ pub(crate) mod audit;
 pub(crate) mod entry;
 pub(crate) mod error;
 pub(crate) mod files;
+pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
@@ -61,6 +62,7 @@ pub use files::directory::{
 };
 pub use files::inventory::{DataFile, Item, LOCAL_PATTERN, Role, inventory, lined, logs, role};
 pub use files::tombstones::{ForgottenRecords, Tombstone};
+pub use here::Here;
 pub use index::derived::{Derived, DerivedWriter, Map};
 pub use index::positions::Positions;
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
@@ -72,7 +74,7 @@ pub use memctl_files::json::{compact, with_fields};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
-pub use project::{Here, Project, project_of_session, same_project, shown_project};
+pub use project::{Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
