@@ -28,7 +28,7 @@
 //! renaming is as durable as the file system makes it, since directories cannot be synced.
 //!
 //! Beside them: `decoded` reads text in the encodings of people's tools, `json` finds and changes values in
-//! JSON text byte for byte, and `parallel` spreads work over the processors.
+//! JSON text byte for byte, `yaml` reads YAML as JSON values, and `parallel` spreads work over the processors.
 //!
 //! Deliberately absent: any idea of the content of files; the environment and the clock, which callers pass;
 //! and a defence against a process of the same user that swaps directories. Such a process could write to the
@@ -56,6 +56,7 @@ mod unix;
 #[cfg(windows)]
 mod windows;
 mod write;
+pub mod yaml;
 
 // Both systems have the same functions, and the modules above write down what each promises. No other
 // file asks which system it is compiled for.

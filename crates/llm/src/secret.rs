@@ -1,26 +1,26 @@
 //! API key that cannot be printed by accident.
 //!
-//! `secrecy` overwrites its memory when it is dropped. It has no `Display` and no `Serialize`, and
+//! Its memory is overwritten when it is dropped. It has no `Display` and no `Serialize`, and
 //! `Debug` prints a placeholder. Some servers repeat the key in their error messages, so every
 //! server message passes [`Secret::scrub`] before it becomes part of an error.
 
 use std::fmt;
 
-use secrecy::{ExposeSecret as _, SecretString};
+use zeroize::Zeroizing;
 
 /// API key.
 #[derive(Clone)]
-pub struct Secret(SecretString);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
     /// Creates a key from user input; surrounding whitespace is removed.
     pub fn new(key: &str) -> Self {
-        Self(key.trim().into())
+        Self(Zeroizing::new(key.trim().to_owned()))
     }
 
     /// Plain key, for the one header that sends it.
     pub(super) fn expose(&self) -> &str {
-        self.0.expose_secret()
+        &self.0
     }
 
     /// Replaces every occurrence of the key.

@@ -6,8 +6,8 @@
 //! Secret that signs and verifies tokens.
 //!
 //! There is one per memory directory, created on first use in the user's data directory. It is
-//! never in the memory directory itself, which teams commit. `secrecy` overwrites its memory when it
-//! is dropped. There is no `Display` and no `Serialize`, and `Debug` prints a placeholder.
+//! never in the memory directory itself, which teams commit. Its memory is overwritten when it is
+//! dropped. There is no `Display` and no `Serialize`, and `Debug` prints a placeholder.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,8 +18,8 @@ use jsonwebtoken::signature::{Error, Signer, Verifier};
 use jsonwebtoken::{Algorithm, AlgorithmFamily, DecodingKey, DecodingKeyKind, EncodingKey};
 use memctl_files::{hex, named};
 use ring::{hmac, signature};
-use secrecy::{ExposeSecret as _, SecretSlice};
 use sha2::{Digest as _, Sha256};
+use zeroize::Zeroizing;
 
 use crate::store;
 
@@ -129,7 +129,7 @@ const LONGEST: u64 = 64 << 10;
 
 /// Secret.
 #[derive(Clone)]
-pub struct Secret(SecretSlice<u8>);
+pub struct Secret(Zeroizing<Vec<u8>>);
 
 /// Reason why there is no secret.
 #[derive(Debug, thiserror::Error)]
@@ -189,7 +189,7 @@ impl Secret {
                 length: secret.len(),
             });
         }
-        Ok(Self(secret.to_vec().into()))
+        Ok(Self(Zeroizing::new(secret.to_vec())))
     }
 
     /// Reads the secret in a file, or creates it. Concurrent callers get the same secret.
@@ -208,7 +208,7 @@ impl Secret {
     }
 
     pub(super) fn expose(&self) -> &[u8] {
-        self.0.expose_secret()
+        &self.0
     }
 }
 

@@ -2,7 +2,7 @@
 //! those that exist.
 
 use chrono::{DateTime, Utc};
-use dialoguer::{Confirm, FuzzySelect, Input, Select};
+use dialoguer::{Confirm, Input, Select};
 use memctl_files::json::compact;
 
 use crate::cli::ask::{ask, editor};
@@ -108,7 +108,7 @@ pub(crate) fn pick(
     let width = context.printer.page().width().saturating_sub(4);
     let now = context.environment.now;
     let items: Vec<String> = executions.iter().map(|e| choice(e, now, width)).collect();
-    let question = FuzzySelect::new()
+    let question = Select::new()
         .with_prompt("Which execution was wrong?")
         .items(&items)
         .default(0);

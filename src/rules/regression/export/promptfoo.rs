@@ -3,6 +3,8 @@
 //! Promptfoo renders `{{…}}` in every text and replaces `{{env.…}}` when it reads the file. Inputs
 //! are therefore quoted JSON without template syntax. The verdict is memctl's.
 
+use memctl_files::yaml;
+use memctl_files::yaml::Numbers;
 use serde_json::Value;
 
 use super::super::case::Case;
@@ -54,7 +56,7 @@ pub fn has_tests(text: &str) -> bool {
 /// Adds a case to an edited file; `None` if it is already there, or if the change would affect
 /// anything else.
 pub fn append(text: &str, case: &Case) -> Option<String> {
-    let before: Value = serde_saphyr::from_str(text).ok()?;
+    let before: Value = read(text)?;
     let tests = before.get("tests")?.as_array()?;
     if tests
         .iter()
@@ -64,13 +66,17 @@ pub fn append(text: &str, case: &Case) -> Option<String> {
     }
     ["  ", "", "    "].into_iter().find_map(|indent| {
         let new = format!("{}\n{}", text.trim_end(), item(case, indent));
-        let after: Value = serde_saphyr::from_str(&new).ok()?;
+        let after: Value = read(&new)?;
         let mut wanted = before.clone();
-        let one: Value = serde_saphyr::from_str(&item(case, "")).ok()?;
+        let one: Value = read(&item(case, ""))?;
         let list = wanted["tests"].as_array_mut()?;
         list.push(one.get(0)?.clone());
         (after == wanted).then_some(new)
     })
+}
+
+fn read(text: &str) -> Option<Value> {
+    yaml::parse(text, Numbers::Parsed).ok()
 }
 
 fn item(case: &Case, indent: &str) -> String {
@@ -120,7 +126,7 @@ mod tests {
     #[test]
     fn what_was_said_is_read_back_by_yaml() {
         let text = render("hr/x", &[case(1), case(2)]);
-        let read: Value = serde_saphyr::from_str(&text).unwrap();
+        let read: Value = read(&text).unwrap();
         assert_eq!(read["tests"].as_array().unwrap().len(), 2);
         let second = &read["tests"][1];
         let input: Value = serde_json::from_str(second["vars"]["input"].as_str().unwrap()).unwrap();
@@ -149,7 +155,7 @@ mod tests {
             let new = append(&edited, &case(2)).unwrap();
             assert!(new.starts_with(edited.trim_end()));
             assert_eq!(append(&new, &case(2)), None);
-            let read: Value = serde_saphyr::from_str(&new).unwrap();
+            let read: Value = read(&new).unwrap();
             assert_eq!(read["tests"][1]["metadata"]["correction_id"], "CORR-002");
         }
     }
