@@ -17,7 +17,7 @@ const MAX_NODES: usize = 10_000;
 /// Maximum total size of all texts in bytes, after alias expansion.
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What becomes of numbers in the outermost map; deeper ones are numbers.
+/// Form of numbers in the outermost map; deeper ones are numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Numbers {
     /// They are numbers.
@@ -87,7 +87,7 @@ enum Open {
         map: Map<String, Value>,
         /// Key whose value comes next.
         key: Option<String>,
-        /// What `<<` names: for the keys that the map does not have itself.
+        /// Values that `<<` names, for the keys that the map does not have itself.
         merged: Vec<Value>,
     },
 }

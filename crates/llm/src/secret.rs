@@ -1,6 +1,6 @@
 //! API key that cannot be printed by accident.
 //!
-//! Its memory is overwritten when it is dropped. It has no `Display` and no `Serialize`, and
+//! The key is overwritten in memory when it is dropped. It has no `Display` and no `Serialize`, and
 //! `Debug` prints a placeholder. Some servers repeat the key in their error messages, so every
 //! server message passes [`Secret::scrub`] before it becomes part of an error.
 

@@ -48,7 +48,7 @@ pub(crate) struct CheckedLesson {
     pub(crate) applies: Applies,
 }
 
-/// What shows that a lesson is true, beside the calls that it names.
+/// Evidence that a lesson is true, beside the calls that it names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Proof {
     /// Nothing: a call or an error of the session has to.

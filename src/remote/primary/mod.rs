@@ -1,7 +1,7 @@
 //! Primary store: memories in the database, with local files as copies.
 //!
 //! - `turn`: serialised writes. `fetch`: changes of other writers.
-//! - `join`: turns a directory into a copy. `listen`: change notifications. `logs`: log of agents.
+//! - `join`: turns a directory into a copy. `logs`: log of agents.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
 //! a runtime with one thread, on which its sessions run.

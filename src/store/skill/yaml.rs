@@ -4,7 +4,7 @@
 //!
 //! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
 //! with `@` or `%`. This parser accepts `key: value` at the start of a line, quotes, and lines that
-//! continue a value, whatever they mean in YAML. It never fails, takes linear time, and skips lines
+//! continue a value, without regard to YAML. It never fails, takes linear time, and skips lines
 //! that it does not understand.
 
 use memctl_files::yaml;
