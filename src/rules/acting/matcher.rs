@@ -7,7 +7,8 @@
 //!
 //! `unless` rules out what it matches: for a command, any of its forms with the variables set
 //! before it; for the whole line, the line; for content, the content and its path. With `after`, a
-//! call is fine if such a call succeeded earlier in the session, or stands before it in its chain.
+//! call is fine if such a call succeeded earlier in the session, or stands before it in its chain. What
+//! may fail without the line (`x || true`) has not succeeded.
 
 use crate::model::{CallPart, CallPattern};
 
@@ -29,7 +30,12 @@ pub fn fulfilled_by(call: &Call, patterns: &[CallPattern]) -> Vec<String> {
     let mut patterns: Vec<&CallPattern> = patterns.iter().collect();
     patterns.retain(|pattern| {
         let compiled = Compiled::of(pattern).and_then(|compiled| compiled.after);
-        compiled.is_some_and(|after| call.command_texts().any(|text| after.is_match(text)))
+        compiled.is_some_and(|after| {
+            let sure = call.commands.iter().filter(|one| !one.may_fail);
+            let is_sure = call.commands.iter().all(|one| !one.may_fail);
+            let mut forms = sure.flat_map(Simple::texts);
+            forms.any(|form| after.is_match(form)) || is_sure && after.is_match(&call.line)
+        })
     });
     patterns.into_iter().map(|one| one.after.clone()).collect()
 }
@@ -54,7 +60,8 @@ impl Compiled {
         let is_before = |at: usize| {
             let chain = call.commands.get(at).map(|one| one.chain);
             let before = call.commands[..at.min(call.commands.len())].iter();
-            let mut before = before.filter(|one| chain.is_none_or(|chain| one.chain == chain));
+            let mut before =
+                before.filter(|one| !one.may_fail && chain.is_none_or(|chain| one.chain == chain));
             let after = self.after.as_ref();
             after
                 .is_some_and(|after| before.any(|one| one.texts().any(|form| after.is_match(form))))
@@ -222,6 +229,30 @@ mod tests {
         check("cargo fmt && git commit -m x", false, false);
         check("cargo fmt; git commit -m x", false, true);
         check("git commit -m x && cargo fmt", false, true);
+        check("cargo fmt || true && git commit -m x", false, true);
+        check("cargo fmt || exit 1; git commit -m x", false, false);
+        check(
+            "cargo fmt && cargo test | tail -3 && git commit -m x",
+            false,
+            false,
+        );
+    }
+
+    #[test]
+    fn what_succeeded_makes_later_calls_fine() {
+        let check = |line: &str, expected: bool| {
+            let pattern = pattern(CallPart::Command, ["^git commit", "", "^make check"]);
+            let found = fulfilled_by(&bash(line), &[pattern]);
+            assert_eq!(!found.is_empty(), expected, "{line}");
+        };
+        check("make check", true);
+        check("cd a && CI=1 make check -j4 2>&1 | tail -5", true);
+        check("bash -lc 'make check'", true);
+        check("make check; echo $?", true);
+        check("make check || true", false);
+        check("! make check", false);
+        check("echo 'make check'", false);
+        check("make build", false);
     }
 
     #[test]

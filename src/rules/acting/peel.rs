@@ -34,6 +34,8 @@ pub(crate) struct Simple {
     pub(crate) directory: String,
     /// Number of the chain: commands of one chain run only if those before them succeeded.
     pub(crate) chain: usize,
+    /// The line goes on, or succeeds, although this command failed: `x || true`, `! x`.
+    pub(crate) may_fail: bool,
 }
 
 impl Simple {
@@ -50,7 +52,12 @@ struct Peeler {
     found: Vec<Simple>,
     variables: String,
     directory: String,
+    /// Chain of the next command, and the number of chains so far.
     chain: usize,
+    chains: usize,
+    /// `set -e` and `set -o pipefail` were seen.
+    ends_at_failure: bool,
+    pipes_fail: bool,
 }
 
 /// Returns the simple commands of a line, in order.
@@ -77,10 +84,12 @@ impl Peeler {
             return;
         }
         let mut printed_before = String::new();
-        for mut raw in scan(line) {
-            if raw.join != Join::Success {
-                self.chain += 1;
-            }
+        // Chain and first command of what stands before.
+        let (outer, mut before) = (self.chain, self.found.len());
+        let mut left = None;
+        for (at, mut raw) in scan(line).into_iter().enumerate() {
+            self.join(&raw, (depth, at), before, &mut left);
+            before = self.found.len();
             // Substituted commands run first.
             for inner in &raw.inner {
                 self.line(inner, depth + 1, "");
@@ -94,6 +103,56 @@ impl Peeler {
             printed_before = printed(&raw, &raw.input);
             self.command(line, &raw, &raw.words, raw.end, depth);
         }
+        if depth > 0 {
+            self.chain = outer;
+        }
+    }
+
+    /// Decides on the chain of a command. `before` is the place of the one before it; `left` is the chain
+    /// that a command such as `|| exit` guards.
+    fn join(
+        &mut self,
+        raw: &Raw,
+        (depth, at): (usize, usize),
+        before: usize,
+        left: &mut Option<usize>,
+    ) {
+        let first = raw.words.first().map_or("", |word| word.text.as_str());
+        let guarded = left.take();
+        match raw.join {
+            Join::Success => {}
+            // A line within a command runs where that command does.
+            Join::Any if at == 0 && depth > 0 => {}
+            // What stands behind a condition runs only if that succeeded.
+            Join::Any if self.ends_at_failure || matches!(first, "then" | "do") => {}
+            Join::Pipe => {
+                if !self.pipes_fail && before < self.found.len() {
+                    self.chains += 1;
+                    for simple in &mut self.found[before..] {
+                        simple.chain = self.chains;
+                    }
+                }
+            }
+            Join::Failure if matches!(first, "exit" | "return" | "die" | "break" | "continue") => {
+                *left = Some(self.chain);
+                self.begin_chain();
+            }
+            Join::Failure => {
+                for simple in &mut self.found[before..] {
+                    simple.may_fail = true;
+                }
+                self.begin_chain();
+            }
+            Join::Any => match guarded {
+                Some(chain) => self.chain = chain,
+                None => self.begin_chain(),
+            },
+        }
+    }
+
+    fn begin_chain(&mut self) {
+        self.chains += 1;
+        self.chain = self.chains;
     }
 
     /// Reads the command of these words, which ends at `end`.
@@ -163,6 +222,7 @@ impl Peeler {
             variables: self.variables.clone(),
             directory: self.directory.clone(),
             chain: self.chain,
+            may_fail: words.first().is_some_and(|word| word.text == "!"),
         };
         self.remember(&simple, at > 0 && at >= words.len());
         self.found.push(simple);
@@ -177,6 +237,13 @@ impl Peeler {
         if only_assigns || matches!(program, Some("export" | "declare" | "set")) {
             self.variables.push_str(&simple.forms[0]);
             self.variables.push('\n');
+        }
+        if program == Some("set") {
+            let is_set = |name: &str| simple.words.iter().any(|word| word == name);
+            let is_short = |word: &&String| word.starts_with('-') && !word.starts_with("--");
+            let mut short = simple.words.iter().filter(is_short);
+            self.ends_at_failure |= short.any(|word| word.contains('e')) || is_set("errexit");
+            self.pipes_fail |= is_set("pipefail");
         }
         if let (Some("cd" | "pushd"), Some(to)) = (program, simple.words.get(1)) {
             self.directory = match to.as_str() {
@@ -293,6 +360,36 @@ mod tests {
         let chains: Vec<usize> = all.iter().map(|one| one.chain).collect();
         assert_eq!(chains, [1, 2, 2, 3, 3]);
         assert_eq!(commands("echo a > b 2>&1")[0].targets, ["b"]);
+    }
+
+    #[test]
+    fn what_runs_only_after_a_success_is_in_its_chain() {
+        // Does `y` run only if `x` succeeded, and does the line fail if `x` does?
+        let check = |line: &str, is_chained: bool, fails: bool| {
+            let all = commands(line);
+            let of = |name: &str| all.iter().find(|one| one.plain == name).unwrap();
+            assert_eq!(of("x").chain == of("y").chain, is_chained, "{line}");
+            assert_eq!(!of("x").may_fail, fails, "{line}");
+        };
+        check("x && y", true, true);
+        check("x; y", false, true);
+        check("x | tail && y", false, true);
+        check("set -euo pipefail; x | tail && y", true, true);
+        check("x && a | tail && y", true, true);
+        check("a && x && b; y", false, true);
+        check("x || true; y", false, false);
+        check("x || true && y", false, false);
+        check("x || exit 1; y", true, true);
+        check("x || exit 1\na && y", true, true);
+        check("set -e\nx\ny", true, true);
+        check("if x; then y; fi", true, true);
+        check("x && if a; then y; fi", true, true);
+        check("x && bash -c 'y'", true, true);
+        check("bash -c 'a; x' && y", false, true);
+        check("x && (a; b) && y", false, true);
+        check("x && sudo sh -c 'a && b' && y", true, true);
+        check("! x && y", true, false);
+        check("x && a &\ny", false, true);
     }
 
     proptest! {

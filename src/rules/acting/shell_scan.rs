@@ -20,6 +20,8 @@ pub(crate) enum Join {
     Any,
     /// Only after its success: `&&`.
     Success,
+    /// Only after its failure: `||`.
+    Failure,
     /// With its output as input: `|`.
     Pipe,
 }
@@ -167,6 +169,7 @@ impl<'l> Scanner<'l> {
                     }
                     let join = match (c, is_double) {
                         ('&', true) => Join::Success,
+                        ('|', true) => Join::Failure,
                         ('|', false) => Join::Pipe,
                         _ => Join::Any,
                     };

@@ -46,7 +46,7 @@ pub struct HeardArgs {
     /// Expressions over new text
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// Expressions with exceptions: `unless` it matches, or `after` such a command succeeded
+    /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless` it matches
     pub see: Vec<SeeArg>,
     /// Id of the rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
@@ -241,7 +241,7 @@ fn patterns(
             format!("has more than {MOST_PATTERNS} patterns"),
         ));
     }
-    let mut seen_by = Vec::new();
+    let mut seen_by: Vec<CallPattern> = Vec::new();
     let mut left_out = Vec::new();
     for (field, see) in all {
         match pattern(field, see)? {
@@ -252,7 +252,21 @@ fn patterns(
             )),
         }
     }
+    // The same expression without its exceptions would speak where it is fine.
+    let excepted: Vec<CallPattern> = seen_by
+        .iter()
+        .filter(|one| has_exception(one))
+        .cloned()
+        .collect();
+    seen_by.retain(|one| {
+        let is_same = |other: &CallPattern| (other.on, &other.matches) == (one.on, &one.matches);
+        has_exception(one) || !excepted.iter().any(is_same)
+    });
     Ok((seen_by, left_out))
+}
+
+fn has_exception(pattern: &CallPattern) -> bool {
+    !pattern.unless.is_empty() || !pattern.after.is_empty()
 }
 
 /// Checks a pattern. What a person said is not lost over a pattern that cannot act: it is left out.
@@ -344,7 +358,7 @@ mod tests {
     #[test]
     fn patterns_have_a_short_and_a_full_form() {
         let heard = read(
-            r#"{"rule": "r", "quote": "q", "commands": ["^npm\\b", {"match": "^a", "after": "^b"}],
+            r#"{"rule": "r", "quote": "q", "commands": ["^npm\\b", {"match": "^a", "after": "^b"}, "^a"],
                 "paths": ["x"], "see": [{"in": "content", "match": "y", "unless": "z"}]}"#,
         );
         let seen: Vec<_> = heard.unwrap().seen_by;

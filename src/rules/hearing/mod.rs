@@ -29,4 +29,5 @@ pub(crate) const QUESTION: &str = "memctl: if this message says something that i
     `correct`, or: memctl correct --heard '{\"rule\": one line with both halves, \"when\", \"not\", \
     \"do\", \"scope\": \"project|everywhere\", \"quote\": the user's exact words, \"commands\": \
     [\"^regex of a command that breaks it\"], \"paths\", \"content\", \"replaces\": true if it changes \
-    an earlier one}'. If it is about this task only, record nothing and do not mention it.";
+    an earlier one}'. \"Commit only after make check\" has no \"commands\", but \"see\": \
+    [{\"match\": \"^git commit\", \"after\": \"^make check\"}], so that a commit after it is fine. If it is about this task only, record nothing and do not mention it.";
