@@ -78,6 +78,8 @@ pub enum EventKind {
     SessionStart,
     /// A subagent starts within a session.
     SubagentStart,
+    /// The context of a session is about to be summed up, and takes no text.
+    Compacting,
     /// A session ends.
     SessionEnd,
     /// The user entered a prompt.

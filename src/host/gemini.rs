@@ -5,7 +5,8 @@
 //! Other tools have an `error`. Tags that are not part of the output surround the text.
 //!
 //! The answer to `BeforeTool` may refuse a call or ask, and its context is ignored (0.61.0). So the
-//! agent gets a note with the output of the call, from `AfterTool`.
+//! agent gets a note with the output of the call, from `AfterTool`. `PreCompress` has no answer either: what
+//! was told at the start is told again with the next output.
 
 use memctl_redact::Clean;
 
@@ -34,6 +35,7 @@ pub(super) const HOOKS: &[Hook] = &[
         seconds: 5,
     },
     Hook::of_session("AfterAgent"),
+    Hook::of_session("PreCompress"),
     Hook {
         event: "SessionEnd",
         of_tools: false,
@@ -45,6 +47,7 @@ pub(super) fn event(fields: &Fields<'_>) -> Option<Event> {
     match fields.text("hook_event_name")?.as_str() {
         "SessionStart" => fields.event(EventKind::SessionStart),
         "SessionEnd" => fields.event(EventKind::SessionEnd),
+        "PreCompress" => fields.event(EventKind::Compacting),
         "BeforeTool" => fields.before_tool(),
         "AfterAgent" => fields.stop("prompt_response"),
         "BeforeAgent" => Some(Event {

@@ -51,6 +51,7 @@ export const Memctl = async ({ directory }) => {
       if (told.length > 0) result.output = [result.output, ...told].join("\n")
     },
     event: async ({ event: { type, properties } }) => {
+      if (type === "session.compacted") await event("SessionStart", properties.sessionID, { source: "compact" })
       if (type !== "session.deleted") return
       rules.delete(properties.info.id)
       await event("SessionEnd", properties.info.id)

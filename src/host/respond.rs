@@ -27,11 +27,15 @@ pub fn respond(
         return before_tool(host, event, &session, adviser, here);
     }
     let is_after = matches!(event.kind, EventKind::ToolFailed | EventKind::ToolSucceeded);
-    let noted = if !host.takes_notes_before() && is_after {
-        note(&warning(&session, event, adviser, here, RuleFilter::Notes)?.rules)
-    } else {
-        String::new()
-    };
+    let mut noted = String::new();
+    if !host.takes_notes_before() && is_after {
+        if rules::start_is_owed(adviser.store, &session)? {
+            noted.push_str(&adviser.session_text(&session, here)?);
+        }
+        noted.push_str(&note(
+            &warning(&session, event, adviser, here, RuleFilter::Notes)?.rules,
+        ));
+    }
     if is_after {
         let succeeded = event.kind == EventKind::ToolSucceeded;
         // A failure to count for rules keeps no hint back.
@@ -71,6 +75,10 @@ pub fn respond(
             adviser.session_text(&session, here)?
         }
         EventKind::SubagentStart => adviser.session_text(&session, here)?,
+        EventKind::Compacting => {
+            rules::compacting(adviser.store, &session)?;
+            String::new()
+        }
         EventKind::SessionEnd => {
             rules::ended(adviser.store, &session, adviser.now, adviser.random)?;
             adviser.ended(&session)?;

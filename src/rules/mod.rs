@@ -35,7 +35,8 @@ pub(crate) mod rule_files;
 pub(crate) mod verdict;
 
 pub use acting::at_call::{
-    AgentCall, RuleFilter, Warning, after, before, compacted, ended, session_receipts,
+    AgentCall, RuleFilter, Warning, after, before, compacted, compacting, ended, session_receipts,
+    start_is_owed,
 };
 pub use acting::call::Call;
 pub use acting::forbids_advice;

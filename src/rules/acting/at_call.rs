@@ -160,6 +160,24 @@ pub fn compacted(store: &Scoped, session: &str) -> Result<(), Error> {
     record(store, session, RuleNotes::compacted)
 }
 
+/// Records that the context of a session is about to go, where the agent host takes no text: what was told at
+/// the start is owed.
+pub fn compacting(store: &Scoped, session: &str) -> Result<(), Error> {
+    record(store, session, |notes| {
+        notes.compacted();
+        notes.owes_start = true;
+    })
+}
+
+/// Returns `true`, once, if what was told at the start of the session has to be told again.
+pub fn start_is_owed(store: &Scoped, session: &str) -> Result<bool, Error> {
+    let is_owed = RuleNotes::read(&store.read_notes(&name(session))).owes_start;
+    if is_owed {
+        record(store, session, |notes| notes.owes_start = false)?;
+    }
+    Ok(is_owed)
+}
+
 /// Records the end of a session.
 pub fn ended(
     store: &Scoped,
