@@ -296,6 +296,28 @@ fn an_output_is_decided_in_one_place() {
         (0, &json!("passed")),
         "{low:?}"
     );
+    // The helper files of both exports ask for that verdict, and no judge is there.
+    let python = "import memctl_checks as c; print(c.verdict('hr/resume-screen', 'test_correction_1', '{\"overall_score\": 72}'))";
+    let node = "require('./memctl_promptfoo.cjs').check('{\"overall_score\": 72}', {config: {skill: \
+        'hr/resume-screen', case: 'test_correction_1'}}).then(console.log)";
+    for (name, option, script) in [("python3", "-c", python), ("node", "-e", node)] {
+        let Some(interpreter) = program(name) else {
+            continue;
+        };
+        let (ran, _) = red_and_green(
+            &workspace,
+            &|command| {
+                command.args([option, script]);
+            },
+            &interpreter,
+        );
+        let said = &ran.succeeds().stdout;
+        let is_failed = said.contains("'status': 'failed'") || said.contains("pass: false");
+        assert!(
+            is_failed && said.contains("is 72, not < 60"),
+            "{name}: {said}"
+        );
+    }
     workspace
         .run(&[
             "test", SKILL, "--case", "test_correction_9", "--output", "out.json",
