@@ -123,7 +123,7 @@ impl Peeler {
             Join::Success => {}
             // A line within a command runs where that command does.
             Join::Any if at == 0 && depth > 0 => {}
-            // What stands behind a condition runs only if that succeeded.
+            // Commands behind a condition run only if it succeeded.
             Join::Any if self.ends_at_failure || matches!(first, "then" | "do") => {}
             Join::Pipe => {
                 if !self.pipes_fail && before < self.found.len() {

@@ -28,7 +28,7 @@ pub(crate) struct RuleNotes {
     pub(crate) done: Vec<String>,
     /// Counts that are not stored yet.
     pub(crate) owed: Vec<Credit>,
-    /// What was told at the start is gone from the context.
+    /// Rules told at the start are gone from the context.
     pub(crate) owes_start: bool,
 }
 

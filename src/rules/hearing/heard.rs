@@ -252,7 +252,7 @@ fn patterns(
             )),
         }
     }
-    // The same expression without its exceptions would speak where it is fine.
+    // Without its exceptions, the expression would speak at calls that are fine.
     let excepted: Vec<CallPattern> = seen_by
         .iter()
         .filter(|one| has_exception(one))
