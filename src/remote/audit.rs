@@ -47,13 +47,12 @@ pub(super) async fn put(
     origin: &str,
     lines: &[SharedLine],
 ) -> Result<(), Error> {
-    let failed = connection.failed("the audit log cannot be sent");
     let rows: Vec<String> = lines.iter().filter_map(fields).collect();
     for rows in rows.chunks(LINES) {
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
-        let done = connection.client.execute_typed(INSERT, &parameters).await;
-        done.map_err(&failed)?;
+        let doing = "the audit log cannot be sent";
+        connection.run_typed(doing, INSERT, &parameters).await?;
     }
     Ok(())
 }

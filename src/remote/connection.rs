@@ -1,11 +1,13 @@
 //! Database session.
 
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Transaction};
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Row, Transaction};
 
 use super::address::Address;
 use super::dial::{LoggedIn, dial};
-use super::error::{Error, whole};
+use super::error::Error;
+use crate::model::error::message;
 
 /// Default limits, unless the URL (`options=-c lock_timeout=…`), the role or the server sets one.
 const LIMITS: &str = "
@@ -75,6 +77,61 @@ impl Connection {
         move |error| failure(&address, &doing, &error)
     }
 
+    /// Returns the rows of a query; `doing` describes the step.
+    pub(super) async fn rows(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        let rows = self.client.query(sql, parameters).await;
+        rows.map_err(self.failed(doing))
+    }
+
+    /// Returns the only row of a query.
+    pub(super) async fn row(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, Error> {
+        let row = self.client.query_one(sql, parameters).await;
+        row.map_err(self.failed(doing))
+    }
+
+    /// Runs a statement, and returns the number of rows.
+    pub(super) async fn run(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, Error> {
+        let done = self.client.execute(sql, parameters).await;
+        done.map_err(self.failed(doing))
+    }
+
+    /// Returns the rows of a query that is not prepared, which saves a round trip.
+    pub(super) async fn rows_typed(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<Vec<Row>, Error> {
+        let rows = self.client.query_typed(sql, parameters).await;
+        rows.map_err(self.failed(doing))
+    }
+
+    /// Runs a statement that is not prepared.
+    pub(super) async fn run_typed(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+    ) -> Result<(), Error> {
+        let done = self.client.execute_typed(sql, parameters).await;
+        done.map(drop).map_err(self.failed(doing))
+    }
+
     pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
         let failed = self.failed("a transaction cannot be opened");
         self.client.transaction().await.map_err(failed)
@@ -82,47 +139,32 @@ impl Connection {
 
     /// Quoted name of the schema that contains the pgvector extension.
     pub(super) async fn vector_schema(&self) -> Result<String, Error> {
-        let row = self
-            .client
-            .query_one(
-                "select quote_ident(n.nspname) from pg_catalog.pg_extension e
-                 join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'",
-                &[],
-            )
-            .await
-            .map_err(self.failed("pgvector cannot be found"))?;
+        let schema = "select quote_ident(n.nspname) from pg_catalog.pg_extension e
+            join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'";
+        let row = self.row("pgvector cannot be found", schema, &[]).await?;
         Ok(row.get(0))
     }
 
     /// Unique name of the database and the user of this session. A recreated database gets a new
     /// name.
     pub(super) async fn name(&self) -> Result<String, Error> {
-        let rows = self
-            .client
-            .query_typed(
-                "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
-                 from memctl.migrations",
-                &[],
-            )
-            .await
-            .map_err(self.failed("the database does not say which it is"))?;
+        let name = "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
+            from memctl.migrations";
+        let doing = "the database does not say which it is";
+        let rows = self.rows_typed(doing, name, &[]).await?;
         let name = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
         name.ok_or_else(|| Error::Nobody(self.address.shown()))
     }
 
     /// Versions and role of the server.
     pub(super) async fn server(&self) -> Result<Server, Error> {
-        let row = self
-            .client
-            .query_one(
-                "select current_setting('server_version_num')::int, current_setting('server_version'),
-                        current_user::text, current_database()::text,
-                        (select extversion from pg_catalog.pg_extension where extname = 'vector'),
-                        (select default_version from pg_catalog.pg_available_extensions where name = 'vector')",
-                &[],
-            )
-            .await
-            .map_err(self.failed("the server does not say what it is"))?;
+        let about =
+            "select current_setting('server_version_num')::int, current_setting('server_version'),
+            current_user::text, current_database()::text,
+            (select extversion from pg_catalog.pg_extension where extname = 'vector'),
+            (select default_version from pg_catalog.pg_available_extensions where name = 'vector')";
+        let doing = "the server does not say what it is";
+        let row = self.row(doing, about, &[]).await?;
         Ok(Server {
             number: row.get(0),
             version: row.get::<_, String>(1),
@@ -187,7 +229,7 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
             said.message().to_owned(),
             *said.code() == SqlState::INSUFFICIENT_PRIVILEGE,
         ),
-        None => (whole(error), false),
+        None => (message(error), false),
     };
     Error::Statement {
         doing: doing.to_owned(),

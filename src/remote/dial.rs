@@ -17,7 +17,7 @@ use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio_postgres::config::{ChannelBinding, Config, Host, SslMode, SslNegotiation};
+use tokio_postgres::config::{ChannelBinding, Config, SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Connection as Driver};
 
@@ -95,7 +95,7 @@ async fn attempt(address: &Address, target: &Target) -> Result<LoggedIn, Error> 
         Target::Tcp(at) => {
             let socket = TcpStream::connect(at).await.map_err(unreachable)?;
             tune(&socket, address.config()).map_err(unreachable)?;
-            encrypt(address, at, socket).await?
+            encrypt(address, socket).await?
         }
     };
     let policy = address.policy();
@@ -139,7 +139,7 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
     let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
     let refusal = io.and_then(std::io::Error::get_ref);
     let refusal = refusal.and_then(|inner| inner.downcast_ref::<Refusal>());
-    let reason = super::error::whole(error);
+    let reason = crate::model::error::message(error);
     // The server offers a binding that this client cannot compute, for example for Ed25519
     // certificates.
     let is_unbound = must_bind && reason.contains("channel binding");
@@ -169,7 +169,6 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
 /// Negotiates TLS and verifies the certificate according to the policy.
 async fn encrypt(
     address: &Address,
-    at: &SocketAddr,
     mut socket: TcpStream,
 ) -> Result<(Socket, &'static str), Error> {
     let policy = address.policy();
@@ -203,12 +202,8 @@ async fn encrypt(
     }
     let connector = tls::connector(&policy.trusted, is_direct);
     let connector = connector.map_err(|reason| insecure(&reason))?;
-    let name = match address.host() {
-        Host::Tcp(name) => name.clone(),
-        #[cfg(unix)]
-        Host::Unix(_) => at.ip().to_string(),
-    };
-    let name = ServerName::try_from(name).map_err(|error| insecure(&error.to_string()))?;
+    let name = ServerName::try_from(host_name(address.host()));
+    let name = name.map_err(|error| insecure(&error.to_string()))?;
     let stream = connector.connect(name, socket).await;
     let stream = stream.map_err(|error| insecure(&error.to_string()))?;
     let security = match policy.trusted {

@@ -177,17 +177,3 @@ fn of_refusal(refusal: Refusal) -> &'static str {
         }
     }
 }
-
-/// Error text with all causes, on one line.
-pub(super) fn whole(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text.extend([": ", &said]);
-        }
-        next = cause.source();
-    }
-    text
-}

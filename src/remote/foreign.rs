@@ -62,37 +62,25 @@ const FUNCTIONS: [&str; 3] = [
 
 /// Returns [`Error::Taken`] if an incompatible object uses one of our names.
 pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error> {
-    let failed = connection.failed("the tables of the database cannot be listed");
-    let client = &connection.client;
+    let doing = "the tables of the database cannot be listed";
     let taken = |object: &str, reason: String| Error::Taken {
         object: format!("public.{object}"),
         reason,
     };
     for name in OURS {
-        let there = client
-            .query_one(
-                "select to_regclass('public.' || quote_ident($1::text)) is not null",
-                &[&name],
-            )
-            .await
-            .map_err(&failed)?;
-        if there.get(0) {
+        let there = "select to_regclass('public.' || quote_ident($1::text)) is not null";
+        if connection.row(doing, there, &[&name]).await?.get(0) {
             return Err(taken(name, "it was there before".to_owned()));
         }
     }
     for (name, expected) in SEEDS {
-        let columns = client
-            .query(
-                "select a.attname::text,
-                        replace(format_type(a.atttypid, a.atttypmod), 'timestamp with time zone', 'timestamptz'),
-                        a.attnotnull and not a.atthasdef and a.attidentity = ''
-                 from pg_catalog.pg_attribute a
-                 where a.attrelid = to_regclass('public.' || quote_ident($1::text))
-                   and a.attnum > 0 and not a.attisdropped",
-                &[&name],
-            )
-            .await
-            .map_err(&failed)?;
+        let columns = "select a.attname::text,
+              replace(format_type(a.atttypid, a.atttypmod), 'timestamp with time zone', 'timestamptz'),
+              a.attnotnull and not a.atthasdef and a.attidentity = ''
+            from pg_catalog.pg_attribute a
+            where a.attrelid = to_regclass('public.' || quote_ident($1::text))
+              and a.attnum > 0 and not a.attisdropped";
+        let columns = connection.rows(doing, columns, &[&name]).await?;
         if columns.is_empty() {
             continue;
         }
@@ -116,19 +104,12 @@ pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error
         let demanding = columns.iter().find(|row| row.get(2) && !known(row.get(0)));
         if let Some(row) = demanding {
             let column: &str = row.get(0);
-            return Err(taken(
-                name,
-                format!("its column `{column}` has to be filled"),
-            ));
+            let reason = format!("its column `{column}` has to be filled");
+            return Err(taken(name, reason));
         }
-        let policies = client
-            .query(
-                "select polname::text from pg_catalog.pg_policy
-                 where polrelid = to_regclass('public.' || quote_ident($1::text)) order by polname",
-                &[&name],
-            )
-            .await
-            .map_err(&failed)?;
+        let policies = "select polname::text from pg_catalog.pg_policy
+            where polrelid = to_regclass('public.' || quote_ident($1::text)) order by polname";
+        let policies = connection.rows(doing, policies, &[&name]).await?;
         let mut policies = policies.iter().map(|row| row.get::<_, &str>(0));
         if let Some(policy) = policies.find(|policy| !SEED_POLICIES.contains(policy)) {
             return Err(taken(
@@ -137,14 +118,10 @@ pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error
             ));
         }
     }
-    let functions = client
-        .query(
-            "select p.oid::regprocedure::text from pg_catalog.pg_proc p
-             where p.pronamespace = 'public'::regnamespace and p.proname = any($1)",
-            &[&FUNCTIONS.as_slice()],
-        )
-        .await
-        .map_err(&failed)?;
+    let functions = "select p.oid::regprocedure::text from pg_catalog.pg_proc p
+        where p.pronamespace = 'public'::regnamespace and p.proname = any($1)";
+    let named = FUNCTIONS.as_slice();
+    let functions = connection.rows(doing, functions, &[&named]).await?;
     if let Some(row) = functions.first() {
         let signature: String = row.get(0);
         let reason = format!("ours takes its place; drop it first: drop function {signature}");

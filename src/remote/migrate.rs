@@ -105,21 +105,17 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
         applied.push(migration.clone());
     }
     // Columns and partitions that were added since then have statistics.
-    let failed = connection.failed("the planner cannot be made to forget values");
     let hide = "select memctl.hide_statistics()";
-    connection.client.execute(hide, &[]).await.map_err(failed)?;
+    let doing = "the planner cannot be made to forget values";
+    connection.run(doing, hide, &[]).await?;
     // Partitions for the next months. Nothing is dropped without the request of a person.
-    let failed = connection.failed("partitions of the log cannot be made");
     let keep = "select memctl.keep_logs('1000 years')";
-    connection.client.execute(keep, &[]).await.map_err(failed)?;
+    let doing = "partitions of the log cannot be made";
+    connection.run(doing, keep, &[]).await?;
     // Roles of Supabase or PostgREST may be younger than the migration.
-    let failed = connection.failed("roles cannot be given their rights");
     let grant = "select memctl.grant_rights()";
-    connection
-        .client
-        .execute(grant, &[])
-        .await
-        .map_err(failed)?;
+    let doing = "roles cannot be given their rights";
+    connection.run(doing, grant, &[]).await?;
     let server = connection.server().await?;
     let mut warnings = Vec::new();
     if connection.security == "plain" && !address.is_local() {
@@ -191,23 +187,17 @@ async fn apply(
 /// Schema version; `None` if there is no schema. Fails if a newer program created the schema, or if
 /// the checksum of a migration differs.
 pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Error> {
-    let failed = connection.failed("the version of the schema cannot be read");
-    let there = connection
-        .client
-        .query_one(
-            "select to_regnamespace('memctl') is not null, to_regclass('memctl.migrations') is not null,
-                    coalesce(has_schema_privilege(to_regnamespace('memctl'), 'usage')
-                      and has_table_privilege(to_regclass('memctl.migrations'), 'select'), false)",
-            &[],
-        )
-        .await
-        .map_err(&failed)?;
+    let doing = "the version of the schema cannot be read";
+    let there = "select to_regnamespace('memctl') is not null, to_regclass('memctl.migrations') is not null,
+        coalesce(has_schema_privilege(to_regnamespace('memctl'), 'usage')
+          and has_table_privilege(to_regclass('memctl.migrations'), 'select'), false)";
+    let there = connection.row(doing, there, &[]).await?;
     match (there.get(0), there.get(1), there.get(2)) {
         (false, _, _) => return Ok(None),
         (true, true, true) => {}
         (true, true, false) => {
             return Err(Error::Statement {
-                doing: "the version of the schema cannot be read".to_owned(),
+                doing: doing.to_owned(),
                 message: "this role is no user of the store".to_owned(),
                 denied: true,
             });
@@ -219,14 +209,8 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
             });
         }
     }
-    let rows = connection
-        .client
-        .query(
-            "select version, name, checksum from memctl.migrations order by version",
-            &[],
-        )
-        .await
-        .map_err(&failed)?;
+    let applied = "select version, name, checksum from memctl.migrations order by version";
+    let rows = connection.rows(doing, applied, &[]).await?;
     let mut newest = 0;
     for row in rows {
         let (version, name, checksum): (i32, String, String) = (row.get(0), row.get(1), row.get(2));

@@ -7,6 +7,8 @@
 //! Deliberately absent: the other kinds. They have no vectors there; a local search finds them
 //! after a pull.
 
+use tokio_postgres::types::ToSql;
+
 use crate::model::{Kind, MemoryType};
 use crate::store::OTHER_PROGRAMS;
 
@@ -68,31 +70,23 @@ pub async fn search(
 ) -> Result<Vec<RemoteHit>, Error> {
     let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
-    let failed = connection.failed("the shared store cannot be searched");
-    let client = &connection.client;
+    let doing = "the shared store cannot be searched";
     let stamp = "select set_config('memctl.embedding_model', $1, false)";
-    client
-        .execute(stamp, &[&question.embedder])
-        .await
-        .map_err(&failed)?;
+    connection.run(doing, stamp, &[&question.embedder]).await?;
     let vector = as_vector(question.vector);
     let schema = connection.vector_schema().await?;
     let limit = i32::try_from(question.limit).unwrap_or(i32::MAX);
     let mut hits = Vec::new();
     if question.kind != Some(Kind::Memory) && question.memory_type.is_none() {
-        let rows = client
-            .query(
-                &format!(
-                    "select coalesce(m.entry_id, 'PROC-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry,
-                            coalesce(m.content, ''),
-                            h.keyword_rank, m.embedding operator({schema}.<=>) $2::text::{schema}.vector
-                     from public.hybrid_search_context_eng_memories($1, $2::text::{schema}.vector, $3) h
-                     join public.context_eng_memories m on m.id = h.id"
-                ),
-                &[&question.text, &vector, &limit],
-            )
-            .await
-            .map_err(&failed)?;
+        let query = format!(
+            "select coalesce(m.entry_id, 'PROC-' || m.id), coalesce(m.origin, '{OTHER_PROGRAMS}'), m.entry,
+                    coalesce(m.content, ''),
+                    h.keyword_rank, m.embedding operator({schema}.<=>) $2::text::{schema}.vector
+             from public.hybrid_search_context_eng_memories($1, $2::text::{schema}.vector, $3) h
+             join public.context_eng_memories m on m.id = h.id"
+        );
+        let parameters: [&(dyn ToSql + Sync); 3] = [&question.text, &vector, &limit];
+        let rows = connection.rows(doing, &query, &parameters).await?;
         let rank = |rank: Option<i64>| rank.and_then(|rank| usize::try_from(rank).ok());
         hits.extend(rows.iter().map(|row| RemoteHit {
             kind: Kind::Procedure,
@@ -123,15 +117,10 @@ pub async fn search(
              from memctl.match_held_memory($1::text::{schema}.vector, $2, $3, $4) h
              join public.agent_memory m on m.id = h.id"
         );
-        let mut rows = client
-            .query(&own, &[&vector, &limit, &memory_type])
-            .await
-            .map_err(&failed)?;
-        let held = client
-            .query(&held, &[&vector, &limit, &memory_type, &question.user])
-            .await
-            .map_err(&failed)?;
-        rows.extend(held);
+        let parameters: [&(dyn ToSql + Sync); 3] = [&vector, &limit, &memory_type];
+        let mut rows = connection.rows(doing, &own, &parameters).await?;
+        let parameters: [&(dyn ToSql + Sync); 4] = [&vector, &limit, &memory_type, &question.user];
+        rows.extend(connection.rows(doing, &held, &parameters).await?);
         hits.extend(rows.iter().map(|row| RemoteHit {
             kind: Kind::Memory,
             id: row.get(0),

@@ -48,14 +48,9 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
         return Err(Error::Foreign(address.shown()));
     };
     migrate::demand(&connection).await?;
-    let failed = connection.failed("the rows cannot be counted");
+    let doing = "the rows cannot be counted";
     let identity = "select memctl.current_user_id()::text";
-    let row = connection
-        .client
-        .query_one(identity, &[])
-        .await
-        .map_err(&failed)?;
-    let user_id: Option<String> = row.get(0);
+    let user_id: Option<String> = connection.row(doing, identity, &[]).await?.get(0);
     let mut tables = Vec::new();
     for table in TABLES {
         // Only constant names are interpolated, no user input.
@@ -67,22 +62,14 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
             "select count(*) from public.{table}
              where deleted_at is null and {holder} = (select memctl.current_user_id())"
         );
-        let row = connection
-            .client
-            .query_one(&count, &[])
-            .await
-            .map_err(&failed)?;
-        tables.push(TableCount {
-            table,
-            rows: row.get(0),
-        });
+        let rows = connection.row(doing, &count, &[]).await?.get(0);
+        tables.push(TableCount { table, rows });
     }
     for table in LOGS {
         let count = format!(
             "select count(*) from memctl.{table} where held_by = (select memctl.current_user_id())"
         );
-        let row = connection.client.query_one(&count, &[]).await;
-        let rows = row.map_err(&failed)?.get(0);
+        let rows = connection.row(doing, &count, &[]).await?.get(0);
         tables.push(TableCount { table, rows });
     }
     Ok(StatusReport {

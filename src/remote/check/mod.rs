@@ -16,8 +16,8 @@ use super::error::Error;
 use super::migrate;
 
 /// Detail of the failed check of sessions.
-const TRANSACTION_MODE: &str = "a pooler in transaction mode: settings, prepared statements and \
-    notifications are lost; use its session mode, or connect to the server itself";
+const TRANSACTION_MODE: &str = "a pooler in transaction mode: settings and prepared \
+    statements are lost; use its session mode, or connect to the server itself";
 
 /// Result of the isolation check.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

@@ -19,10 +19,9 @@ const ALL: [Kind; 6] = Kind::ALL;
 
 /// Counter that grows with every write.
 pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
-    let rows = connection.client.query_typed("select memctl.clock()", &[]);
-    let rows = rows
-        .await
-        .map_err(connection.failed("the shared store does not answer"))?;
+    let doing = "the shared store does not answer";
+    let rows = connection.rows_typed(doing, "select memctl.clock()", &[]);
+    let rows = rows.await?;
     Ok(rows.first().map_or(0, |row| row.get(0)))
 }
 

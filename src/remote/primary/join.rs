@@ -130,17 +130,12 @@ struct Claimed {
 }
 
 async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>, Error> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
-    let row = connection
-        .client
-        .query_typed_opt(
-            "select replica, tombstone_key from memctl.origins
-             where user_id = (select memctl.current_user_id()) and origin = $1",
-            &parameters,
-        )
-        .await
-        .map_err(connection.failed("the name of the memory cannot be looked up"))?;
-    Ok(row.map(|row| Claimed {
+    let claimed = "select replica, tombstone_key from memctl.origins
+        where user_id = (select memctl.current_user_id()) and origin = $1";
+    let doing = "the name of the memory cannot be looked up";
+    let name: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
+    let rows = connection.rows_typed(doing, claimed, &name).await?;
+    Ok(rows.first().map(|row| Claimed {
         replica: row.get(0),
         tombstone_key: row.get(1),
     }))
@@ -158,16 +153,11 @@ async fn begin(
     let store = moving.store();
     let own = moving.identity().clone();
     let name = &place.origin;
-    let failed = connection.failed("the memory cannot be begun");
-    let claim: [(&(dyn ToSql + Sync), Type); 2] = [(name, Type::TEXT), (&replica, Type::TEXT)];
-    connection
-        .client
-        .execute_typed(
-            "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing",
-            &claim,
-        )
-        .await
-        .map_err(&failed)?;
+    let doing = "the memory cannot be begun";
+    let claim =
+        "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
+    let claimed: [(&(dyn ToSql + Sync), Type); 2] = [(name, Type::TEXT), (&replica, Type::TEXT)];
+    connection.run_typed(doing, claim, &claimed).await?;
     let mut sent = SyncReport {
         origin: name.clone(),
         ..SyncReport::default()
@@ -181,15 +171,9 @@ async fn begin(
     }
     let key: [(&(dyn ToSql + Sync), Type); 2] =
         [(name, Type::TEXT), (&own.tombstone_key, Type::TEXT)];
-    connection
-        .client
-        .execute_typed(
-            "update memctl.origins set tombstone_key = $2
-             where user_id = (select memctl.current_user_id()) and origin = $1",
-            &key,
-        )
-        .await
-        .map_err(&failed)?;
+    let open = "update memctl.origins set tombstone_key = $2
+        where user_id = (select memctl.current_user_id()) and origin = $1";
+    connection.run_typed(doing, open, &key).await?;
     let identity = Identity {
         origin: name.clone(),
         tombstone_key: own.tombstone_key,
@@ -205,7 +189,6 @@ async fn send_tombstones(
     store: &Scoped,
     origin: &str,
 ) -> Result<(), Error> {
-    let failed = connection.failed("the tombstones cannot be sent");
     for kind in Kind::ALL {
         let tombstones = store.tombstone_lines(kind)?;
         let statement = table(kind).insert_tombstones();
@@ -222,9 +205,8 @@ async fn send_tombstones(
                 (&ids, Type::TEXT_ARRAY),
                 (&lines, Type::TEXT_ARRAY),
             ];
-            let client = &connection.client;
-            let sent = client.execute_typed(&statement, &parameters).await;
-            sent.map_err(&failed)?;
+            let doing = "the tombstones cannot be sent";
+            connection.run_typed(doing, &statement, &parameters).await?;
         }
     }
     Ok(())
@@ -242,25 +224,19 @@ pub(super) async fn put(
         (&user, Type::TEXT),
         (&is_disabled, Type::BOOL),
     ];
-    let put = connection.client.execute_typed(
-        "insert into memctl.disabled_users (origin, sub, is_disabled) values ($1, $2, $3)
-         on conflict (held_by, origin, sub) do update
-           set is_disabled = excluded.is_disabled, changed_at = now()",
-        &parameters,
-    );
-    let failed = connection.failed("the memory of a user cannot be switched");
-    put.await.map(drop).map_err(failed)
+    let put = "insert into memctl.disabled_users (origin, sub, is_disabled) values ($1, $2, $3)
+        on conflict (held_by, origin, sub) do update
+          set is_disabled = excluded.is_disabled, changed_at = now()";
+    let doing = "the memory of a user cannot be switched";
+    connection.run_typed(doing, put, &parameters).await
 }
 
 /// Users for whom a memory is disabled.
 pub(super) async fn list(connection: &Connection, origin: &str) -> Result<Vec<String>, Error> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
-    let rows = connection.client.query_typed(
-        "select sub from memctl.disabled_users
-         where held_by = (select memctl.current_user_id()) and origin = $1 and is_disabled",
-        &parameters,
-    );
-    let failed = connection.failed("users without a memory cannot be listed");
-    let rows = rows.await.map_err(failed)?;
+    let users = "select sub from memctl.disabled_users
+        where held_by = (select memctl.current_user_id()) and origin = $1 and is_disabled";
+    let doing = "users without a memory cannot be listed";
+    let origin: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
+    let rows = connection.rows_typed(doing, users, &origin).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }

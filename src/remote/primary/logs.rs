@@ -74,12 +74,11 @@ pub(super) async fn put(
     lines: &[String],
 ) -> Result<(), Error> {
     let rows: Vec<String> = lines.iter().filter_map(|line| fields(line)).collect();
-    let failed = connection.failed("the log of agents cannot be sent");
     for rows in rows.chunks(LINES) {
         let parameters: [(&(dyn ToSql + Sync), Type); 2] =
             [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
-        let done = connection.client.execute_typed(INSERT, &parameters).await;
-        done.map_err(&failed)?;
+        let doing = "the log of agents cannot be sent";
+        connection.run_typed(doing, INSERT, &parameters).await?;
     }
     Ok(())
 }
@@ -97,20 +96,13 @@ pub(super) async fn newest(
         (&sessions, Type::TEXT_ARRAY),
         (&limit, Type::INT8),
     ];
-    let rows = connection.client.query_typed(
-        "select entry from public.agent_execution_logs
-         where held_by = (select memctl.current_user_id()) and origin = $1 and session = any ($2)
-           and entry is not null
-         order by created_at desc, born desc limit $3",
-        &parameters,
-    );
-    let failed = connection.failed("the log of agents cannot be read");
-    Ok(rows
-        .await
-        .map_err(failed)?
-        .iter()
-        .map(|row| row.get(0))
-        .collect())
+    let newest = "select entry from public.agent_execution_logs
+        where held_by = (select memctl.current_user_id()) and origin = $1 and session = any ($2)
+          and entry is not null
+        order by created_at desc, born desc limit $3";
+    let doing = "the log of agents cannot be read";
+    let rows = connection.rows_typed(doing, newest, &parameters).await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
 /// Deletes the lines of a user, or all of the memory.
@@ -121,13 +113,11 @@ pub(super) async fn delete(
 ) -> Result<(), Error> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&user, Type::TEXT)];
     let sql = "select memctl.delete_logs($1, $2)";
-    let failed = connection.failed("the log of agents cannot be deleted");
+    let doing = "the log of agents cannot be deleted";
     connection
-        .client
-        .query_typed(sql, &parameters)
+        .rows_typed(doing, sql, &parameters)
         .await
-        .map_err(failed)?;
-    Ok(())
+        .map(drop)
 }
 
 /// Sends the recent lines of this directory that the database does not have. Hooks of a copy write them
@@ -138,24 +128,16 @@ pub(in super::super) async fn send_missing(
     origin: &str,
 ) -> Result<u64, Error> {
     let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&DAYS, Type::INT4)];
-    let known = connection.client.query_typed(
-        "select entry_id from public.agent_execution_logs
-         where held_by = (select memctl.current_user_id()) and origin = $1
-           and created_at > now() - make_interval(days => $2)",
-        &parameters,
-    );
-    let failed = connection.failed("the log of agents cannot be compared");
-    let known: HashSet<String> = known
-        .await
-        .map_err(&failed)?
-        .iter()
-        .map(|row| row.get(0))
-        .collect();
-    let since = connection.client.query_typed(
-        "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')",
-        &[(&DAYS, Type::INT4)],
-    );
-    let since = since.await.map_err(&failed)?;
+    let known = "select entry_id from public.agent_execution_logs
+        where held_by = (select memctl.current_user_id()) and origin = $1
+          and created_at > now() - make_interval(days => $2)";
+    let doing = "the log of agents cannot be compared";
+    let known = connection.rows_typed(doing, known, &parameters).await?;
+    let known: HashSet<String> = known.iter().map(|row| row.get(0)).collect();
+    let since =
+        "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')";
+    let since = connection.rows_typed(doing, since, &[(&DAYS, Type::INT4)]);
+    let since = since.await?;
     let since: String = since.first().map(|row| row.get(0)).unwrap_or_default();
     let missing: Vec<String> = store
         .log_lines_since(&since)?

@@ -11,7 +11,6 @@ use std::collections::HashSet;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::model::{Kind, Memory, OBSERVED, Procedure};
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
@@ -69,7 +68,6 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
     let database = connection.name().await?;
     let damaged = puller.damaged();
     let is_damaged = damaged.iter().any(|origin| origin == OTHER_PROGRAMS);
-    let failed = connection.failed("rows of other programs cannot be listed");
     let mut kinds = Vec::new();
     let (mut held, mut going) = (0, 0);
     for kind in KINDS {
@@ -80,7 +78,8 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
              where {holder} = (select memctl.current_user_id()) and origin is null and deleted_at is null
              order by seq"
         );
-        let rows = connection.client.query(&list, &[]).await.map_err(&failed)?;
+        let doing = "rows of other programs cannot be listed";
+        let rows = connection.rows(doing, &list, &[]).await?;
         let known: HashSet<String> = if is_damaged {
             HashSet::new()
         } else {
@@ -213,13 +212,8 @@ async fn fetched(connection: &Connection, kind: Kind, ids: &[String]) -> Result<
            and coalesce(octet_length(content), 0) + coalesce(octet_length(metadata::text), 0) <= {BYTES}
          order by seq"
     );
-    let parameters: [&(dyn ToSql + Sync); 1] = [&ids];
-    let failed = connection.failed("rows of other programs cannot be fetched");
-    connection
-        .client
-        .query(&sql, &parameters)
-        .await
-        .map_err(failed)
+    let doing = "rows of other programs cannot be fetched";
+    connection.rows(doing, &sql, &[&ids]).await
 }
 
 /// Reason why a row does not become a record.

@@ -258,26 +258,16 @@ pub(super) async fn claim(
         let (identity, replica) = store.name_itself(random)?;
         (identity.origin, replica)
     };
-    let failed = connection.failed("the name of the workspace cannot be claimed");
+    let doing = "the name of the workspace cannot be claimed";
     if !dry_run {
         let claim =
             "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
-        let client = &connection.client;
-        client
-            .execute(claim, &[&origin, &replica])
-            .await
-            .map_err(&failed)?;
+        connection.run(doing, claim, &[&origin, &replica]).await?;
     }
-    let holder = connection
-        .client
-        .query_opt(
-            "select replica from memctl.origins
-             where user_id = (select memctl.current_user_id()) and origin = $1",
-            &[&origin],
-        )
-        .await
-        .map_err(&failed)?;
-    let is_ours = holder.is_none_or(|row| row.get::<_, &str>(0) == replica);
+    let holder = "select replica from memctl.origins
+        where user_id = (select memctl.current_user_id()) and origin = $1";
+    let holder = connection.rows(doing, holder, &[&origin]).await?;
+    let is_ours = holder.iter().all(|row| row.get::<_, &str>(0) == replica);
     Ok(if is_ours {
         Claimed {
             origin,

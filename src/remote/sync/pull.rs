@@ -18,6 +18,9 @@ use super::{OnSync, SyncReport, SyncStage};
 const ROWS: usize = 5_000;
 const BYTES: usize = 8 << 20;
 
+/// Step of an error.
+const COUNT: &str = "what others have sent cannot be counted";
+
 pub(super) struct Pull<'a> {
     pub(super) puller: &'a Puller,
     /// Origin of this workspace, whose rows are skipped.
@@ -56,7 +59,7 @@ impl Pull<'_> {
         if !damaged.is_empty() {
             state.forget(&database);
         }
-        let failed = connection.failed("what others have sent cannot be counted");
+        let failed = connection.failed(COUNT);
         let client = &connection.client;
         let mut kinds = Vec::new();
         for kind in ORDER {
@@ -66,8 +69,9 @@ impl Pull<'_> {
                 "select coalesce(max(seq), 0), count(*) filter (where entry is not null and origin <> $2)
                  from public.{name} where {holder} = (select memctl.current_user_id()) and seq > $1"
             );
-            let row = client.query_one(&count, &[&after, &self.origin]).await;
-            let row = row.map_err(&failed)?;
+            let row = connection
+                .row(COUNT, &count, &[&after, &self.origin])
+                .await?;
             let (until, records): (i64, i64) = (row.get(0), row.get(1));
             let gone = format!(
                 "select origin, entry_id from public.{name}
@@ -135,14 +139,13 @@ impl Pull<'_> {
 
     /// Returns `true` if the database has rows of an origin.
     async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
-        let failed = connection.failed("the rows of a workspace cannot be looked for");
+        let doing = "the rows of a workspace cannot be looked for";
         for kind in ORDER {
             let Table { name, holder, .. } = table(kind);
             let any = format!(
                 "select exists (select from public.{name} where {holder} = (select memctl.current_user_id()) and origin = $1)"
             );
-            let row = connection.client.query_one(&any, &[&origin]).await;
-            if row.map_err(&failed)?.get(0) {
+            if connection.row(doing, &any, &[&origin]).await?.get(0) {
                 return Ok(true);
             }
         }

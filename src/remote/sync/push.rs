@@ -13,7 +13,7 @@ use tokio_postgres::{Client, Statement};
 use crate::model::Kind;
 use crate::store::{Positions, Scoped};
 
-use super::super::connection::{Connection, failure};
+use super::super::connection::Connection;
 use super::super::error::Error;
 use super::plan::Shrinking;
 use super::plan::{Comparison, Manifest, ORDER, Outgoing, Plan, hash_of_id, outgoing};
@@ -86,8 +86,8 @@ async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<b
         "select exists (select from public.{name}
          where {holder} = (select memctl.current_user_id()) and origin = $1)"
     );
-    let row = connection.client.query_one(&query, &[&origin]).await;
-    Ok(row.map_err(connection.failed(CANNOT_COMPARE))?.get(0))
+    let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
+    Ok(row.get(0))
 }
 
 /// Compares the records of a manifest with the rows of this workspace.
@@ -227,14 +227,11 @@ async fn bury(
     origin: &str,
     ids: &[String],
 ) -> Result<u64, Error> {
-    let address = connection.address.clone();
-    let failed = |e| failure(&address, "removals cannot be sent", &e);
-    let statement = table(kind).bury();
+    let (statement, tombstones) = (table(kind).bury(), vec![None::<&str>; ids.len()]);
+    let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &ids, &tombstones];
     connection
-        .client
-        .execute(&statement, &[&origin, &ids, &vec![None::<&str>; ids.len()]])
+        .run("removals cannot be sent", &statement, &parameters)
         .await
-        .map_err(failed)
 }
 
 /// Maximum number of rows and of bytes per transaction.

@@ -48,16 +48,18 @@ pub async fn fill_vectors(
 ) -> Result<VectorsReport, Error> {
     let start = Instant::now();
     let connection = Connection::open(address).await?;
-    let failed = connection.failed("vectors cannot be stored");
-    let client = &connection.client;
+    let doing = "vectors cannot be stored";
     let schema = connection.vector_schema().await?;
-    let marked = client.batch_execute("set memctl.vectors = 'on'").await;
-    marked.map_err(&failed)?;
+    let marked = connection
+        .client
+        .batch_execute("set memctl.vectors = 'on'")
+        .await;
+    marked.map_err(connection.failed(doing))?;
     // Clients that name no model search these vectors.
     let note = "insert into memctl.embedders (model) values ($1)
         on conflict (user_id) do update set model = excluded.model
         where memctl.embedders.model <> excluded.model";
-    client.execute(note, &[&embedder]).await.map_err(&failed)?;
+    connection.run(doing, note, &[&embedder]).await?;
     let lacking = |table: Table| {
         format!(
             "{} = (select memctl.current_user_id()) and deleted_at is null and content <> ''
@@ -79,8 +81,8 @@ pub async fn fill_vectors(
     for table in names() {
         let lacking = lacking(table);
         let count = format!("select count(*) from public.{} where {lacking}", table.name);
-        let row = client.query_one(&count, &[&origin, &embedder]).await;
-        let count: i64 = row.map_err(&failed)?.get(0);
+        let row = connection.row(doing, &count, &[&origin, &embedder]).await?;
+        let count: i64 = row.get(0);
         report.waiting += u64::try_from(count).unwrap_or_default();
     }
     let total = report.waiting;
@@ -101,8 +103,8 @@ pub async fn fill_vectors(
         );
         let mut after = first.to_owned();
         while start.elapsed() < limit {
-            let rows = client.query(&some, &[&origin, &embedder, &after]).await;
-            let rows = rows.map_err(&failed)?;
+            let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &embedder, &after];
+            let rows = connection.rows(doing, &some, &parameters).await?;
             let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
             let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
             let Some(last) = ids.last() else { break };
@@ -113,7 +115,7 @@ pub async fn fill_vectors(
             })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
             let parameters: [&(dyn ToSql + Sync); 4] = [&embedder, &ids, &texts, &vectors];
-            let stored = client.execute(&store, &parameters).await.map_err(&failed)?;
+            let stored = connection.run(doing, &store, &parameters).await?;
             report.made += stored;
             report.waiting = report.waiting.saturating_sub(stored);
             on(SyncStage::Vectors(report.made, total));
