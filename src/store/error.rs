@@ -77,14 +77,6 @@ pub enum Error {
         /// Newest format that this program writes.
         ours: u64,
     },
-    /// Two versions of a file cannot be merged.
-    #[error("`{name}` cannot be merged: {reason}")]
-    Unjoinable {
-        /// Name of the file.
-        name: &'static str,
-        /// Reason.
-        reason: &'static str,
-    },
     /// The file is damaged in a part that this operation needs.
     #[error("{0}")]
     Damaged(Problem),
@@ -287,7 +279,7 @@ impl Explain for Error {
             ),
             Self::Primary(fault) => fault.explain(),
             Self::Serialize(_) | Self::Abandoned => (Of::Internal, None),
-            Self::Unjoinable { .. } | Self::InvalidJournal { .. } => (Of::Store, None),
+            Self::InvalidJournal { .. } => (Of::Store, None),
         }
     }
 }

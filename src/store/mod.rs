@@ -54,8 +54,8 @@ pub use files::counters::fields as counter_fields;
 pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::file::FORMAT;
 pub(crate) use files::data::file::{JsonFile, Snapshot};
+pub use files::data::frame::Frame;
 pub(crate) use files::data::offsets::Row;
-pub use files::data::versions::{DataFileText, Decided, Frame, Undecided, three_way};
 pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
 pub use files::directory::{
     DIRECTORY, Identity, OTHER_PROGRAMS, find, ignore_local_files, is_origin, shared_files,
@@ -78,7 +78,6 @@ pub use project::{Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
-pub use writer::append::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::puller::{Moving, Puller};
 pub use writer::raw_transfer::{
@@ -86,4 +85,5 @@ pub use writer::raw_transfer::{
 };
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
+pub use writer::seen_entries::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::update::{Returning, Reverted};

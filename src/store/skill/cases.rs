@@ -18,8 +18,8 @@ use memctl_files::FoundKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::store::skill::discover::not_utf8;
 use crate::store::skill::error::with_cause;
+use crate::store::skill::layers::not_utf8;
 use crate::store::skill::root::{Root, Within};
 use crate::store::skill::{Error, Problem};
 

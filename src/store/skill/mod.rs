@@ -29,6 +29,8 @@ mod discover;
 mod error;
 mod front_matter;
 pub mod guardrails;
+mod layers;
+mod listing;
 mod root;
 mod yaml;
 
@@ -40,9 +42,11 @@ use serde_json::{Map, Value};
 use crate::model::SkillPath;
 
 pub use cases::{Example, Examples};
-pub use discover::{Layer, Listing, Skills};
+pub use discover::Skills;
 pub use error::Error;
 pub use front_matter::{FrontMatter, Refused, read as read_front_matter};
+pub use layers::Layer;
+pub use listing::Listing;
 pub use root::MAX_BYTES;
 
 /// Loaded skill.

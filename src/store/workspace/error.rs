@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use memctl_search::embedder;
 
 use crate::model::error::Kind as ErrorKind;
+pub(crate) use crate::model::error::message as chain;
 use crate::model::{InvalidSkillPath, Kind, MemoryType, SkillPath};
 use crate::store::{self, skill};
 
@@ -186,18 +187,4 @@ impl From<memctl_search::Damaged> for Error {
     fn from(_: memctl_search::Damaged) -> Self {
         Self::Index
     }
-}
-
-/// Error and its chain of sources on one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let part = error.to_string();
-        if !text.ends_with(&part) {
-            text.extend([": ", &part]);
-        }
-        source = error.source();
-    }
-    text
 }

@@ -3,24 +3,15 @@
 //! Additions of one kind are written together: one transaction of the database, one append to the
 //! file, one wait for the disk. Each has its own caller, so that the records of several requests can
 //! share a write.
-//!
-//! Digests of the entries of a file are for requests that look for an equal one. Only entries that came
-//! since the last look are read; a file that was replaced is read again. The caller gets no text, so that
-//! entries of other users stay hidden: a digest that is known only says that it pays to search.
-//!
-//! Deliberately absent: exactness of digests. Two texts may have one digest, and an entry may be expired
-//! or belong to somebody else.
-
-use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
 use memctl_files::json;
 
-use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
-use crate::store::files::data::offsets::Header;
+use crate::model::{IdShape, Kind, Record, Reflexion, Trust};
 use crate::store::files::data::write::NewEntry;
 use crate::store::trust::acts;
+use crate::store::writer::free_ids::FreeIds;
+use crate::store::writer::seen_entries::{Compared, SkipCondition};
 use crate::store::{AuditAction, DataFile, Entry, Error, Scoped, Snapshot, Step, Writer, redact};
 
 /// Record to add, as text, with its caller and what became of it.
@@ -56,39 +47,6 @@ enum State {
     Unsure,
     Refused(Error),
     Repeated,
-}
-
-/// State of a file at which it was searched for an entry that says the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compared {
-    generation: u64,
-    end: u64,
-}
-
-impl Compared {
-    pub(super) fn of(header: &Header) -> Self {
-        Self {
-            generation: header.generation,
-            end: header.tail,
-        }
-    }
-
-    /// Returns the position behind which entries came until `now`; `None` if the file was replaced.
-    fn until(self, now: Self) -> Option<u64> {
-        let is_longer = self.generation == now.generation && self.end <= now.end;
-        is_longer.then_some(self.end)
-    }
-}
-
-/// Returns `true` for the JSON text of an entry that says the same.
-pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
-
-/// Condition on which a record is not added.
-pub struct SkipCondition {
-    /// State of the file in which no entry said the same.
-    pub compared: Compared,
-    /// Comparison with the record.
-    pub repeats: Box<Repeats>,
 }
 
 impl Addition {
@@ -400,173 +358,5 @@ impl Writer {
             }
             _ => Ok(()),
         }
-    }
-}
-
-/// Free ids of a kind.
-struct FreeIds<'a> {
-    snapshot: &'a Snapshot,
-    kind: Kind,
-    highest: IdShape,
-    /// Highest suffix of each time that an id was assigned for.
-    assigned: HashMap<u64, u32>,
-    /// Random word of the ids; `None` for ids that clones give, too.
-    word: Option<&'a str>,
-}
-
-impl<'a> FreeIds<'a> {
-    /// `beside` is the highest id in other files of the kind.
-    fn of(snapshot: &'a Snapshot, kind: Kind, beside: IdShape, word: Option<&'a str>) -> Self {
-        let highest = snapshot.table.header.highest.max(beside);
-        Self {
-            snapshot,
-            kind,
-            highest,
-            assigned: HashMap::new(),
-            word,
-        }
-    }
-
-    /// Returns the next id, from the table's header; scans only if the clock went back.
-    fn next(&mut self, now: DateTime<Utc>) -> Result<String, Error> {
-        let (kind, highest) = (self.kind, self.highest);
-        if !kind.is_timestamped() {
-            self.highest.number += 1;
-            let number = self.highest.number;
-            return Ok(match self.word {
-                Some(word) => model::local(kind, number, word),
-                None => model::numbered(kind, number),
-            });
-        }
-        let plain = model::timestamped(kind, now, 1);
-        let shape = IdShape::of(kind, &plain).unwrap_or_default();
-        let taken = if shape > highest {
-            0
-        } else if shape.number == highest.number {
-            highest.suffix
-        } else if let Some(assigned) = self.assigned.get(&shape.number) {
-            *assigned
-        } else {
-            self.taken(shape.number)?
-        };
-        let suffix = taken + 1;
-        self.assigned.insert(shape.number, suffix);
-        self.highest = highest.max(IdShape { suffix, ..shape });
-        Ok(model::timestamped(kind, now, suffix))
-    }
-
-    /// Returns the highest suffix of a time; 0 if its id is free.
-    fn taken(&self, number: u64) -> Result<u32, Error> {
-        let mut taken = 0;
-        self.snapshot.each(false, &mut |row| {
-            let id = String::from_utf8_lossy(row.id());
-            if let Some(other) = IdShape::of(self.kind, &id)
-                && other.number == number
-            {
-                taken = taken.max(other.suffix);
-            }
-            true
-        })?;
-        Ok(taken)
-    }
-}
-
-/// Digests of the entries of the shared file of one kind.
-#[derive(Debug, Default)]
-pub struct SeenEntries(Mutex<Seen>);
-
-#[derive(Debug, Default)]
-struct Seen {
-    compared: Option<Compared>,
-    digests: HashSet<u64>,
-}
-
-impl SeenEntries {
-    /// Returns `true` if an entry may have this digest, and the state of the file that this holds
-    /// for. `digest_of` computes the digest of an entry's text.
-    ///
-    /// # Errors
-    ///
-    /// [`Error`]
-    pub fn may_hold(
-        &self,
-        store: &Scoped,
-        kind: Kind,
-        digest: u64,
-        digest_of: &dyn Fn(&[u8]) -> Option<u64>,
-    ) -> Result<(bool, Compared), Error> {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
-        let now = Compared::of(&snapshot.table.header);
-        // Until all is read, nothing is known to be compared.
-        let from = seen.compared.take().and_then(|before| before.until(now));
-        if from.is_none() {
-            seen.digests.clear();
-        }
-        snapshot.each_behind(from.unwrap_or(0), &mut |entry| {
-            seen.digests.extend(digest_of(entry));
-            true
-        })?;
-        seen.compared = Some(now);
-        Ok((seen.digests.contains(&digest), now))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cell::Cell;
-    use std::fs;
-
-    use crate::model::{Memory, Scope};
-
-    use super::*;
-
-    #[test]
-    fn only_what_came_since_is_read_unless_the_file_was_replaced() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Scoped::new(dir.path(), Scope::All);
-        let path = dir.path().join(Kind::Memory.file());
-        let entries = |numbers: std::ops::Range<u64>| {
-            let entry = |n| format!(r#"    {{"id": "MEM-{n:03}", "content": "{n:01000}"}}"#);
-            let entries: Vec<String> = numbers.map(entry).collect();
-            format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", entries.join(",\n"))
-        };
-        let seen = SeenEntries::default();
-        let read = Cell::new(0);
-        let holds = |digest| {
-            read.set(0);
-            let digest_of = |entry: &[u8]| {
-                read.set(read.get() + 1);
-                let content = json::string_field(entry, "content")?;
-                content.parse().ok()
-            };
-            let (is_likely, _) = seen
-                .may_hold(&store, Kind::Memory, digest, &digest_of)
-                .unwrap();
-            (is_likely, read.get())
-        };
-        assert_eq!(holds(7), (false, 0));
-        // Files of this size have a table of offsets, which knows that one only grew.
-        fs::write(&path, entries(0..100)).unwrap();
-        assert_eq!(holds(7), (true, 100));
-        assert_eq!(holds(100), (false, 0));
-        let add = |content: &str| {
-            let json = format!(
-                r#"{{"id": "", "memory_type": "task_memory", "content": "{content}",
-                    "metadata": {{}}, "created_at": "", "updated_at": ""}}"#
-            );
-            let memory: Memory = serde_json::from_str(&json).unwrap();
-            let random = &mut || "0123456789abcdef".to_owned();
-            let mut writer = store.write(random).unwrap();
-            writer.append(memory, Utc::now()).unwrap();
-        };
-        // The first writer makes the file private, which changes its state.
-        add("100");
-        assert!(holds(100).0);
-        add("101");
-        assert_eq!(holds(101), (true, 1));
-        fs::write(&path, entries(50..120)).unwrap();
-        assert_eq!(holds(7), (false, 70));
-        assert_eq!(holds(119), (true, 0));
     }
 }

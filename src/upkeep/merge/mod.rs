@@ -9,12 +9,14 @@
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
+mod data_file_text;
 pub(crate) mod git;
 mod ids;
 mod records;
 pub(crate) mod resolve;
 mod side;
 mod skills;
+mod three_way;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -22,10 +24,11 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, DataFileText, Role, logs, text_field};
+use crate::store::{DIRECTORY, Role, logs, text_field};
 use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
+use data_file_text::DataFileText;
 use ids::Ids;
 pub use ids::NewId;
 use records::{Union, Versions as RecordVersions};

@@ -8,8 +8,8 @@ use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, FixedOffset};
 
+use super::three_way::three_way;
 use crate::model::{Kind, Reflexion};
-use crate::store::three_way;
 use memctl_files::json::{compact, with_fields};
 
 use super::side::{CONFLICT, Conflict, MERGED_FROM, Record};

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 
+use super::data_file_text::DataFileText;
 use crate::model::Kind;
-use crate::store::{DIRECTORY, DataFileText, Role, Tombstone, logs, text_field};
+use crate::store::{DIRECTORY, Role, Tombstone, logs, text_field};
 use crate::upkeep::exchange::import::{FROM as IMPORTED, created};
 use memctl_files::json::{with_fields, with_other_strings};
 

@@ -8,9 +8,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::three_way::three_way;
 use crate::rules::regression::case::{self, Case};
 use crate::store::skill::guardrails;
-use crate::store::three_way;
 
 use super::side::Files;
 use memctl_files::json::with_other_strings;

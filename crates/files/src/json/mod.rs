@@ -14,4 +14,4 @@ mod edit;
 mod spans;
 
 pub use edit::{compact, pretty, with_fields, with_other_strings, without_fields};
-pub use spans::{Stop, field, fields, skip_space, skip_value, string_field};
+pub use spans::{Stop, field, fields, item_spans, items, skip_space, skip_value, string_field};

@@ -215,6 +215,27 @@ pub(super) fn decode(quoted: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(inner).into_owned())
 }
 
+/// Returns the spans of the items of the array that starts here, up to the first damage.
+pub fn item_spans(text: &[u8], start: usize) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = skip_space(text, start + 1);
+    while let Ok(end) = skip_value(text, at) {
+        found.push(at..end);
+        let next = skip_space(text, end);
+        if text.get(next) != Some(&b',') {
+            break;
+        }
+        at = skip_space(text, next + 1);
+    }
+    found
+}
+
+/// Returns the texts of the items of an array.
+pub fn items(array: &str) -> Vec<&str> {
+    let spans = item_spans(array.as_bytes(), 0).into_iter();
+    spans.map(|span| &array[span]).collect()
+}
+
 #[cfg(test)]
 mod tests;
 

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use memctl_files::json::{self, Stop};
 
-use crate::store::files::data::versions::LineNumbers;
+use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::{Problem, ProblemKind};
 
 /// Structure of the file as a whole.

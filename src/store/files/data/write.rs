@@ -21,8 +21,8 @@ use memctl_files::{FileState, PositionedFile as _};
 
 use crate::model::IdShape;
 use crate::store::files::data::foreign_edit::{AppendState, Point, WritePosition, reach};
+use crate::store::files::data::frame::CLOSING;
 use crate::store::files::data::offsets::{Header, Offsets, generation};
-use crate::store::files::data::versions::CLOSING;
 use crate::store::files::directory::PROBE;
 use crate::store::{Error, FORMAT, Frame, JsonFile, Row, Snapshot, atomic};
 

@@ -1,0 +1,149 @@
+//! Digests of the entries of a file are for requests that look for an equal one. Only entries that came
+//! since the last look are read; a file that was replaced is read again. The caller gets no text, so that
+//! entries of other users stay hidden: a digest that is known only says that it pays to search.
+//!
+//! Deliberately absent: exactness of digests. Two texts may have one digest, and an entry may be expired
+//! or belong to somebody else.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use crate::model::Kind;
+use crate::store::files::data::offsets::Header;
+use crate::store::{DataFile, Error, Scoped};
+
+/// State of a file at which it was searched for an entry that says the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compared {
+    generation: u64,
+    end: u64,
+}
+
+impl Compared {
+    pub(super) fn of(header: &Header) -> Self {
+        Self {
+            generation: header.generation,
+            end: header.tail,
+        }
+    }
+
+    /// Returns the position behind which entries came until `now`; `None` if the file was replaced.
+    pub(super) fn until(self, now: Self) -> Option<u64> {
+        let is_longer = self.generation == now.generation && self.end <= now.end;
+        is_longer.then_some(self.end)
+    }
+}
+
+/// Returns `true` for the JSON text of an entry that says the same.
+pub type Repeats = dyn Fn(&[u8]) -> bool + Send;
+
+/// Condition on which a record is not added.
+pub struct SkipCondition {
+    /// State of the file in which no entry said the same.
+    pub compared: Compared,
+    /// Comparison with the record.
+    pub repeats: Box<Repeats>,
+}
+
+/// Digests of the entries of the shared file of one kind.
+#[derive(Debug, Default)]
+pub struct SeenEntries(Mutex<Seen>);
+
+#[derive(Debug, Default)]
+struct Seen {
+    compared: Option<Compared>,
+    digests: HashSet<u64>,
+}
+
+impl SeenEntries {
+    /// Returns `true` if an entry may have this digest, and the state of the file that this holds
+    /// for. `digest_of` computes the digest of an entry's text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]
+    pub fn may_hold(
+        &self,
+        store: &Scoped,
+        kind: Kind,
+        digest: u64,
+        digest_of: &dyn Fn(&[u8]) -> Option<u64>,
+    ) -> Result<(bool, Compared), Error> {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = store.file(DataFile::shared(kind)).snapshot()?;
+        let now = Compared::of(&snapshot.table.header);
+        // Until all is read, nothing is known to be compared.
+        let from = seen.compared.take().and_then(|before| before.until(now));
+        if from.is_none() {
+            seen.digests.clear();
+        }
+        snapshot.each_behind(from.unwrap_or(0), &mut |entry| {
+            seen.digests.extend(digest_of(entry));
+            true
+        })?;
+        seen.compared = Some(now);
+        Ok((seen.digests.contains(&digest), now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs;
+
+    use chrono::Utc;
+    use memctl_files::json;
+
+    use crate::model::{Memory, Scope};
+
+    use super::*;
+
+    #[test]
+    fn only_what_came_since_is_read_unless_the_file_was_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let path = dir.path().join(Kind::Memory.file());
+        let entries = |numbers: std::ops::Range<u64>| {
+            let entry = |n| format!(r#"    {{"id": "MEM-{n:03}", "content": "{n:01000}"}}"#);
+            let entries: Vec<String> = numbers.map(entry).collect();
+            format!("{{\n  \"entries\": [\n{}\n  ]\n}}\n", entries.join(",\n"))
+        };
+        let seen = SeenEntries::default();
+        let read = Cell::new(0);
+        let holds = |digest| {
+            read.set(0);
+            let digest_of = |entry: &[u8]| {
+                read.set(read.get() + 1);
+                let content = json::string_field(entry, "content")?;
+                content.parse().ok()
+            };
+            let (is_likely, _) = seen
+                .may_hold(&store, Kind::Memory, digest, &digest_of)
+                .unwrap();
+            (is_likely, read.get())
+        };
+        assert_eq!(holds(7), (false, 0));
+        // Files of this size have a table of offsets, which knows that one only grew.
+        fs::write(&path, entries(0..100)).unwrap();
+        assert_eq!(holds(7), (true, 100));
+        assert_eq!(holds(100), (false, 0));
+        let add = |content: &str| {
+            let json = format!(
+                r#"{{"id": "", "memory_type": "task_memory", "content": "{content}",
+                    "metadata": {{}}, "created_at": "", "updated_at": ""}}"#
+            );
+            let memory: Memory = serde_json::from_str(&json).unwrap();
+            let random = &mut || "0123456789abcdef".to_owned();
+            let mut writer = store.write(random).unwrap();
+            writer.append(memory, Utc::now()).unwrap();
+        };
+        // The first writer makes the file private, which changes its state.
+        add("100");
+        assert!(holds(100).0);
+        add("101");
+        assert_eq!(holds(101), (true, 1));
+        fs::write(&path, entries(50..120)).unwrap();
+        assert_eq!(holds(7), (false, 70));
+        assert_eq!(holds(119), (true, 0));
+    }
+}
