@@ -170,6 +170,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("rules", "list rules"),
     ("lessons", "lesson list"),
     ("notes", "list notes"),
+    ("version", "--version"),
     ("on", "memory enable"),
     ("off", "memory disable"),
 ];

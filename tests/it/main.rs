@@ -68,6 +68,7 @@ mod mcp_clients;
 mod mcp_conformance;
 mod memories;
 mod merge;
+mod mistakes;
 mod models;
 #[cfg(unix)]
 mod more_clients;

@@ -1,0 +1,114 @@
+//! Fifteen mistakes that a newcomer makes, with the way out that each is told, and twenty everyday questions,
+//! with the command that answers and a part of its answer.
+
+use crate::workspace::Workspace;
+
+/// What is typed, the exit code, and a part of what is said.
+type Tried = (&'static [&'static str], i32, &'static str);
+
+const MISTAKES: [Tried; 15] = [
+    (&["lern"], 2, "did you mean `memctl learn`"),
+    (&["memory", "aprove"], 2, "did you mean `memctl approve`?"),
+    (&["uninstall"], 2, "`memctl setup --undo`"),
+    (&["version"], 2, "`memctl --version`"),
+    (&["off"], 2, "`memctl memory disable`"),
+    (&["import", "notes.jsonl"], 2, "`memctl memory import`"),
+    (&["approve"], 2, "usage: memctl approve <ID>"),
+    (&["approve", "REFL-999"], 2, "hint: memctl list rules"),
+    (&["show", "RULE-1"], 2, "ids look like"),
+    (
+        &["run", "resume-screen"],
+        2,
+        "a skill is written as `domain/skill`",
+    ),
+    (&["correct"], 2, "hint: memctl correct"),
+    (&["learn", "nowhere.jsonl"], 2, "cannot read `"),
+    (
+        &["learn", "README.md"],
+        2,
+        "README.md` is no session file of a known format",
+    ),
+    (
+        &["setup", "--host", "claude"],
+        2,
+        "usage: memctl setup [OPTIONS] [HOST]",
+    ),
+    (
+        &["lesson", "add", "Run `npm ci`."],
+        2,
+        "no session of an agent is known here",
+    ),
+];
+
+/// "How do I …?" in the order of the first days. The memory has one approved rule, `REFL-001`.
+const QUESTIONS: [Tried; 20] = [
+    // … see what version this is, and what it keeps where?
+    (
+        &["--version"],
+        0,
+        concat!("memctl ", env!("CARGO_PKG_VERSION")),
+    ),
+    (&["status"], 0, ".agentura"),
+    (&["config", "show"], 0, "Setting"),
+    (&["doctor"], 0, "No problems found."),
+    (&["help", "--all"], 0, "memory disable"),
+    // … know that my agent is told anything?
+    (&["hooks", "status"], 0, "no hooks in:"),
+    (&["setup", "--undo"], 0, "Nothing of setup is installed."),
+    // … see what it learnt, and from what?
+    (&["review"], 0, "Nothing waits for a decision."),
+    (&["list", "rules"], 0, "Always round the budget"),
+    (&["list", "notes"], 0, "No notes yet."),
+    (&["lesson", "list"], 0, "no lessons yet"),
+    (&["session", "list"], 0, "No sessions yet."),
+    (&["why", "REFL-001"], 0, "said in"),
+    (&["search", "budget"], 0, "REFL-001"),
+    (&["stats"], 0, "1 rule"),
+    (&["memory", "audit"], 0, "approve"),
+    // … change it, and take that back?
+    (
+        &["edit", "REFL-001", "Always round the budget to hundreds."],
+        0,
+        "edited REFL-001",
+    ),
+    (&["forget", "REFL-001"], 0, "forgotten REFL-001"),
+    (&["undo"], 0, "restored:     REFL-001"),
+    // … switch it off?
+    (&["memory", "disable"], 0, "Memory is off"),
+];
+
+fn check(workspace: &Workspace, (args, code, said): Tried) {
+    let ran = workspace.run(args);
+    assert_eq!(ran.code, code, "{args:?}: {ran:?}");
+    let found = ran.stdout.contains(said) || ran.stderr.contains(said);
+    assert!(found, "{args:?} does not say {said:?}: {ran:?}");
+    assert!(!ran.stderr.contains("panicked"), "{args:?}: {ran:?}");
+}
+
+#[test]
+fn a_mistake_is_told_with_the_way_out_and_changes_nothing() {
+    let workspace = Workspace::empty();
+    workspace.write("README.md", "# A project\n");
+    workspace.run(&["init"]).succeeds();
+    for mistake in MISTAKES {
+        check(&workspace, mistake);
+    }
+    workspace
+        .run(&["undo"])
+        .fails(2, "no change of this user to revert");
+}
+
+#[test]
+fn an_everyday_question_is_answered_by_one_command() {
+    let workspace = Workspace::empty();
+    workspace.run(&["init"]).succeeds();
+    workspace
+        .run(&["correct", "Always round the budget to thousands."])
+        .succeeds();
+    let waiting = workspace.json(&["review"]);
+    let id = waiting["waiting"][0]["id"].as_str().unwrap();
+    workspace.run(&["approve", id]).succeeds();
+    for question in QUESTIONS {
+        check(&workspace, question);
+    }
+}
