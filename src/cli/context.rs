@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::path::Path;
 
 use memctl_files::{decoded, named, process};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::cli::arguments::Global;
 use crate::cli::config::{Config, Environment, Places};
@@ -328,6 +328,22 @@ impl Context {
         })
     }
 
+    /// Reads the input of a skill. Text that does not begin like a JSON document becomes
+    /// `{"input": "…"}`, except in a file whose name says that it is JSON.
+    pub(crate) fn input(&self, path: &Path) -> Result<Box<RawValue>, UserError> {
+        let text = self.read(path)?;
+        match serde_json::from_str(text.trim()) {
+            Ok(json) => Ok(json),
+            Err(_) if is_plain(path, text.trim()) => {
+                Ok(to_raw_value(&serde_json::json!({ "input": text.trim() }))?)
+            }
+            Err(source) => {
+                let path = path.to_owned();
+                Err(Error::NotJson { path, source }.into())
+            }
+        }
+    }
+
     /// Reads the text of a file, or of standard input for `-`.
     pub(crate) fn read(&self, path: &Path) -> Result<String, UserError> {
         let unreadable = |source| Error::Unreadable {
@@ -356,6 +372,14 @@ impl Context {
             unreadable(invalid(&format!("not valid UTF-8 at byte {at}"))).into()
         })
     }
+}
+
+/// Returns `true` for words of a person, which no program wrote as JSON.
+fn is_plain(path: &Path, text: &str) -> bool {
+    let is_json = path
+        .extension()
+        .is_some_and(|extension| extension == "json");
+    !is_json && !text.is_empty() && !text.starts_with(['{', '[', '"'])
 }
 
 /// Error about the content of a file that the user named.

@@ -216,7 +216,7 @@ impl Record for Correction {
 }
 
 /// Appends every value of a JSON text, but none of its keys, to `words`.
-pub(super) fn push_values(json: &RawValue, words: &mut String) {
+pub(crate) fn push_values(json: &RawValue, words: &mut String) {
     fn walk(value: &serde_json::Value, words: &mut String) {
         match value {
             serde_json::Value::Null => {}

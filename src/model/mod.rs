@@ -29,6 +29,7 @@ pub(crate) mod words;
 
 pub use access::{InvalidSkillPath, InvalidUserId, Scope, SkillPath, UserId, Viewer};
 pub use condition::{Condition, InvalidCondition};
+pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::{Evidence, Receipts, Trial};
 pub use execution_log::{ActionType, ExecutionLog, LogStatus};

@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use super::remember::misfits;
 use crate::model::{
     Condition, Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts,
-    Reflexion, SkillPath, Trust, utc,
+    Reflexion, SkillPath, Trust, utc, with_origin,
 };
 use crate::store::workspace::records::{document, locate};
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, Error as StoreError, Retrieved, Scoped, Selection};
+use crate::store::{Entry, Error as StoreError, Pulled, Retrieved, Scoped, Selection};
 
 /// Records of one kind.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -229,6 +229,15 @@ pub fn list(
         }
     })?;
     let mut records: Vec<Listed> = entries.into_iter().rev().map(Listed::of).collect();
+    let mut total = if chooses {
+        matching
+    } else {
+        workspace.store.count(kind)?
+    };
+    if kind == Kind::Memory {
+        total += add_pulled(workspace, &mut records, &is_meant)?;
+        records.truncate(limit);
+    }
     if kind == Kind::Procedure {
         let mut retrievals = workspace.store.retrievals();
         for record in &mut records {
@@ -243,14 +252,34 @@ pub fn list(
     let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
     Ok(ListReport {
         kind,
-        total: if chooses {
-            matching
-        } else {
-            workspace.store.count(kind)?
-        },
+        total,
         warnings: warnings.collect(),
         records,
     })
+}
+
+/// Adds the memories that were pulled from other workspaces, with their origin in the id. Returns their
+/// number.
+fn add_pulled(
+    workspace: &Workspace,
+    records: &mut Vec<Listed>,
+    is_meant: &dyn Fn(&Entry) -> bool,
+) -> Result<u64, Error> {
+    let before = records.len();
+    for Pulled { origin, store } in workspace.store.others() {
+        store.each_entry(Kind::Memory, &Selection::default(), &mut |entry| {
+            if is_meant(&entry) {
+                let listed = Listed::of(entry);
+                let id = with_origin(&listed.id, &origin);
+                records.push(Listed { id, ..listed });
+            }
+        })?;
+    }
+    if records.len() > before {
+        // The sort is stable, so that records of one time keep their order.
+        records.sort_by(|a, b| b.created.cmp(&a.created));
+    }
+    Ok((records.len() - before) as u64)
 }
 
 /// Returns one record, named by id, also of a pulled record, or id prefix.
@@ -324,8 +353,10 @@ pub fn list_memories(
                 records.push(Listed::of(entry));
             }
         })?;
-    let total = records.len() as u64;
     records.reverse();
+    let is_meant = |entry: &Entry| fits(entry, memory_type, conditions);
+    add_pulled(workspace, &mut records, &is_meant)?;
+    let total = records.len() as u64;
     records.truncate(limit);
     let read = records.iter().map(|record| {
         let touched = (record.id.as_str(), record.user_id.as_deref());

@@ -19,6 +19,7 @@ pub mod sessions;
 pub use browse::{
     ListReport, Listed, ShowReport, list, list_memories, memories_where, recent_executions, show,
 };
+pub(crate) use find::compare;
 pub use find::query_embedding::{Embedded, embed};
 pub use find::remote_results::{RemoteResult, remote_results};
 pub use find::rewrite::rewrite;

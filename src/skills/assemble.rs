@@ -1,8 +1,14 @@
 //! Assembles the prompt for the model of a skill.
+//!
+//! Approved procedures are compared with the input as `search` does it, by words and meaning. That loads the
+//! embedder, so it happens only where there is an input and such a procedure. No hook assembles a prompt.
 
 use serde::Serialize;
 
-use crate::model::{Kind, Procedure, Record as _, Reflexion, SkillPath, split_origin};
+use crate::model::{
+    Kind, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values, split_origin,
+};
+use crate::notes::{FindOptions, Found, compare};
 use crate::skills::prompt::{self, Assembly, Choice, Learned};
 use crate::store::Selection;
 use crate::store::skill::Skill;
@@ -79,9 +85,14 @@ pub(crate) fn assemble(
     }));
     let (procedures, problems) = approved(&workspace.store, &Selection::default())?;
     warnings.extend(problems.iter().map(ToString::to_string));
+    let near = match input.filter(|_| is_compared(&procedures, skill)) {
+        Some(input) => near(workspace, input, warnings)?,
+        None => Vec::new(),
+    };
     let records = Records {
         rules,
         procedures: &procedures,
+        near: &near,
     };
     let assembly = assemble_records(workspace, skill, records, input);
     let shown = assembly.injected.iter().map(|record| record.id.as_str());
@@ -92,6 +103,43 @@ pub(crate) fn assemble(
         .filter_map(suspicion_of);
     warnings.extend(suspicious);
     Ok(assembly)
+}
+
+/// Maximum number of procedures that are compared with an input.
+const COMPARED: usize = 100;
+/// Maximum length of an input that is compared, in characters: more than the embedder reads.
+const LONGEST: usize = 4_000;
+
+/// Returns `true` if one of the procedures may be in the prompt of a skill.
+fn is_compared(procedures: &[Procedure], skill: &Skill) -> bool {
+    let path = skill.path.to_string();
+    let mut skills = procedures.iter().map(|procedure| &procedure.skill);
+    skills.any(|of| of.as_ref().is_none_or(|of| *of == path))
+}
+
+/// Returns the approved procedures near an input, with their scores.
+fn near(
+    workspace: &Workspace,
+    input: &str,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<(String, f64)>, Error> {
+    let mut text = String::new();
+    match serde_json::from_str(input) {
+        // Names of fields say nothing about the task.
+        Ok(json) => push_values(json, &mut text),
+        Err(_) => text.push_str(input),
+    }
+    let text = memctl_redact::redact(&text).text;
+    let text = memctl_redact::beginning(&text, LONGEST).into_owned();
+    let mut options = FindOptions::new(text, COMPARED);
+    options.filter.kind = Some(Kind::Procedure);
+    options.filter.trust = Some(Trust::Approved);
+    let found = compare(workspace, &options, None, &mut |_, _| {})?;
+    warnings.extend(found.warnings);
+    let near = found.results.iter();
+    Ok(near
+        .map(|found: &Found| (found.name(), found.score))
+        .collect())
 }
 
 pub(crate) fn assemble_without_memory(workspace: &Workspace, skill: &Skill) -> Assembly {
@@ -109,6 +157,7 @@ pub(crate) fn assemble_layers(
     let records = Records {
         rules: rules.to_vec(),
         procedures: &[],
+        near: &[],
     };
     assemble_records(workspace, skill, records, input)
 }
@@ -119,6 +168,8 @@ struct Records<'a> {
     rules: Vec<Reflexion>,
     /// Approved procedures.
     procedures: &'a [Procedure],
+    /// Their scores for the input, by id.
+    near: &'a [(String, f64)],
 }
 
 fn assemble_records(
@@ -130,6 +181,7 @@ fn assemble_records(
     let path = skill.path.to_string();
     let choice = Choice {
         input,
+        near: records.near,
         skill: &path,
         budget: workspace.settings.rules_tokens,
         procedures_budget: workspace.settings.procedures_tokens,

@@ -264,7 +264,6 @@ fn a_recovery_is_asked_about_where_a_stop_has_no_event() {
 fn the_command_checks_and_says_what_would_pass() {
     let workspace = initialised();
     let add = |json: &str| workspace.run(&["lesson", "add", json]);
-    add(LESSON).fails(2, "hooks install");
     building(&workspace);
     let session = format!("claude-code/{SESSION}");
     let check = |json: Value, said: &str| {
@@ -495,4 +494,21 @@ fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
         1
     );
     assert_eq!(workspace.json(&["learn", "--tidy"])["merged"], json!([]));
+}
+
+#[test]
+fn lesson_of_a_person_without_a_session_waits_for_approval() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let args = [
+        "lesson", "add", "Build with `make web`", "--command", "make web",
+    ];
+    let stored = workspace.json(&args);
+    assert_eq!(stored["trust"], "observed", "{stored}");
+    let list = workspace.json(&["lesson", "list"]);
+    assert_eq!(list["lessons"][0]["worded_by"], "person", "{list}");
+    // An agent needs a session.
+    let mut command = workspace.command();
+    command.env("CLAUDECODE", "1").args(args);
+    Ran::of(command.output().unwrap()).fails(2, "hooks install");
 }

@@ -271,3 +271,79 @@ fn found_procedure_shows_its_steps() {
     let stored = workspace.read(&format!(".agentura/{FILE}"));
     assert!(!stored.contains("retrieved"));
 }
+
+#[test]
+fn procedure_reaches_a_prompt_in_other_words_and_a_distant_one_says_why_not() {
+    let steps = |name: &str, step: &str| json!({ "procedure_name": name, "learned_procedure_steps": [step] });
+    let workspace = with(&[
+        entry(
+            "PROC-001",
+            &steps(
+                "Set the upstream of a new branch",
+                "git push -u origin HEAD",
+            ),
+        ),
+        entry(
+            "PROC-002",
+            &steps("Restore a dump on staging", "pg_dump --no-owner"),
+        ),
+    ]);
+    for id in ["PROC-001", "PROC-002"] {
+        workspace.run(&["approve", id]).succeeds();
+    }
+    workspace.write(
+        "task.txt",
+        "Publish my commits on the remote repository, with git\n",
+    );
+    let report = workspace.json(&["memory", "prompt", SKILL, "--input", "task.txt"]);
+    assert_eq!(report["injected"][0]["id"], "PROC-001", "{report}");
+    assert_eq!(report["injected"].as_array().unwrap().len(), 1);
+    assert_eq!(report["omitted"][0]["id"], "PROC-002");
+    let reason = report["omitted"][0]["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("its score for the input is 0."),
+        "{reason}"
+    );
+    // What a prompt leaves out does not count as retrieved.
+    let times = ["PROC-001", "PROC-002"].map(|id| retrieved(&workspace, id));
+    assert_eq!(times, [1, 0]);
+}
+
+#[test]
+#[cfg_attr(windows, ignore = "it runs a program of Unix")]
+fn model_reads_the_files_of_a_skill_that_it_asks_for() {
+    let workspace = Workspace::sample();
+    workspace.run(&["init"]).succeeds();
+    let skill = "skills/dev/level/SKILL.md";
+    let front = "---\nname: level\ndescription: Find the level\nfiles:\n  references/a.md: points\n  \
+                 ../../../secret.md: not ours\n---\nFind the level.\n";
+    workspace.write(skill, front);
+    workspace.write("skills/dev/level/references/a.md", "Three points a year.");
+    workspace.write("secret.md", "hidden");
+    let script = "cat > \"prompt$(ls prompt* 2>/dev/null | wc -l).txt\"\n\
+                  [ -e prompt1.txt ] && echo '{\"level\": 3}' || \
+                  echo '{\"read\": [\"references/a.md\", \"../../../secret.md\"]}'\n";
+    workspace.write("answer.sh", script);
+    workspace.write("task.txt", "Two years of Rust");
+    let args = [
+        "run", "dev/level", "--input", "task.txt", "--model", "exec:sh answer.sh",
+    ];
+    let report = workspace.json(&args);
+    assert_eq!(report["output"], json!({ "level": 3 }));
+    let report = workspace.json(&["memory", "prompt", "dev/level"]);
+    let warning = report["warnings"].to_string();
+    assert!(warning.contains("../../../secret.md"), "{warning}");
+    let [first, second] = ["prompt0.txt", "prompt1.txt"].map(|name| workspace.read(name));
+    assert!(first.contains("- `references/a.md`: points"), "{first}");
+    assert!(
+        first.contains(r#"{"input":"Two years of Rust"}"#),
+        "{first}"
+    );
+    assert!(!first.contains("secret") && !first.contains("Three points"));
+    assert!(second.contains("Three points a year."), "{second}");
+    assert!(!second.contains("hidden"), "{second}");
+    // Broken JSON is no text.
+    workspace.write("broken.json", "{\"a\":");
+    let args = ["memory", "prompt", "dev/level", "--input", "broken.json"];
+    workspace.run(&args).fails(2, "is not JSON");
+}

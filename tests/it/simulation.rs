@@ -116,6 +116,7 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
         let case = format!("{{\"about\": \"{}\"}}", case.join(" and "));
         let known: Vec<Reflexion> = skill.iter().map(|known| known.rule.clone()).collect();
         let choice = Choice {
+            near: &[],
             input: Some(&case),
             skill: "",
             budget: 160,

@@ -1,7 +1,7 @@
 //! `lesson add` and `lesson list`: lessons that an agent or a person words.
 //!
 //! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
-//! A person at a terminal needs no session: their word counts.
+//! A person needs no session: at a terminal their word counts, through a pipe it waits for approval.
 
 use std::io::Read as _;
 
@@ -14,8 +14,8 @@ use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report, Style};
 use crate::lessons;
 use crate::lessons::{Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
-use crate::model::LessonScope;
 use crate::model::error::UserError;
+use crate::model::{LessonScope, Trust};
 
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;
@@ -34,7 +34,8 @@ pub(crate) enum LessonCommand {
 ///
 /// A lesson of an agent is checked against the calls of its session before it is stored: its commands
 /// ran there, its errors were seen there or stand with a command, and it holds no secret and nothing of
-/// the person. It is observed until a person approves it. A person at a terminal needs no session.
+/// the person. It is observed until a person approves it. A person needs no session; what they add at a
+/// terminal is approved.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     memctl lesson add '{\"lesson\": \"Build with `make web`\", \"commands\": [\"make web\"]}'\n  \
@@ -107,15 +108,21 @@ fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError
         root: Some(context.project()),
     };
     let is_agent = context.environment.is_of_agent();
-    let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
+    let of_person = |trust| {
         let project = context.project_name().unwrap_or_default();
-        asking.add_of_person(&project, &given)
+        asking.add_of_person(&project, trust, &given)
+    };
+    let stored = if given.session.is_none() && !is_agent && context.is_interactive() {
+        of_person(Trust::User)
     } else {
         let own = context.environment.var("CLAUDE_CODE_SESSION_ID");
         let own = own.map(|id| format!("claude-code/{id}"));
-        let session = asking.session(given.session.as_deref(), own.as_deref());
-        let session = session.ok_or_else(no_session)?;
-        asking.add(&session, &given)
+        match asking.session(given.session.as_deref(), own.as_deref()) {
+            Some(session) => asking.add(&session, &given),
+            // A person, or a script of theirs: nobody is seen who could approve it.
+            None if !is_agent => of_person(Trust::Observed),
+            None => return Err(no_session()),
+        }
     };
     stored?.map_err(|refusal| refused(&refusal))
 }

@@ -23,6 +23,7 @@ use crate::cli::review::past_sessions;
 use crate::lessons::past::past_sessions as past;
 use crate::lessons::past::past_sessions::PastOptions;
 use crate::lessons::{Asking, LessonArgs, PROMPT};
+use crate::model::Trust;
 use crate::model::error::UserError;
 use crate::review::{Repeat, RepeatKind, Repeats, approve, repeats};
 use crate::rules::hearing::{HeardArgs, record_said};
@@ -240,7 +241,7 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError>
         ..LessonArgs::default()
     };
     let project = context.project_name().unwrap_or_default();
-    let stored = asking.add_of_person(&project, &lesson)?;
+    let stored = asking.add_of_person(&project, Trust::User, &lesson)?;
     let stored = stored.map_err(|refusal| refused(&refusal))?;
     Ok(format!("   kept {}", stored.id))
 }

@@ -233,7 +233,16 @@ fn heard(record: &Listed) -> String {
         "" => String::new(),
         session => format!(" in session {session}"),
     };
-    format!(" (\"{}\"{place}{times})", said.quote)
+    // A typed rule is the quote, so that only its place and its repetitions are left to say.
+    let quote = if said.quote.trim() == record.summary.trim() {
+        String::new()
+    } else {
+        format!("\"{}\"", said.quote)
+    };
+    match format!("{quote}{place}{times}").trim_start_matches([' ', ',']) {
+        "" => String::new(),
+        heard => format!(" ({heard})"),
+    }
 }
 
 /// Receipts of a rule, before its text, so that a narrow terminal shows them; empty if it was never

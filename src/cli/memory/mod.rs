@@ -162,7 +162,7 @@ fn prompt(context: &Context, args: &PromptArgs) -> Done {
     let input = args
         .input
         .as_deref()
-        .map(|path| context.json(path))
+        .map(|path| context.input(path))
         .transpose()?;
     let workspace = context.workspace_of_user(None)?;
     let mut report = skills::prompt(

@@ -33,7 +33,7 @@ use crate::{review, rules, skills};
 pub(crate) struct RunArgs {
     /// Skill, as `domain/skill`
     skill: String,
-    /// JSON file or `-` for stdin; default: the skill's `fixtures/sample_input.json`
+    /// Input, as JSON or text; `-` for stdin; default: the skill's `fixtures/sample_input.json`
     #[arg(long, short, value_name = "FILE")]
     input: Option<PathBuf>,
     /// Model: `provider/model`, `exec:PROGRAM`, `scripted:FILE` or `offline`
@@ -58,7 +58,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
     let input = args
         .input
         .as_deref()
-        .map(|path| context.json(path))
+        .map(|path| context.input(path))
         .transpose()?;
     let workspace = context.workspace_of_user(args.model.as_deref())?;
     let spinner = context.printer.spinner(&format!("running {skill}"));

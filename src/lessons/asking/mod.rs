@@ -14,7 +14,7 @@ pub(crate) mod session_calls;
 
 use std::path::Path;
 
-use crate::model::{LessonScope, Procedure};
+use crate::model::{LessonScope, Procedure, Trust};
 use crate::store::workspace::{Error, Records};
 use crate::store::{Scoped, Selection};
 use memctl_redact::Person;
@@ -207,6 +207,7 @@ impl Asking<'_> {
     pub fn add_of_person(
         &self,
         project: &str,
+        trust: Trust,
         args: &LessonArgs,
     ) -> Result<Result<StoredLesson, Refusal>, Error> {
         let checked = match check_words(args, self.person) {
@@ -215,6 +216,7 @@ impl Asking<'_> {
         };
         let origin = LessonOrigin {
             by: "person".to_owned(),
+            trust,
             session: String::new(),
             project: project.to_owned(),
             root: self.root,
@@ -247,6 +249,7 @@ impl Asking<'_> {
         let host = session.split('/').next().unwrap_or_default();
         let origin = LessonOrigin {
             by: format!("agent:{host}"),
+            trust: Trust::Observed,
             session: session
                 .split_once('/')
                 .map_or(session, |(_, id)| id)

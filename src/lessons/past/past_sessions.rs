@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::model::{ActionType, ExecutionLog};
+use crate::model::{ActionType, ExecutionLog, Trust};
 use crate::store::Source;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::records::{Scribe, data};
@@ -319,6 +319,7 @@ fn take(
 ) -> Result<(), Error> {
     let origin = LessonOrigin {
         by: format!("model:{model}"),
+        trust: Trust::Observed,
         session: session.calls.head.session.clone(),
         project: session.calls.head.project.clone(),
         root: None,

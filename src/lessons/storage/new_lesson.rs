@@ -32,6 +32,8 @@ const LONGEST_TITLE: usize = 80;
 pub(crate) struct LessonOrigin<'a> {
     /// `agent:HOST`, `model:NAME` or `person`.
     pub(crate) by: String,
+    /// Trust in it: `User` for what a person says at a terminal, else `Observed`.
+    pub(crate) trust: Trust,
     /// Session; empty for a person.
     pub(crate) session: String,
     /// Name of the project.
@@ -149,7 +151,7 @@ pub(crate) fn store_lesson(
             passes: "replace a weaker one with `replaces`".to_owned(),
         }));
     }
-    let is_person = origin.by == "person";
+    let is_person = origin.trust == Trust::User;
     let procedure = Procedure {
         created_at: records.timestamp(),
         status: LEARNED.to_owned(),
@@ -158,7 +160,7 @@ pub(crate) fn store_lesson(
         occurrences: Some(1.0),
         last_seen: records.timestamp(),
         origins: vec![seen],
-        trust: if is_person { "user" } else { "observed" }.to_owned(),
+        trust: origin.trust.name().to_owned(),
         lesson: checked.lesson.clone(),
         applies: Some(checked.applies.clone()),
         files,
@@ -186,7 +188,7 @@ pub(crate) fn store_lesson(
         added: true,
         lesson: checked.lesson.clone(),
         applies: checked.applies.clone(),
-        trust: if is_person { "user" } else { "observed" },
+        trust: origin.trust.name(),
         near,
         ..StoredLesson::default()
     };

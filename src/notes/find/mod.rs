@@ -61,6 +61,24 @@ pub fn find_near(
     vector: Option<&[f32]>,
     progress: Progress<'_>,
 ) -> Result<FindReport, Error> {
+    let mut report = compare(workspace, options, vector, progress)?;
+    report::add(&workspace.store, &mut report.results)?;
+    let read = report.results.iter().map(|found| {
+        let touched = (found.id.as_str(), found.user_id.as_deref());
+        (found.kind, touched)
+    });
+    report.warnings.extend(workspace.note_read(read));
+    Ok(report)
+}
+
+/// Searches without a trace: no read is audited, no retrieval is counted, and procedures come without their
+/// steps. For callers that show only some of the results.
+pub(crate) fn compare(
+    workspace: &Workspace,
+    options: &FindOptions,
+    vector: Option<&[f32]>,
+    progress: Progress<'_>,
+) -> Result<FindReport, Error> {
     let start = Instant::now();
     let rewritten = options.rewrite.apply(&options.query);
     let text = rewritten.as_deref().unwrap_or(&options.query);
@@ -131,21 +149,13 @@ pub fn find_near(
         }
         searched => searched?,
     };
-    let (mut found, asked) = (answer.found, answer.asked);
-    report::add(&workspace.store, &mut found)?;
     troubles.extend(answer.trouble);
     let origin = workspace.store.identity().map(|identity| identity.origin);
-    let read = found.iter().map(|found| {
-        let touched = (found.id.as_str(), found.user_id.as_deref());
-        (found.kind, touched)
-    });
-    let unnoted = workspace.note_read(read);
-    let results = found.into_iter().map(|found| Found {
+    let results = answer.found.into_iter().map(|found| Found {
         origin: found.origin.clone().or_else(|| origin.clone()),
         ..found
     });
     let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
-    warnings.extend(unnoted);
     warnings.extend(troubles);
     if query.is_some() {
         warnings.extend(lacking(&index, workspace.store.sees_all()));
@@ -154,7 +164,7 @@ pub fn find_near(
         results: results.collect(),
         query: options.query.clone(),
         rewritten: answer.with_related_terms.or(rewritten),
-        asked,
+        asked: answer.asked,
         took_ms: milliseconds(start.elapsed()),
         warnings,
     })

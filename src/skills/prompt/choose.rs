@@ -164,6 +164,8 @@ pub struct Omitted {
 pub struct Choice<'a> {
     /// Input of the skill; `None` if unknown.
     pub input: Option<&'a str>,
+    /// Scores of approved procedures for the input, by id; those that are not listed do not fit.
+    pub near: &'a [(String, f64)],
     /// Skill, as `domain/skill`.
     pub skill: &'a str,
     /// Token budget for rules.
@@ -186,6 +188,7 @@ impl Choice<'_> {
     pub(crate) fn of(now: DateTime<Utc>) -> Self {
         Self {
             input: None,
+            near: &[],
             skill: "",
             budget: 0,
             procedures_budget: 0,

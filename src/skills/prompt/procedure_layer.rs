@@ -1,117 +1,79 @@
 //! Procedures of a prompt: which ones fit the input, and their text.
 //!
 //! Procedures are part of the instruction layer, so the caller passes only those that a user of this
-//! machine has approved. A procedure that has nothing to do with the input is noise, so relevance
-//! decides and not age: without an input only the procedures of the skill itself are shown.
+//! machine has approved. A procedure that has nothing to do with the input is noise, so nearness decides and
+//! not age: without an input only the procedures of the skill itself are shown.
 //!
-//! Deliberately absent: evidence. Nothing counts for or against a procedure.
-
-use std::collections::HashSet;
+//! Deliberately absent: the comparison itself, which is that of `search` and an argument; and evidence.
+//! Nothing counts for or against a procedure.
 
 use crate::model::{Procedure, ProcedureFields};
-use memctl_search::{Corpus, words};
 
 use super::choose::{Choice, Omitted, tokens};
 use super::render::harmless;
 
 const HEADING: &str = "## Learned Procedures\n\n";
-/// Minimum number of words that the input shares with a procedure of no skill.
-const SHARED: usize = 3;
-/// Minimum share of the words of such a procedure that occur in the input.
-const COVERED: f64 = 0.2;
+/// Minimum score of a procedure of no skill, and of one of the skill. Tasks that no procedure fits stay below,
+/// and most that one fits in other words reach it.
+const FITS: f64 = 0.15;
+const FITS_OWN: f64 = 0.1;
+/// Maximum number of procedures of no skill that are named as too distant: the nearest ones.
+const NAMED: usize = 5;
 
 /// Splits approved procedures into chosen ones, in prompt order, and omitted ones.
 ///
-/// Procedures of the skill come first, then those of no skill; the most relevant first. A procedure of
-/// another skill, or of no skill and without relevance, is no candidate and is not listed.
+/// Procedures of the skill come first, then those of no skill; the nearest first. A procedure of
+/// another skill is no candidate and is not listed.
 pub(super) fn choose<'a>(
     procedures: &'a [Procedure],
     choice: &Choice<'_>,
 ) -> (Vec<&'a Procedure>, Vec<Omitted>) {
+    let score = |procedure: &Procedure| {
+        let id = procedure.procedure_id.as_str();
+        let mut near = choice.near.iter();
+        near.find(|(near, _)| near == id).map_or(0.0, |near| near.1)
+    };
+    let mut order: Vec<(bool, f64, &Procedure)> = procedures
+        .iter()
+        .map(|procedure| (procedure.skill.as_deref() == Some(choice.skill), procedure))
+        .filter(|(is_own, procedure)| {
+            let is_candidate = *is_own || (procedure.skill.is_none() && choice.input.is_some());
+            is_candidate && procedure.fields().steps().next().is_some()
+        })
+        .map(|(is_own, procedure)| (is_own, score(procedure), procedure))
+        .rev()
+        .collect();
+    order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let mut room = choice.procedures_budget;
+    let mut named = 0;
+    let mut chosen = Vec::new();
     let mut omitted = Vec::new();
-    let mut omit = |procedure: &Procedure, reason: String| {
+    for (is_own, score, procedure) in order {
+        let least = if is_own { FITS_OWN } else { FITS };
+        let size = tokens(&item(procedure, &procedure.fields()));
+        let reason = if choice.input.is_some() && score < least {
+            named += usize::from(!is_own);
+            if named > NAMED {
+                break;
+            }
+            format!("its score for the input is {score:.2}, and {least} is needed")
+        } else if size > room {
+            format!(
+                "the budget of {} tokens is used up",
+                choice.procedures_budget
+            )
+        } else {
+            room -= size;
+            chosen.push(procedure);
+            continue;
+        };
         omitted.push(Omitted {
             id: procedure.procedure_id.clone(),
             status: "active",
             reason,
         });
-    };
-    let is_own = |procedure: &Procedure| procedure.skill.as_deref() == Some(choice.skill);
-    let able: Vec<(&Procedure, ProcedureFields)> = procedures
-        .iter()
-        .filter(|procedure| is_own(procedure) || procedure.skill.is_none())
-        .map(|procedure| (procedure, procedure.fields()))
-        .filter(|(_, fields)| fields.steps().next().is_some())
-        .collect();
-    let scores = relevance(&able, choice.input, &is_own);
-    let mut order: Vec<(bool, f64, usize)> = Vec::new();
-    for (at, (procedure, _)) in able.iter().enumerate() {
-        match scores[at] {
-            Some(score) => order.push((is_own(procedure), score, at)),
-            None if is_own(procedure) => omit(procedure, "it does not match the input".to_owned()),
-            None => {}
-        }
-    }
-    order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)).then(b.2.cmp(&a.2)));
-    let mut room = choice.procedures_budget;
-    let mut chosen = Vec::new();
-    for (_, _, at) in order {
-        let (procedure, fields) = &able[at];
-        let size = tokens(&item(procedure, fields));
-        if size <= room {
-            room -= size;
-            chosen.push(*procedure);
-        } else {
-            let budget = choice.procedures_budget;
-            omit(
-                procedure,
-                format!("the budget of {budget} tokens is used up"),
-            );
-        }
     }
     (chosen, omitted)
-}
-
-/// Score of each procedure for the input; `None` if it is not relevant. Without an input the
-/// procedures of the skill have equal scores.
-fn relevance(
-    procedures: &[(&Procedure, ProcedureFields)],
-    input: Option<&str>,
-    is_own: &dyn Fn(&Procedure) -> bool,
-) -> Vec<Option<f64>> {
-    let Some(input) = input else {
-        let own = procedures.iter();
-        let own = own.map(|(procedure, _)| is_own(procedure).then_some(0.0));
-        return own.collect();
-    };
-    let mut corpus = Corpus::new(input);
-    for (_, fields) in procedures {
-        corpus.add(&topic(fields));
-    }
-    let asked: HashSet<String> = words(input).into_iter().collect();
-    let mut scores = vec![None; procedures.len()];
-    for hit in corpus.search() {
-        let (procedure, fields) = &procedures[hit.document];
-        if is_own(procedure) || is_covered(fields, &asked) {
-            scores[hit.document] = Some(hit.score);
-        }
-    }
-    scores
-}
-
-/// Text that says what a procedure is about.
-fn topic(fields: &ProcedureFields) -> String {
-    let cues = fields.cues.join("\n");
-    let said = [&fields.name, &fields.description, &fields.failure, &cues];
-    said.map(String::as_str).join("\n")
-}
-
-/// Returns true if the input is about what a procedure is about. One word in common says little.
-#[expect(clippy::cast_precision_loss, reason = "numbers of words stay far below 2^52")]
-fn is_covered(fields: &ProcedureFields, asked: &HashSet<String>) -> bool {
-    let own: HashSet<String> = words(&topic(fields)).into_iter().collect();
-    let shared = own.intersection(asked).count();
-    shared >= SHARED && shared as f64 >= COVERED * own.len() as f64
 }
 
 /// Block of the chosen procedures; empty without procedures.
@@ -158,11 +120,14 @@ mod tests {
 
     fn chosen(
         procedures: &[Procedure],
-        input: Option<&str>,
+        near: Option<&[(&str, f64)]>,
         budget: usize,
     ) -> (Vec<String>, Vec<String>) {
+        let scores = near.unwrap_or_default().iter();
+        let scores: Vec<(String, f64)> = scores.map(|(id, at)| ((*id).to_owned(), *at)).collect();
         let choice = Choice {
-            input,
+            input: near.map(|_| COLUMN),
+            near: &scores,
             skill: "db/migrate",
             procedures_budget: budget,
             ..Choice::of(chrono::DateTime::UNIX_EPOCH)
@@ -177,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn relevance_decides_and_the_skill_comes_first() {
+    fn nearness_decides_and_the_skill_comes_first() {
         let all = [
             procedure("PROC-001", None, "add a column to a table", "ALTER TABLE"),
             procedure("PROC-002", Some("db/migrate"), "name the table", "Ask."),
@@ -185,30 +150,46 @@ mod tests {
             procedure("PROC-004", Some("db/migrate"), "rotate keys", "Ask."),
             procedure("PROC-005", Some("hr/x"), "add a column to a table", "x"),
         ];
-        let (ids, omitted) = chosen(&all, Some(COLUMN), 500);
+        let near: &[(&str, f64)] = &[
+            ("PROC-001", 0.7),
+            ("PROC-005", 0.7),
+            ("PROC-002", 0.3),
+            ("PROC-003", 0.04),
+        ];
+        let (ids, omitted) = chosen(&all, Some(near), 500);
         assert_eq!(ids, ["PROC-002", "PROC-001"]);
-        assert_eq!(omitted, ["PROC-004: it does not match the input"]);
-        // One word in common is not enough.
-        let (ids, _) = chosen(&all[..1], Some("Wipe the table after lunch"), 500);
-        assert!(ids.is_empty());
+        let least = format!("and {FITS} is needed");
+        assert_eq!(omitted.len(), 2, "{omitted:?}");
+        assert!(omitted[0].starts_with("PROC-004: its score for the input is 0.00, and"));
+        assert!(omitted[1].starts_with("PROC-003: its score for the input is 0.04, "));
+        assert!(omitted[1].ends_with(&least), "{omitted:?}");
+        // Without an input, those of the skill.
         let (ids, omitted) = chosen(&all, None, 500);
-        assert_eq!((ids.len(), omitted.len()), (2, 0), "{ids:?}");
-        let (ids, _) = chosen(&all, Some("{}"), 500);
+        assert_eq!(ids, ["PROC-004", "PROC-002"]);
+        assert!(omitted.is_empty());
+    }
+
+    #[test]
+    fn only_the_nearest_of_the_distant_ones_are_named() {
+        let id = |number| format!("PROC-{number:03}");
+        let all: Vec<Procedure> = (0..20)
+            .map(|number| procedure(&id(number), None, "a", "b"))
+            .collect();
+        let (ids, omitted) = chosen(&all, Some(&[("PROC-007", 0.02)]), 500);
         assert!(ids.is_empty());
+        assert_eq!(omitted.len(), NAMED);
+        assert!(omitted[0].starts_with("PROC-007: "), "{omitted:?}");
     }
 
     #[test]
     fn procedure_above_the_budget_is_omitted_with_the_reason() {
+        let long = "long ".repeat(900);
         let all = [
             procedure("PROC-001", None, "add a column to a table", "short"),
-            procedure(
-                "PROC-002",
-                None,
-                "add a column of a type to a table",
-                &"long ".repeat(900),
-            ),
+            procedure("PROC-002", None, "add a column to a table", &long),
         ];
-        let (ids, omitted) = chosen(&all, Some(COLUMN), 100);
+        let near: &[(&str, f64)] = &[("PROC-001", 0.6), ("PROC-002", 0.9)];
+        let (ids, omitted) = chosen(&all, Some(near), 100);
         assert_eq!(ids, ["PROC-001"]);
         assert_eq!(omitted, ["PROC-002: the budget of 100 tokens is used up"]);
     }

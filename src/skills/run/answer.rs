@@ -6,14 +6,14 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::super::nearest::{Case, Nearest, nearest};
-use super::RunReport;
+use super::{RunReport, requested_files};
 use crate::model::error::Kind as ErrorKind;
 use crate::model::{NearestCase, Outcome, SkillPath, Usage};
 use crate::skills::agent_programs::installed_agents;
 use crate::skills::prompt::{Assembly, Injected, LayerSize, Omitted};
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::{Error, Workspace, dollars, milliseconds};
-use memctl_llm::{Llm, OnProgress, Reply, Request};
+use memctl_llm::{Llm, OnProgress, Request};
 
 /// Similarity of a case that answers although nobody asked for an offline answer: nearly the same
 /// input, so that a model would have little to add.
@@ -45,34 +45,39 @@ impl Answer {
     }
 }
 
-/// Answers with a model.
+/// Answers with a model. One that asks for files of the skill is called once more, with them.
 pub(super) async fn answer(
     workspace: &Workspace,
+    (skills, skill): (&Skills, &Skill),
     llm: &Llm,
     assembly: &Assembly,
     input: &RawValue,
     progress: OnProgress<'_>,
 ) -> Result<Answer, memctl_llm::Error> {
-    let request = Request {
+    let mut request = Request {
         system: assembly.prompt.clone(),
         user: input.get().to_owned(),
         schema: None,
         max_tokens: workspace.settings.max_output_tokens,
     };
-    let Reply {
-        text,
-        model,
-        usage,
-        cost_usd,
-        latency,
-        ..
-    } = llm.ask(&request, progress).await?;
+    let mut reply = llm.ask(&request, progress).await?;
+    if let Some(files) = requested_files(skills, skill, &reply.text) {
+        request.system.push_str(&files);
+        let asking = std::mem::replace(&mut reply, llm.ask(&request, progress).await?);
+        reply.latency += asking.latency;
+        reply.cost_usd = reply.cost_usd.zip(asking.cost_usd).map(|(a, b)| a + b);
+        reply.usage = reply.usage.zip(asking.usage).map(|(mut all, more)| {
+            all.input_tokens += more.input_tokens;
+            all.output_tokens += more.output_tokens;
+            all
+        });
+    }
     Ok(Answer {
-        output: output(&text),
-        model,
-        cost_usd: cost_usd.map(dollars),
-        latency_ms: milliseconds(latency),
-        usage: usage.map(|u| Usage {
+        output: output(&reply.text),
+        model: reply.model,
+        cost_usd: reply.cost_usd.map(dollars),
+        latency_ms: milliseconds(reply.latency),
+        usage: reply.usage.map(|u| Usage {
             input_tokens: u.input_tokens,
             output_tokens: u.output_tokens,
         }),

@@ -1,12 +1,15 @@
-//! Runs a skill: prompt (`state`), answer (`answer`), record (`record`), report (`report`).
+//! Runs a skill: prompt, answer (`answer`, with the files that a model asks for: `requested_files`), record
+//! (`record`), report.
 //!
 //! The store is checked before a model is paid. A paid answer is kept in any case: in the store, or
 //! else in a separate file that the error names.
 
 mod answer;
 mod record;
+mod requested_files;
 
 pub(crate) use answer::output;
+pub(crate) use requested_files::requested_files;
 
 use std::time::Instant;
 
@@ -73,7 +76,16 @@ pub async fn run(
     let start = Instant::now();
     let mut answer = match &chosen {
         Chosen::Offline => answer_offline(workspace, &skills, &skill, &input, &mut state)?,
-        Chosen::Model(llm) => match answer(workspace, llm, &assembly, &input, progress).await {
+        Chosen::Model(llm) => match answer(
+            workspace,
+            (&skills, &skill),
+            llm,
+            &assembly,
+            &input,
+            progress,
+        )
+        .await
+        {
             Ok(answer) => answer,
             Err(error) if !records => return Err(error.into()),
             Err(error) => {

@@ -12,7 +12,7 @@ use crate::store::skill::Skill;
 use memctl_llm::{Llm, OnProgress, Request};
 
 use super::super::assemble::assemble_layers;
-use super::super::run::output;
+use super::super::run::{output, requested_files};
 use super::report::{CaseReport, Status};
 use crate::rules::regression::cases::CaseFile;
 use crate::store::workspace::Workspace;
@@ -163,13 +163,19 @@ impl Trial<'_, '_> {
     /// Calls the model with these rules, and returns the errors in its answer.
     async fn answer(&mut self, rules: &[Reflexion]) -> Result<Errors, Stop> {
         let input = self.case.input.get();
-        let request = Request {
+        let mut request = Request {
             system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input)).prompt,
             user: input.to_owned(),
             schema: None,
             max_tokens: self.workspace.settings.max_output_tokens,
         };
-        let text = self.meter.ask(self.llm, &request).await?;
+        let mut text = self.meter.ask(self.llm, &request).await?;
+        let skills = self.workspace.skills().ok();
+        let files = skills.and_then(|skills| requested_files(&skills, &self.group.skill, &text));
+        if let Some(files) = files {
+            request.system.push_str(&files);
+            text = self.meter.ask(self.llm, &request).await?;
+        }
         let answer = memctl_redact::redact_json(output(&text).get())
             .text
             .into_owned();

@@ -9,7 +9,7 @@ use crate::store::skill::front_matter::{self, Refused};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
 use crate::store::skill::layers::{above, not_utf8};
 use crate::store::skill::root::{MAX_BYTES, Root, Within};
-use crate::store::skill::{Error, Examples, Skill, cases};
+use crate::store::skill::{BundledFile, Error, Examples, Problem, Skill, bundled, cases};
 
 /// Skills directory.
 #[derive(Debug, Clone)]
@@ -75,6 +75,22 @@ impl Skills {
         let context = above(&self.root, &dir, &mut problems)?;
         let mut skill = front_matter::skill(path, dir, source, read, problems)?;
         skill.context = context;
+        let is_there = |file: &BundledFile| {
+            bundled::is_below(&file.path) && self.root.has_file(&skill.dir.join(&file.path))
+        };
+        let (files, missing): (Vec<_>, Vec<BundledFile>) =
+            skill.files.iter().cloned().partition(is_there);
+        skill
+            .problems
+            .extend(missing.into_iter().map(|file| Problem {
+                path: skill.source.clone(),
+                line: None,
+                message: format!(
+                    "`files` names `{}`, which is no file of the skill",
+                    file.path
+                ),
+            }));
+        skill.files = files;
         Ok(skill)
     }
 

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Error, Problem, Role, Skill, yaml};
+use crate::store::skill::{Error, Problem, Role, Skill, bundled, yaml};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -259,7 +259,9 @@ pub(super) fn skill(
     if body.is_empty() {
         problem(None, "the prompt is missing".to_owned());
     }
+    let files = setting(&metadata, "files").map(bundled::named);
     Ok(Skill {
+        files: files.unwrap_or_default(),
         name: name.unwrap_or_else(|| path.name().to_owned()),
         path: path.clone(),
         dir,

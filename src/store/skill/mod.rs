@@ -24,6 +24,7 @@
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
 //! the learned rules, which are layer 2 and come from the store.
 
+mod bundled;
 mod cases;
 mod discover;
 mod error;
@@ -41,6 +42,7 @@ use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
 
+pub use bundled::BundledFile;
 pub use cases::{Example, Examples};
 pub use discover::Skills;
 pub use error::Error;
@@ -73,6 +75,8 @@ pub struct Skill {
     pub metadata: Map<String, Value>,
     /// Layers 0 and 1 that exist and are not empty.
     pub context: Vec<Layer>,
+    /// Files that the prompt lists, and that a model may ask for.
+    pub files: Vec<BundledFile>,
     /// Problems that do not make the skill unusable.
     pub problems: Vec<Problem>,
     /// SKILL.md, relative to the project root.
@@ -85,7 +89,11 @@ impl Skill {
         let own = Layer {
             number: 3,
             source: self.source.clone(),
-            text: self.body.clone(),
+            text: [self.body.clone(), bundled::listing(&self.files)]
+                .into_iter()
+                .filter(|text| !text.is_empty())
+                .collect::<Vec<_>>()
+                .join("\n\n"),
         };
         let mut layers = self.context.clone();
         layers.extend((!own.text.is_empty()).then_some(own));
