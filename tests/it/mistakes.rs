@@ -34,9 +34,9 @@ const MISTAKES: [Tried; 15] = [
         "usage: memctl setup [OPTIONS] [HOST]",
     ),
     (
-        &["lesson", "add", "Run `npm ci`."],
+        &["lesson", "add", "--session", "none/s-1", "Run `npm ci`."],
         2,
-        "no session of an agent is known here",
+        "no calls of `none/s-1` are known here",
     ),
 ];
 
