@@ -1,4 +1,4 @@
-//! What a person waits for in `memctl review`: the first screen, and the answer to a key.
+//! What a person waits for in `memctl review`: the first record, and the answer to a key.
 //!
 //! `make bench` runs it. The program runs in a pseudo-terminal of 80×24, over a memory in which 10,000
 //! records wait for a decision. An answer ends with the last byte before a pause in the output.
@@ -32,7 +32,7 @@ const STARTS: usize = 15;
 /// Rounds through the keys below.
 const ROUNDS: usize = 15;
 /// Keys that move, look and leave again: nothing is decided.
-const KEYS: [&str; 6] = ["j", "j", "k", "v", "v", "G"];
+const KEYS: [&str; 5] = ["s\n", "s\n", "k\n", "v\n", "?\n"];
 /// Pause after which the output is complete.
 const PAUSE: Duration = Duration::from_millis(60);
 /// Wait for the first byte of an output.
@@ -66,7 +66,7 @@ fn main() {
     );
     println!("|---|---|---|---|");
     for (name, goal, times) in [
-        ("first screen", "100 ms", &mut starts),
+        ("first record", "100 ms", &mut starts),
         ("a key", "16 ms", &mut keys),
     ] {
         let slowest = ms(times.iter().copied().max().unwrap());
@@ -119,7 +119,7 @@ struct Screen {
 }
 
 impl Screen {
-    /// Starts the program. Returns it with the time until its first screen was complete.
+    /// Starts the program. Returns it with the time until its first record was complete.
     fn open(root: &Path) -> (Self, Duration) {
         let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&main).unwrap();
@@ -169,7 +169,7 @@ impl Screen {
         (screen, first)
     }
 
-    /// Presses a key. Returns the time until the screen showed the answer.
+    /// Types a key and Enter. Returns the time until the screen showed the answer.
     fn answer(&mut self, key: &str) -> Duration {
         let start = Instant::now();
         self.keys.write_all(key.as_bytes()).unwrap();

@@ -2,7 +2,7 @@
 """Makes a picture of the output of the program.
 
 `tests/demo.sh memctl lesson | python3 docs/images/record.py > docs/images/lesson.svg`, and the same of
-`correction`; `screens.sh` uses it for the others. A test (`cargo test demo`) compares the pictures.
+`correction`. A test (`cargo test demo`) compares the pictures.
 """
 import sys
 from html import escape

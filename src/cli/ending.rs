@@ -9,8 +9,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use memctl_files::process;
-
 use crate::cli::output::printer::Printer;
 use crate::model::error::UserError;
 
@@ -35,16 +33,6 @@ pub(crate) fn wait<T>(future: impl Future<Output = T>) -> Result<T, UserError> {
     });
     END_AT_ONCE.store(true, Ordering::SeqCst);
     ended.ok_or_else(UserError::interrupted)
-}
-
-/// Restores the terminal with this function if the process is told to end (SIGTERM), and ends it.
-#[expect(clippy::exit, reason = "the signal ends the process")]
-pub(crate) fn restore_at_termination(restore: fn()) -> Result<(), UserError> {
-    let end = move || {
-        restore();
-        std::process::exit(process::TERMINATED);
-    };
-    Ok(process::at_termination(end)?)
 }
 
 /// `true` while an interrupt ends the process at once.

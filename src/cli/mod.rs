@@ -8,7 +8,7 @@
 //! - `context`: the workspace that a command works on, and what the user gives. `connections`: its
 //!   models, prompts and database. `database`: files, or the database of `DATABASE_URL`. `arguments`: values of
 //!   options. `off`: the switch.
-//! - `output`: pages, tables and JSON. `ask`: questions and prices. `screen`: full screens.
+//! - `output`: pages, tables and JSON. `ask`: questions and prices.
 //!   `ending`: interrupts, crashes and deadlines.
 
 pub(crate) mod arguments;
@@ -26,7 +26,6 @@ pub(crate) mod off;
 pub(crate) mod output;
 pub(crate) mod review;
 pub(crate) mod schema;
-pub(crate) mod screen;
 pub(crate) mod session;
 pub(crate) mod share;
 pub(crate) mod shell;

@@ -118,7 +118,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "token": server::token::Minted;
     "trust": settings::TrustReport;
     "undo": upkeep::undo::UndoReport, undo::Changes;
-    "watch": crate::model::Execution, watch::event::Other;
+    "watch": crate::model::Execution, watch::feed::Other;
     "why": upkeep::WhyReport;
 };
 

@@ -151,24 +151,6 @@ fn keys_on_a_large_terminal_without_colours_approve_edit_and_undo() {
     approve_edit_and_undo((200, 50), "NO_COLOR=1 ");
 }
 
-#[test]
-fn termination_restores_the_terminal() {
-    let workspace = waiting();
-    let Some(terminal) = Terminal::open(&workspace, 80, 24) else {
-        return;
-    };
-    terminal.type_line("sh -c 'echo $$ > pid; exec memctl review'; echo code $?");
-    terminal.wait_for("5 waiting");
-    let id = workspace.read("pid");
-    let mut kill = std::process::Command::new("kill");
-    assert!(kill.arg(id.trim()).status().unwrap().success());
-    let screen = terminal.wait_for("code 143");
-    assert!(
-        terminal.has_cursor() && !screen.contains("waiting"),
-        "{screen}"
-    );
-}
-
 fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     let workspace = waiting();
     let editor = workspace.root().join("editor.sh");
@@ -176,12 +158,28 @@ fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
     let Some(terminal) = Terminal::open(&workspace, columns, rows) else {
         return;
     };
-    terminal.type_line(&format!("{settings}EDITOR='sh editor.sh' memctl review"));
-    let screen = terminal.wait_for("5 waiting");
-    assert!(
-        screen.lines().count() <= usize::from(rows) && screen.contains("keep both"),
-        "{screen}"
+    let answer = |key: &str, expected: &str| {
+        // An empty screen, so that the answer is found and not an earlier line.
+        terminal.keys(&["-R"]);
+        terminal.type_line(key);
+        terminal.wait_for(expected)
+    };
+    let screen = answer(
+        &format!("clear; {settings}EDITOR='sh editor.sh' memctl review; echo code=$?"),
+        "waiting",
     );
+    assert!(screen.contains("skip"), "{screen}");
+    // Pairs of rules come when the rules are compared.
+    answer("/salary", "contradiction  REFL-001,REFL-002  1 waiting");
+    let screen = answer("/", "contradiction  REFL-001,REFL-002  5 waiting");
+    for part in [
+        "contradiction  REFL-001,REFL-002",
+        "- ALWAYS name",
+        "+ NEVER name",
+        "keep both",
+    ] {
+        assert!(screen.contains(part), "{screen}");
+    }
     let rule = || {
         let rules = workspace.stored("reflexion_entries.json");
         let rules = rules["entries"].as_array().unwrap().clone();
@@ -192,35 +190,39 @@ fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
         (rule["status"].clone(), rule["rule"].clone())
     };
     let before = rule();
-    terminal.keys(&["j", "a"]);
-    terminal.wait_for("approved REFL-003");
+    // What is no key of this entry decides nothing.
+    for line in ["a", "merge", "approve"] {
+        answer(line, &format!("`{line}` is no key here"));
+    }
+    answer("s", "candidate  REFL-003  4 waiting");
+    answer("x", "reason:");
+    answer("", ">");
+    assert_eq!(rule(), before);
+    answer("a", "candidate  REFL-004  3 waiting");
     assert_ne!(rule().0, before.0);
-    terminal.keys(&["u"]);
-    terminal.wait_for("undone");
+    answer("u", "candidate  REFL-003  4 waiting");
     assert_eq!(rule(), before);
-    terminal.keys(&["e"]);
-    terminal.wait_for("edited REFL-003");
+    answer("e", "Use yarn here");
     assert_eq!(rule().1, "Use yarn here");
-    terminal.keys(&["u"]);
-    terminal.wait_for("undone");
+    answer("u", "Use pnpm here");
     assert_eq!(rule(), before);
+    answer("k", "contradiction  REFL-001,REFL-002  5 waiting");
+    answer("/watchall", "procedure  PROC-002  1 waiting");
+    answer("/nowhere", "no entry has these words");
+    answer("/you push", "candidate  REFL-004  1 waiting");
     // The text that agents get changes with a decision.
-    let told = |terminal: &Terminal| {
-        terminal.keys(&["v"]);
-        let screen = terminal.wait_for("At the start of a session");
-        terminal.keys(&["v"]);
-        terminal.wait_for("view what agents get");
-        screen
-    };
-    assert!(!told(&terminal).contains("you push"));
-    terminal.keys(&["j", "a"]);
-    terminal.wait_for("approved REFL-004");
-    let screen = told(&terminal);
-    assert!(screen.contains("you push"), "{screen}");
+    let told = answer("v", "At the start of a session");
+    assert!(!told.contains("you push"), "{told}");
+    // The search ends with its last entry.
+    answer("a", "contradiction  REFL-001,REFL-002  4 waiting");
+    let told = answer("v", "At the start of a session");
+    assert!(told.contains("you push"), "{told}");
     assert!(!workspace.memory("retrievals.jsonl").exists());
-    terminal.keys(&["q"]);
+    answer("m 2", "merged REFL-001 into REFL-002");
+    answer("x not pnpm", "rejected REFL-003");
+    let rejected = workspace.stored("reflexion_entries.json").to_string();
+    assert!(rejected.contains("not pnpm"), "{rejected}");
+    answer("q", "code=0");
     terminal.wait_for_prompt();
-    terminal.type_line("echo over");
-    terminal.wait_for("over");
-    assert!(terminal.has_cursor());
+    answer("echo over", "over");
 }

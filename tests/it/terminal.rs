@@ -83,20 +83,9 @@ impl Terminal {
         }
     }
 
-    /// Changes the size of the terminal.
-    pub(crate) fn resize(&self, columns: u16, rows: u16) {
-        let (columns, rows) = (columns.to_string(), rows.to_string());
-        self.ask(&["resize-window", "-x", &columns, "-y", &rows]);
-    }
-
     /// Screen content, without trailing empty lines.
     pub(crate) fn screen(&self) -> String {
         self.ask(&["capture-pane", "-p"]).trim_end().to_owned()
-    }
-
-    /// Scrollback of the screen.
-    pub(crate) fn history(&self) -> String {
-        self.ask(&["capture-pane", "-p", "-S", "-", "-E", "-1"])
     }
 
     /// Returns `true` if the cursor is visible.

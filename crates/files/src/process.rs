@@ -16,8 +16,8 @@ use tokio::process::{Child, Command};
 
 use super::system::process::{Leader, begin_group, set_by_variables};
 pub use super::system::process::{
-    LocalStream, Stop, USUAL_EDITOR, at_interrupt, at_termination, connect,
-    keep_file_size_limit_an_error, limit_unreceived, user,
+    LocalStream, Stop, USUAL_EDITOR, at_interrupt, connect, keep_file_size_limit_an_error,
+    limit_unreceived, user,
 };
 
 /// A running program and all programs that it has started. Dropping it kills them.
@@ -62,9 +62,6 @@ pub fn exit_at_interrupt(code: u8, is_on: Arc<AtomicBool>) -> io::Result<()> {
     let number = signal_hook::consts::SIGINT;
     signal_hook::flag::register_conditional_shutdown(number, i32::from(code), is_on).map(drop)
 }
-
-/// Exit code of a process that was asked to end, as shells expect it.
-pub const TERMINATED: i32 = 128 + 15;
 
 /// Directories that belong to a user; `None` where the system names none.
 ///

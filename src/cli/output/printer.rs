@@ -63,11 +63,6 @@ impl Printer {
         self.json
     }
 
-    /// Returns `true` if pages have colours.
-    pub(crate) fn page_has_colour(&self) -> bool {
-        self.colour
-    }
-
     /// Returns an empty page for this terminal.
     pub(crate) fn page(&self) -> Page {
         Page::new(self.width, self.colour, self.now).quietly(self.quiet)

@@ -2,13 +2,14 @@
 //!
 //! `review` shows everything that waits for a person, in one queue.
 //!
-//! On a terminal, a full-screen view with one key for each decision; through a pipe, one line for
-//! each entry with the command that decides about it.
+//! On a terminal, one entry after the other with a key for each decision; through a pipe, one line
+//! for each entry with the command that decides about it.
 
 pub(crate) mod approve;
+mod one_by_one;
+mod record;
 pub(crate) mod stats;
 pub(crate) mod undo;
-pub(crate) mod view;
 pub(crate) mod watch;
 pub(crate) mod why;
 
@@ -27,7 +28,6 @@ use crate::model::SkillPath;
 use crate::model::error::UserError;
 use crate::review::PastSessions;
 use crate::review::queue::{Queue, Rest, Waiting};
-use crate::store::workspace::Workspace;
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);
@@ -40,8 +40,9 @@ const CHANGE: usize = 100;
 ///
 /// Lists candidate rules, and lessons from sessions, contradictions and similar rules,
 /// rules with evidence against them, guardrails that differ from their rule, and open merge
-/// conflicts. On a terminal, a full-screen view with one key for each decision (`?` shows the
-/// keys); through a pipe, one line for each entry with the command that decides about it.
+/// conflicts. On a terminal, shows one entry after the other, and asks: a letter and Enter decide,
+/// `?` explains the letters. Through a pipe, one line for each entry with the command that decides
+/// about it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
@@ -55,35 +56,21 @@ pub(crate) struct ReviewArgs {
 
 pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserError> {
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
+    if context.is_interactive() && std::io::stdout().is_terminal() {
+        return one_by_one::one_by_one(context, skill.as_ref());
+    }
     let workspace = context.workspace(None)?;
     let mut queue = Queue::read(&workspace, skill.as_ref())?;
     queue.replay(&past_sessions(context))?;
-    if context.is_interactive() && std::io::stdout().is_terminal() {
-        if queue.waiting.is_empty() {
-            add_rest(context, &workspace, skill.as_ref(), &mut queue)?;
-        }
-        if !queue.waiting.is_empty() {
-            return view::show(context, workspace, skill.as_ref(), queue);
-        }
-    } else {
-        add_rest(context, &workspace, skill.as_ref(), &mut queue)?;
-        queue.screen();
-        queue.in_utc();
-    }
-    context.printer.show(&queue)
-}
-
-/// Reads the whole queue again, without a progress bar.
-fn whole(
-    context: &Context,
-    workspace: &Workspace,
-    skill: Option<&SkillPath>,
-) -> Result<Queue, UserError> {
-    let mut queue = Queue::read(workspace, skill)?;
-    queue.replay(&past_sessions(context))?;
-    let rest = Rest::read(workspace, skill, &queue.rules, &mut |_, _| {});
+    let bar = context.printer.bar("rules");
+    let rest = Rest::read(&workspace, skill.as_ref(), &queue.rules, &mut |done, of| {
+        bar.reach(done, of);
+    });
+    drop(bar);
     queue.add(rest?);
-    Ok(queue)
+    queue.screen();
+    queue.in_utc();
+    context.printer.show(&queue)
 }
 
 /// Returns the sessions of this project that rules are tried on.
@@ -94,22 +81,6 @@ pub(crate) fn past_sessions(context: &Context) -> PastSessions {
         now: context.environment.now,
         limit: REPLAY,
     }
-}
-
-/// Adds what takes longer to find.
-fn add_rest(
-    context: &Context,
-    workspace: &Workspace,
-    skill: Option<&SkillPath>,
-    queue: &mut Queue,
-) -> Result<(), UserError> {
-    let bar = context.printer.bar("rules");
-    let rest = Rest::read(workspace, skill, &queue.rules, &mut |done, of| {
-        bar.reach(done, of);
-    });
-    drop(bar);
-    queue.add(rest?);
-    Ok(())
 }
 
 /// Ids of an entry: one, or two with a comma.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::{io, thread};
 
 use rustix::process::{Pid, kill_process_group};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGINT, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use socket2::SockRef;
 pub use tokio::net::UnixStream as LocalStream;
@@ -60,16 +60,7 @@ pub fn keep_file_size_limit_an_error() -> io::Result<()> {
 
 /// Calls a function at the first interrupt. The process goes on.
 pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    at_signal(SIGINT, act)
-}
-
-/// Calls a function when the process is asked to end. It should end it.
-pub fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    at_signal(SIGTERM, act)
-}
-
-fn at_signal(number: i32, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    let mut signals = Signals::new([number])?;
+    let mut signals = Signals::new([SIGINT])?;
     thread::spawn(move || {
         if signals.forever().next().is_some() {
             act();

@@ -61,26 +61,13 @@ pub const fn keep_file_size_limit_an_error() -> io::Result<()> {
 
 /// Calls a function at the first interrupt. The process goes on.
 pub fn at_interrupt(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    at_event(ctrl_c, async |mut events| events.recv().await, act)
-}
-
-/// Calls a function when the process is asked to end. It should end it.
-pub fn at_termination(act: impl FnOnce() + Send + 'static) -> io::Result<()> {
-    at_event(ctrl_close, async |mut events| events.recv().await, act)
-}
-
-fn at_event<E: Send + 'static>(
-    begin: fn() -> io::Result<E>,
-    wait: impl AsyncFnOnce(E) -> Option<()> + Send + 'static,
-    act: impl FnOnce() + Send + 'static,
-) -> io::Result<()> {
     let runtime = runtime()?;
-    let events = {
+    let mut events = {
         let _entered = runtime.enter();
-        begin()?
+        ctrl_c()?
     };
     thread::spawn(move || {
-        if runtime.block_on(wait(events)).is_some() {
+        if runtime.block_on(events.recv()).is_some() {
             act();
         }
     });

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use serde::Serialize;
-use similar::{Algorithm, ChangeTag, capture_diff_slices, group_diff_ops};
 
 /// Target of the rules.
 #[derive(Debug)]
@@ -80,23 +79,29 @@ pub struct SaidRule {
 /// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
 
-/// Returns the changed lines with `-` and `+`, among the lines around them; empty for equal texts.
+/// Returns the lines from the first change to the last one with `-` and `+`, among the lines around
+/// them; empty for equal texts. Only the block changes, so one place holds all changes.
 pub(crate) fn diff(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
-    let ops = capture_diff_slices(Algorithm::Patience, &old, &new);
-    let mut out = String::new();
-    for group in group_diff_ops(ops, CONTEXT) {
-        let first = group.first().map_or(0, |op| op.old_range().start);
-        out.extend(["@@ line ", &(first + 1).to_string(), " @@\n"]);
-        for (tag, lines) in group.iter().flat_map(|op| op.iter_slices(&old, &new)) {
-            let mark = match tag {
-                ChangeTag::Equal => " ",
-                ChangeTag::Delete => "-",
-                ChangeTag::Insert => "+",
-            };
-            for line in lines {
-                out.extend([mark, line, "\n"]);
-            }
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[same..], &new[same..]);
+    if old_rest.is_empty() && new_rest.is_empty() {
+        return String::new();
+    }
+    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let tail = pairs.take_while(|(a, b)| a == b).count();
+    let (gone, below) = old_rest.split_at(old_rest.len() - tail);
+    let first = same.saturating_sub(CONTEXT);
+    let mut out = format!("@@ line {} @@\n", first + 1);
+    let parts = [
+        (" ", &old[first..same]),
+        ("-", gone),
+        ("+", &new_rest[..new_rest.len() - tail]),
+        (" ", &below[..tail.min(CONTEXT)]),
+    ];
+    for (mark, lines) in parts {
+        for line in lines {
+            out.extend([mark, line, "\n"]);
         }
     }
     out
@@ -116,7 +121,7 @@ mod tests {
         check(
             "1\n2\n3\nx\n4\ny\n5\n6\n7\n",
             "1\n2\n3\nz\n4\n5\n6\n7\n",
-            "@@ line 2 @@\n 2\n 3\n-x\n+z\n 4\n-y\n 5\n 6\n",
+            "@@ line 2 @@\n 2\n 3\n-x\n-4\n-y\n+z\n+4\n 5\n 6\n",
         );
         check("a\n", "", "@@ line 1 @@\n-a\n");
     }

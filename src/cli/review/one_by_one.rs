@@ -1,0 +1,535 @@
+//! `review` on a terminal: one entry after the other, each with the keys that decide about it.
+//!
+//! Like `git add -p`: the record is printed, a letter and Enter decide, and the next record follows.
+//! Each decision is stored at once, by the verb of its command, as a change of its own in the undo
+//! journal. An answer that is no key changes nothing. Another thread compares the rules meanwhile.
+//!
+//! Deliberately absent: a screen of its own. What was printed stays above, and the terminal scrolls it.
+
+use std::collections::HashSet;
+use std::io::BufRead as _;
+use std::path::Path;
+use std::thread::JoinHandle;
+
+use crate::cli::context::Context;
+use crate::cli::memory::edit::in_editor;
+use crate::cli::output::Style;
+use crate::cli::output::page::Page;
+use crate::cli::output::text::{end, product};
+use crate::cli::review::past_sessions;
+use crate::cli::review::record::record;
+use crate::cli::review::undo::revert;
+use crate::lessons::HintService;
+use crate::model::error::UserError;
+use crate::model::{CallAction, Kind, SkillPath};
+use crate::review::queue::{Queue, Rest, Waiting, WaitingKind};
+use crate::rules::forbids_advice;
+use crate::skills::prompt::tokens;
+use crate::store::Here;
+use crate::store::workspace::{Error, Workspace};
+use crate::upkeep::merge;
+use crate::upkeep::merge::ResolveSide;
+use crate::{review, rules, skills, upkeep};
+
+/// Width of a rule in the question which one stays.
+const STAYS: usize = 60;
+
+/// Keys of every entry, each with its effect.
+const COMMON: [(char, &str); 8] = [
+    ('s', "skip"),
+    ('k', "go back to the entry that was skipped last"),
+    (
+        'u',
+        "undo the last decision of this review, then the one before",
+    ),
+    ('v', "view what agents get now"),
+    (
+        '/',
+        "show only entries with these words: `/npm install`; `/` alone shows all",
+    ),
+    ('r', "read again"),
+    ('?', "help"),
+    ('q', "quit"),
+];
+
+/// Way through the queue.
+struct Walk<'a> {
+    context: &'a Context,
+    skill: Option<&'a SkillPath>,
+    queue: Queue,
+    /// Search for the entries that take longer to find; it ends with the process.
+    rest: Option<JoinHandle<Result<Rest, Error>>>,
+    /// Entries that were skipped, the last one last.
+    skipped: Vec<Waiting>,
+    /// Records that were decided about since the queue was read.
+    decided: HashSet<String>,
+    /// Names of the changes of this review, for undo.
+    changes: Vec<String>,
+    /// Words in lower case that entries have to contain.
+    words: Vec<String>,
+}
+
+/// Goes through the queue until its end, or until the user ends it.
+pub(crate) fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result<u8, UserError> {
+    let mut walk = Walk {
+        context,
+        skill,
+        queue: Queue::default(),
+        rest: None,
+        skipped: Vec::new(),
+        decided: HashSet::new(),
+        changes: Vec::new(),
+        words: Vec::new(),
+    };
+    walk.read()?;
+    while let Some((waiting, left)) = walk.current() {
+        let keys = keys_of(&waiting);
+        let mut page = context.printer.page();
+        heading(&mut page, &waiting, left);
+        record(&mut page, &waiting);
+        key_line(&mut page, &keys);
+        if !context.printer.line(&page.into_text()) {
+            return Ok(0);
+        }
+        loop {
+            let Some(answer) = answer(context, "> ")? else {
+                return Ok(0);
+            };
+            match walk.take(&waiting, &keys, &answer) {
+                Ok(Next::Ask) => {}
+                Ok(Next::Show) => break,
+                Ok(Next::Quit) => return Ok(0),
+                // Nothing has changed.
+                Err(error) => context.printer.error(&error),
+            }
+        }
+    }
+    let mut page = context.printer.page();
+    page.line(match walk.queue.waiting.len() {
+        0 => "Nothing waits for a decision.".to_owned(),
+        1 => "1 entry is left.".to_owned(),
+        left => format!("{left} entries are left."),
+    });
+    context.printer.line(&page.into_text());
+    Ok(0)
+}
+
+/// What follows an answer.
+enum Next {
+    /// Ask about the same entry.
+    Ask,
+    /// Show the entry that is the first now.
+    Show,
+    Quit,
+}
+
+impl Walk<'_> {
+    /// Reads what single records tell, and starts to look for the rest.
+    fn read(&mut self) -> Result<(), UserError> {
+        let workspace = self.context.workspace(None)?;
+        let mut queue = Queue::read(&workspace, self.skill)?;
+        queue.replay(&past_sessions(self.context))?;
+        let (skill, rules) = (self.skill.cloned(), std::mem::take(&mut queue.rules));
+        let search = move || Rest::read(&workspace, skill.as_ref(), &rules, &mut |_, _| {});
+        self.rest = Some(std::thread::Builder::new().spawn(search)?);
+        self.decided.clear();
+        self.queue = queue;
+        self.warn_of_queue();
+        Ok(())
+    }
+
+    fn warn_of_queue(&mut self) {
+        for warning in self.queue.warnings.drain(..) {
+            self.context.printer.warn(&warning);
+        }
+    }
+
+    /// Adds the rest, if it was found.
+    fn add_rest(&mut self) {
+        let found = match self.rest.take().map(JoinHandle::join) {
+            None => return,
+            Some(Ok(Ok(rest))) => rest,
+            Some(Ok(Err(error))) => return self.context.printer.warn(&error.to_string()),
+            Some(Err(_)) => return self.context.printer.warn("rules could not be compared"),
+        };
+        let mut found = found;
+        found.leave_out(&self.decided);
+        self.queue.add(found);
+        self.warn_of_queue();
+    }
+
+    /// Returns the first entry that was not skipped and matches the words, and the number of those.
+    /// Waits for the rest only if there is no other.
+    fn current(&mut self) -> Option<(Waiting, usize)> {
+        if self.rest.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.add_rest();
+        }
+        if !self.has_open() {
+            // The last one with these words was decided about.
+            self.words.clear();
+        }
+        let left = self.open().count();
+        let mut waiting = self.open().next()?.clone();
+        waiting.screen();
+        Some((waiting, left))
+    }
+
+    /// Returns `true` if an entry is open, if need be after a wait for the rest.
+    fn has_open(&mut self) -> bool {
+        if self.open().next().is_none() && self.rest.is_some() {
+            let spinner = self.context.printer.spinner("comparing rules");
+            self.add_rest();
+            drop(spinner);
+        }
+        self.open().next().is_some()
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Waiting> {
+        let is_open = |one: &&Waiting| {
+            !self.skipped.iter().any(|skipped| is_same(skipped, one)) && self.matches(one)
+        };
+        self.queue.waiting.iter().filter(is_open)
+    }
+
+    fn matches(&self, waiting: &Waiting) -> bool {
+        if self.words.is_empty() {
+            return true;
+        }
+        let texts = waiting.parts.iter().map(|part| part.text.as_str());
+        let names = [waiting.kind.name(), &waiting.id, &waiting.title];
+        let all = names.into_iter().chain(waiting.skill.as_deref());
+        let text = all
+            .chain(texts)
+            .collect::<Vec<_>>()
+            .join("\n")
+            .to_lowercase();
+        self.words.iter().all(|word| text.contains(word))
+    }
+
+    /// Acts on an answer about an entry. `keys` are those that decide about it.
+    fn take(
+        &mut self,
+        waiting: &Waiting,
+        keys: &[(char, &str)],
+        answer: &str,
+    ) -> Result<Next, UserError> {
+        let mut letters = answer.chars();
+        let Some(key) = letters.next() else {
+            return Ok(Next::Ask);
+        };
+        let rest = letters.as_str();
+        let takes_words = matches!(key, 'x' | 'm') && rest.starts_with(' ');
+        let is_key = keys.iter().chain(&COMMON).any(|(known, _)| *known == key);
+        if !is_key || !(rest.is_empty() || key == '/' || takes_words) {
+            let unknown = format!("`{}` is no key here; ? explains the keys", end(answer, 20));
+            self.context.printer.warn(&unknown);
+            return Ok(Next::Ask);
+        }
+        match key {
+            'q' => return Ok(Next::Quit),
+            's' => self.skipped.push(waiting.clone()),
+            'k' => {
+                self.skipped.pop();
+                // It may be a pair, which a second read finds late.
+                self.add_rest();
+            }
+            'r' => {
+                self.skipped.clear();
+                self.read()?;
+            }
+            '/' => self.find(rest),
+            'u' => return self.undo(),
+            'v' => {
+                let mut page = self.context.printer.page();
+                seen(self.context, waiting.skill.as_deref(), &mut page)?;
+                self.context.printer.line(&page.into_text());
+                return Ok(Next::Ask);
+            }
+            '?' => {
+                let mut page = self.context.printer.page();
+                for (key, effect) in keys.iter().chain(&COMMON) {
+                    page.styled(&[(Style::Strong, &format!("{key}  ")), (Style::Plain, effect)]);
+                }
+                self.context.printer.line(&page.into_text());
+                return Ok(Next::Ask);
+            }
+            key => {
+                let rest = rest.trim();
+                let is_done = self.decide(key, rest, waiting)?;
+                return Ok(if is_done { Next::Show } else { Next::Ask });
+            }
+        }
+        Ok(Next::Show)
+    }
+
+    fn find(&mut self, words: &str) {
+        let words = words.split_whitespace().map(str::to_lowercase);
+        let before = std::mem::replace(&mut self.words, words.collect());
+        if !self.has_open() {
+            self.context.printer.warn("no entry has these words");
+            self.words = before;
+        }
+    }
+
+    fn undo(&mut self) -> Result<Next, UserError> {
+        let Some(change) = self.changes.last() else {
+            self.context
+                .printer
+                .warn("nothing was decided in this review; `memctl undo` reverts earlier changes");
+            return Ok(Next::Ask);
+        };
+        let done = revert(&self.context.for_next_change(), Some(change), false)?;
+        self.changes.pop();
+        self.say("undone", &done.warnings);
+        self.read()?;
+        Ok(Next::Show)
+    }
+
+    fn say(&self, did: &str, warnings: &[String]) {
+        let mut page = self.context.printer.page();
+        page.good(did, "");
+        self.context.printer.line(&page.into_text());
+        for warning in warnings {
+            self.context.printer.warn(warning);
+        }
+    }
+
+    /// Decides about an entry by one of its keys. Returns `false` if the user gave up.
+    fn decide(&mut self, key: char, words: &str, waiting: &Waiting) -> Result<bool, UserError> {
+        let context = self.context.for_next_change();
+        let workspace = context.workspace(None)?;
+        let change = workspace.store.audit_context().change.clone();
+        let id = &waiting.id;
+        // Of a pair, the newer rule.
+        let newer = waiting.other.as_ref().unwrap_or(id);
+        let mut gone = None;
+        let (did, warnings) = match key {
+            'a' | 'A' | 'D' => {
+                let action = match key {
+                    'A' => CallAction::Ask,
+                    'D' => CallAction::Deny,
+                    _ => CallAction::Note,
+                };
+                let action = (!waiting.patterns.is_empty()).then_some(action);
+                let done = review::approve(&workspace, std::slice::from_ref(id), action)?;
+                let warnings = done.into_iter().flat_map(|one| one.warnings).collect();
+                (format!("approved {id}"), warnings)
+            }
+            'e' => {
+                let draft = review::draft(&workspace, newer)?;
+                let done = in_editor(&context, &workspace, &draft)?;
+                if done.changed.is_empty() {
+                    return Ok(false);
+                }
+                self.changes.push(change);
+                self.say(&format!("edited {newer}"), &done.warnings);
+                self.read()?;
+                return Ok(true);
+            }
+            'x' => {
+                let Some(reason) = given(&context, words, "reason: ")? else {
+                    return Ok(false);
+                };
+                let done = review::reject(&workspace, id, &reason)?;
+                (format!("rejected {}", done.id), done.warnings)
+            }
+            'f' => {
+                let done = upkeep::forget(&workspace, newer, false)?;
+                gone = Some(newer.clone());
+                (format!("forgot {newer}"), done.warnings)
+            }
+            'm' => {
+                let Some((keep, other)) = which_stays(&context, words, waiting)? else {
+                    return Ok(false);
+                };
+                let done = rules::merge(&workspace, &keep, &other)?;
+                let did = format!("merged {other} into {keep}");
+                gone = Some(other);
+                (did, done.warnings)
+            }
+            'b' if waiting.kind == WaitingKind::Doubtful => {
+                let done = rules::pin(&workspace, id, true)?;
+                (format!("pinned {id}"), done.warnings)
+            }
+            'b' => {
+                rules::keep_both(&workspace, id, newer)?;
+                (format!("kept {id} and {newer}"), Vec::new())
+            }
+            _ => {
+                let side = match key {
+                    'o' => ResolveSide::Ours,
+                    _ => ResolveSide::Theirs,
+                };
+                let done = merge::resolve(&workspace, id, side, None)?;
+                (format!("resolved {id}"), done.warnings)
+            }
+        };
+        self.changes.push(change);
+        self.decided.extend([id.clone(), newer.clone()]);
+        self.queue
+            .waiting
+            .retain(|one| !is_same(one, waiting) && !gone.as_ref().is_some_and(|id| one.names(id)));
+        self.say(&did, &warnings);
+        Ok(true)
+    }
+}
+
+fn is_same(a: &Waiting, b: &Waiting) -> bool {
+    a.kind == b.kind && a.id == b.id && a.other == b.other
+}
+
+/// Keys that decide about an entry, each with its name.
+fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
+    use WaitingKind as Of;
+    let waits = waiting.waits_for_approval();
+    let may_act = !waiting.patterns.is_empty() && (waits || waiting.kind == Of::Doubtful);
+    let is_pair = matches!(waiting.kind, Of::Contradiction | Of::Similar);
+    let is_rule = waiting.record == Kind::Reflexion;
+    let is_merge = waiting.kind == Of::Merge;
+    let keys = [
+        (waits, 'a', "approve"),
+        (may_act, 'A', "approve, ask me"),
+        (may_act, 'D', "approve, refuse"),
+        (is_pair || waiting.near.is_some(), 'm', "merge"),
+        (is_pair, 'b', "keep both"),
+        (waiting.kind == Of::Doubtful && is_rule, 'b', "keep"),
+        (is_merge, 'o', "ours"),
+        (is_merge, 't', "theirs"),
+        (waiting.record != Kind::Session, 'e', "edit"),
+        (waits && waiting.kind != Of::Memory, 'x', "reject"),
+        (!is_merge, 'f', "forget"),
+    ];
+    let keys = keys.into_iter().filter(|(has, _, _)| *has);
+    keys.map(|(_, key, name)| (key, name)).collect()
+}
+
+fn heading(page: &mut Page, waiting: &Waiting, left: usize) {
+    let ids = super::ids(waiting);
+    page.line("");
+    page.styled(&[
+        (Style::Strong, &format!("{}  {ids}", waiting.kind.name())),
+        (Style::Dim, &format!("  {left} waiting")),
+    ]);
+}
+
+fn key_line(page: &mut Page, keys: &[(char, &str)]) {
+    let common = [('s', "skip"), ('?', "help"), ('q', "quit")];
+    let all = keys.iter().chain(&common);
+    let pieces: Vec<[String; 2]> = all
+        .map(|(key, name)| [key.to_string(), format!(" {name}  ")])
+        .collect();
+    let parts = pieces
+        .iter()
+        .flat_map(|[key, name]| [(Style::Strong, key.as_str()), (Style::Plain, name.as_str())]);
+    page.styled(&parts.collect::<Vec<_>>());
+}
+
+/// Asks, and returns the line that was typed; `None` at the end of the input.
+fn answer(context: &Context, question: &str) -> Result<Option<String>, UserError> {
+    context.printer.line(question);
+    let mut line = Vec::new();
+    std::io::stdin().lock().read_until(b'\n', &mut line)?;
+    if line.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(String::from_utf8_lossy(&line).trim().to_owned()))
+}
+
+/// Returns the words behind the key, or asks for them. `None` if the user gives none.
+fn given(context: &Context, words: &str, question: &str) -> Result<Option<String>, UserError> {
+    let words = match words {
+        "" => answer(context, question)?.unwrap_or_default(),
+        words => words.to_owned(),
+    };
+    Ok((!words.is_empty()).then_some(words))
+}
+
+/// Asks which of two rules stays. Returns that one, and the other.
+fn which_stays(
+    context: &Context,
+    words: &str,
+    waiting: &Waiting,
+) -> Result<Option<(String, String)>, UserError> {
+    let near = waiting.near.as_ref();
+    let text = |name: &str| waiting.text(name).unwrap_or_default();
+    let first = (
+        &waiting.id,
+        [text("rule"), text("older")]
+            .into_iter()
+            .find(|t| !t.is_empty()),
+    );
+    let second = match (&waiting.other, near) {
+        (Some(other), _) => (other, Some(text("newer"))),
+        (None, Some(near)) => (&near.id, Some(near.rule.as_str())),
+        (None, None) => return Ok(None),
+    };
+    if words.is_empty() {
+        let mut page = context.printer.page();
+        for (number, (id, text)) in ["1", "2"].into_iter().zip([first, second]) {
+            let text = end(text.unwrap_or_default(), STAYS);
+            page.line(format!("{number}  {id}  {text}"));
+        }
+        context.printer.line(&page.into_text());
+    }
+    let (first, second) = (first.0.clone(), second.0.clone());
+    match given(context, words, "which stays (Enter: neither)? ")?.as_deref() {
+        Some("1") => Ok(Some((first, second))),
+        Some("2") => Ok(Some((second, first))),
+        _ => Ok(None),
+    }
+}
+
+/// Adds the texts that agents get now, for a skill if the entry has one.
+fn seen(context: &Context, skill: Option<&str>, page: &mut Page) -> Result<(), UserError> {
+    let workspace = context.workspace(None)?;
+    let workspace = Workspace {
+        store: workspace.store.read_only(),
+        ..workspace
+    };
+    let mut section = |heading: &str, text: &str| {
+        let heading = format!("{heading} ({} tokens)", tokens(text));
+        page.styled(&[(Style::Strong, &heading)]);
+        match text.trim() {
+            "" => page.dim("nothing"),
+            text => page.line(product(text)),
+        }
+    };
+    section(
+        "At the start of a session in this project",
+        &at_start(&workspace)?,
+    );
+    let Some(skill) = skill.and_then(|skill| skill.parse::<SkillPath>().ok()) else {
+        return Ok(());
+    };
+    let assembly = skills::prompt(&workspace, &skill, None)?.assembly;
+    let what = format!("Learned part of the prompt of {skill}");
+    section(&what, &assembly.learned);
+    for layer in &assembly.layers {
+        page.dim(format!(
+            "layer {}  {:>6} tokens  {}",
+            layer.layer, layer.tokens, layer.source
+        ));
+    }
+    for omitted in &assembly.omitted {
+        page.dim(format!("{} is left out: {}", omitted.id, omitted.reason));
+    }
+    Ok(())
+}
+
+fn at_start(workspace: &Workspace) -> Result<String, Error> {
+    let hints = HintService {
+        store: &workspace.store,
+        now: workspace.now,
+        random: workspace.random,
+        forbids: forbids_advice,
+        here: Here::default(),
+    };
+    let root = workspace.store.directory().parent();
+    let here = Here {
+        directory: root,
+        root,
+        skills: Some(Path::new(&workspace.skills_dir)),
+        ..Here::default()
+    };
+    hints.session_text("", &here)
+}
