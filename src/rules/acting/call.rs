@@ -3,7 +3,7 @@
 use memctl_sessions::Step;
 
 use super::changed_paths::{changed, cleaned};
-use super::peel::{Simple, commands};
+use memctl_shell::{Simple, commands};
 
 /// Maximum length of a text that patterns are matched with, in bytes.
 const LONGEST: usize = 128 << 10;

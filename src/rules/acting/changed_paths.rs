@@ -1,6 +1,6 @@
 //! Paths that a command changes, and paths without `.` and `..`.
 
-use super::peel::basename;
+use memctl_shell::basename;
 
 /// Returns the files that a command changes, as it names them. What is moved away is not among them: a
 /// rule about places is obeyed by it.
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn the_files_that_a_command_changes_are_found() {
         let check = |line: &str, expected: &[&str]| {
-            let simple = &super::super::peel::commands(line)[0];
+            let simple = &memctl_shell::commands(line)[0];
             assert_eq!(changed(&simple.words, &simple.targets), expected, "{line}");
         };
         check("echo a > b.txt", &["b.txt"]);

@@ -14,7 +14,7 @@ use crate::model::{CallPart, CallPattern};
 
 use super::call::{Call, Content};
 use super::patterns::Compiled;
-use super::peel::Simple;
+use memctl_shell::Simple;
 
 /// Returns `true` if one of the patterns matches the call. `is_done` says whether a call that
 /// matches an `after` succeeded earlier.

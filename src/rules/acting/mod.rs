@@ -14,10 +14,7 @@ pub(crate) mod changed_paths;
 pub(crate) mod literals;
 pub(crate) mod matcher;
 pub(crate) mod patterns;
-pub(crate) mod peel;
 pub(crate) mod receipts;
-pub(crate) mod shell_scan;
-pub(crate) mod wrappers;
 
 use call::Call;
 use literals::{Place, Trigrams, numbers};

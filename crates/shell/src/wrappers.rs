@@ -6,12 +6,12 @@
 
 use std::ops::Range;
 
-use super::peel::{basename, is_shell};
-use super::shell_scan::{KEYWORDS, Word};
+use crate::peel::{basename, is_shell};
+use crate::scan::{KEYWORDS, Word};
 
 /// Kind of the beginning of a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Layer {
+pub enum Layer {
     /// Number of words that only surround the command behind them.
     Dropped(usize),
     /// A program that runs lines of a shell.
@@ -151,7 +151,7 @@ const TMUX: &[&str] = &[
 const SHELL: Wrapper = words("", "oO", "rcfile init-file", 0).line('c', "command");
 
 /// Returns the layer at the beginning of these words.
-pub(crate) fn layer(words: &[Word]) -> Layer {
+pub fn layer(words: &[Word]) -> Layer {
     let Some(first) = words.first() else {
         return Layer::Program;
     };
@@ -294,7 +294,7 @@ fn joined(words: &[Word]) -> String {
 }
 
 /// Returns `true` for `NAME=…`, `NAME+=…` and `NAME[…]=…`.
-pub(crate) fn is_assignment(word: &str) -> bool {
+pub fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         let name = name.trim_end_matches('+');
         let name = name.split_once('[').map_or(name, |(name, _)| name);

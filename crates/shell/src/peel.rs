@@ -7,8 +7,8 @@
 //!
 //! Deliberately absent: expansion. The content of a variable, an alias or a script is not seen.
 
-use super::shell_scan::{Join, Raw, Word, scan};
-use super::wrappers::{Layer, layer};
+use crate::scan::{Join, Raw, Word, scan};
+use crate::wrappers::{Layer, layer};
 
 /// Maximum depth of lines within lines.
 const DEEPEST: usize = 4;
@@ -17,30 +17,30 @@ const MOST: usize = 64;
 
 /// Simple command of a line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub struct Simple {
     /// The command as written, then without one layer after the other.
-    pub(crate) forms: Vec<String>,
+    pub forms: Vec<String>,
     /// The last form without quotes.
-    pub(crate) plain: String,
+    pub plain: String,
     /// Program and arguments, without layers and quotes.
-    pub(crate) words: Vec<String>,
+    pub words: Vec<String>,
     /// Files that its output goes to.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
     /// Standard input, if the line contains it.
-    pub(crate) body: String,
+    pub body: String,
     /// Variables that commands before it in the line have set.
-    pub(crate) variables: String,
+    pub variables: String,
     /// Directory that commands before it in the line have changed to; empty if none has.
-    pub(crate) directory: String,
+    pub directory: String,
     /// Number of the chain: commands of one chain run only if those before them succeeded.
-    pub(crate) chain: usize,
+    pub chain: usize,
     /// The line goes on, or succeeds, although this command failed: `x || true`, `! x`.
-    pub(crate) may_fail: bool,
+    pub may_fail: bool,
 }
 
 impl Simple {
     /// All forms, with and without quotes.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
         let forms = self.forms.iter().map(String::as_str);
         forms.chain(std::iter::once(self.plain.as_str()))
     }
@@ -61,7 +61,7 @@ struct Peeler {
 }
 
 /// Returns the simple commands of a line, in order.
-pub(crate) fn commands(line: &str) -> Vec<Simple> {
+pub fn commands(line: &str) -> Vec<Simple> {
     let mut peeler = Peeler::default();
     peeler.line(line, 0, "");
     peeler.found
@@ -255,13 +255,13 @@ impl Peeler {
 }
 
 /// Last name of a path.
-pub(crate) fn basename(path: &str) -> &str {
+pub fn basename(path: &str) -> &str {
     let last = path.trim_end_matches('/').rsplit('/').next();
     last.filter(|name| !name.is_empty()).unwrap_or(path)
 }
 
 /// Returns `true` for a program that reads commands.
-pub(crate) fn is_shell(program: &str) -> bool {
+pub fn is_shell(program: &str) -> bool {
     ["sh", "bash", "zsh", "dash", "ksh", "ash", "fish"].contains(&basename(program))
 }
 

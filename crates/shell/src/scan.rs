@@ -5,16 +5,16 @@
 
 use std::ops::Range;
 
-use super::wrappers::is_assignment;
+use crate::wrappers::is_assignment;
 
 /// Words of the shell before a command.
-pub(super) const KEYWORDS: &[&str] = &[
+pub const KEYWORDS: &[&str] = &[
     "then", "do", "else", "elif", "if", "while", "until", "!", "{",
 ];
 
 /// How a command follows the one before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Join {
+pub enum Join {
     /// Always: `;`, a new line.
     #[default]
     Any,
@@ -28,27 +28,32 @@ pub(crate) enum Join {
 
 /// Word of a command.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Word {
+pub struct Word {
     /// Text without quotes.
-    pub(crate) text: String,
+    pub text: String,
     /// Place in the line, in bytes.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+    pub start: usize,
+    /// Its end.
+    pub end: usize,
 }
 
 /// Command as it is written.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Raw {
-    pub(crate) words: Vec<Word>,
+pub struct Raw {
+    /// Words with their quotes taken off, without redirections.
+    pub words: Vec<Word>,
     /// End in the line, with redirections and without operators.
-    pub(crate) end: usize,
-    pub(crate) join: Join,
+    pub end: usize,
+    /// How it follows the command before it.
+    pub join: Join,
     /// Files behind `>`, `>>` and `&>`.
-    pub(crate) targets: Vec<String>,
+    pub targets: Vec<String>,
     /// Lines within: `$(…)`, backticks, `<(…)`.
-    pub(crate) inner: Vec<String>,
+    pub inner: Vec<String>,
     /// Text of its here-document or here-string.
-    pub(crate) input: String,
+    pub input: String,
+    /// End of its here-document in the line; 0 if there is none.
+    pub input_end: usize,
 }
 
 /// Role of the next word.
@@ -88,7 +93,7 @@ struct Scanner<'l> {
 }
 
 /// Returns the commands of a line, in order.
-pub(crate) fn scan(line: &str) -> Vec<Raw> {
+pub fn scan(line: &str) -> Vec<Raw> {
     let mut scanner = Scanner::of(line);
     scanner.run();
     scanner
@@ -519,11 +524,13 @@ impl<'l> Scanner<'l> {
                 body.push_str(line);
                 body.push('\n');
             }
+            let end = self.at;
             let raw = self.all.get_mut(of).unwrap_or(&mut self.now);
             if is_expanded {
                 raw.inner.extend(substitutions(&body));
             }
             raw.input = body;
+            raw.input_end = end;
         }
     }
 }
