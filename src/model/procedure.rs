@@ -244,12 +244,13 @@ fn one_layout_of<T: Serialize>(part: Option<&T>) -> String {
     text.and_then(Result::ok).unwrap_or_default()
 }
 
-/// Trust of a record that was learned from a session: observed until a user approves it.
+/// Trust of a record that was learned from a session: observed until a user approves it. What a person wrote
+/// is theirs.
 fn trust(said: &str) -> Trust {
-    if said == "approved" {
-        Trust::Approved
-    } else {
-        Trust::Observed
+    match said {
+        "approved" => Trust::Approved,
+        "user" => Trust::User,
+        _ => Trust::Observed,
     }
 }
 
@@ -354,6 +355,8 @@ mod tests {
         assert_eq!((procedure.occurrences, procedure.shown), (Some(2.0), None));
         assert!(!procedure.is_active() && procedure.pattern.is_none());
         assert_eq!(procedure.trust(), Trust::Approved);
+        let own = procedure.with_trust(Trust::User);
+        assert_eq!(own.trust(), Trust::User);
     }
 }
 

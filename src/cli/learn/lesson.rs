@@ -171,7 +171,7 @@ fn read(json: &str) -> Result<LessonArgs, UserError> {
 fn no_session() -> UserError {
     UserError::input(
         "no session of an agent is known here, and its calls are what a lesson is checked against",
-        "memctl hooks install HOST, then name the session: memctl lesson add --session claude-code/ID …",
+        "memctl setup, then name the session: memctl lesson add --session claude-code/ID …",
     )
 }
 

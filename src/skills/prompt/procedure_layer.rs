@@ -17,6 +17,9 @@ const HEADING: &str = "## Learned Procedures\n\n";
 /// and most that one fits in other words reach it.
 const FITS: f64 = 0.15;
 const FITS_OWN: f64 = 0.1;
+/// Share of the best score that another procedure of no skill has to reach: behind a near one, a distant one
+/// is about something else.
+const BESIDE_THE_BEST: f64 = 0.7;
 /// Maximum number of procedures of no skill that are named as too distant: the nearest ones.
 const NAMED: usize = 5;
 
@@ -44,19 +47,25 @@ pub(super) fn choose<'a>(
         .rev()
         .collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
+    let best = order.iter().filter(|(is_own, ..)| !is_own);
+    let best = best.map(|(_, score, _)| *score).next().unwrap_or_default();
     let mut room = choice.procedures_budget;
     let mut named = 0;
     let mut chosen = Vec::new();
     let mut omitted = Vec::new();
     for (is_own, score, procedure) in order {
-        let least = if is_own { FITS_OWN } else { FITS };
+        let least = if is_own {
+            FITS_OWN
+        } else {
+            FITS.max(best * BESIDE_THE_BEST)
+        };
         let size = tokens(&item(procedure, &procedure.fields()));
         let reason = if choice.input.is_some() && score < least {
             named += usize::from(!is_own);
             if named > NAMED {
                 break;
             }
-            format!("its score for the input is {score:.2}, and {least} is needed")
+            format!("its score for the input is {score:.2}, and {least:.2} is needed")
         } else if size > room {
             format!(
                 "the budget of {} tokens is used up",
@@ -158,7 +167,7 @@ mod tests {
         ];
         let (ids, omitted) = chosen(&all, Some(near), 500);
         assert_eq!(ids, ["PROC-002", "PROC-001"]);
-        let least = format!("and {FITS} is needed");
+        let least = format!("and {:.2} is needed", 0.7 * BESIDE_THE_BEST);
         assert_eq!(omitted.len(), 2, "{omitted:?}");
         assert!(omitted[0].starts_with("PROC-004: its score for the input is 0.00, and"));
         assert!(omitted[1].starts_with("PROC-003: its score for the input is 0.04, "));
@@ -188,7 +197,7 @@ mod tests {
             procedure("PROC-001", None, "add a column to a table", "short"),
             procedure("PROC-002", None, "add a column to a table", &long),
         ];
-        let near: &[(&str, f64)] = &[("PROC-001", 0.6), ("PROC-002", 0.9)];
+        let near: &[(&str, f64)] = &[("PROC-001", 0.8), ("PROC-002", 0.9)];
         let (ids, omitted) = chosen(&all, Some(near), 100);
         assert_eq!(ids, ["PROC-001"]);
         assert_eq!(omitted, ["PROC-002: the budget of 100 tokens is used up"]);

@@ -197,9 +197,11 @@ fn procedures_stand_behind_the_rules_in_a_layer_of_their_own() {
         "identified_root_cause": "A column needs a type.",
         "learned_procedure_steps": ["Choose a type.", "Run ALTER TABLE."] } }))
     .unwrap();
+    let near = [("PROC-001".to_owned(), 0.5)];
     let choice = Choice {
         skill: "db/migrate",
         input: Some("add a column"),
+        near: &near,
         budget: 1_000,
         procedures_budget: 100,
         ..Choice::of(now())
