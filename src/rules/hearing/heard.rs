@@ -46,7 +46,7 @@ pub struct HeardArgs {
     /// Expressions over new text
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
-    /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless` it matches
+    /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
     /// Id of the rule that this one changes, or `true`: the nearest
     #[schemars(with = "Option<String>")]
