@@ -329,9 +329,9 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
         screen.contains("a approve") && screen.contains("PROC-"),
         "{screen}"
     );
-    terminal.keys(&["a"]);
+    terminal.type_line("a");
     terminal.wait_for("approved PROC-");
-    terminal.keys(&["q"]);
+    terminal.type_line("q");
     let approved = workspace.stored("procedural_memory.json");
     let approved = approved["entries"].as_array().unwrap();
     let lesson = approved
