@@ -510,5 +510,5 @@ fn lesson_of_a_person_without_a_session_waits_for_approval() {
     // An agent needs a session.
     let mut command = workspace.command();
     command.env("CLAUDECODE", "1").args(args);
-    Ran::of(command.output().unwrap()).fails(2, "hooks install");
+    Ran::of(command.output().unwrap()).fails(2, "memctl setup");
 }
