@@ -185,7 +185,7 @@ fn is_tool(written: &str, tool: &str) -> bool {
 }
 
 /// Replaces each `<name>` by `…`: a shell would read it as redirections.
-fn without_angles(line: &str) -> String {
+pub(crate) fn without_angles(line: &str) -> String {
     let mut plain = String::new();
     let mut rest = line;
     while let Some(at) = rest.find('<') {

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::lessons::asking::call_match::without_angles;
 use crate::lessons::recovery::shell::{basename, commands};
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Shown;
@@ -77,7 +78,8 @@ pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
                     .collect::<Vec<_>>()
             };
             let own = words(command);
-            applies.commands.iter().any(|trigger| words(trigger) == own)
+            // A whole form with templates is advice, even if the lesson is told there.
+            !command.contains('<') && applies.commands.iter().any(|trigger| words(trigger) == own)
         };
         found.retain(|command| !is_trigger(command));
     }
@@ -108,7 +110,7 @@ pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
     let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
     advice.iter().any(|text| {
         let variables: Vec<&str> = variables(text).collect();
-        let advised: Vec<Vec<String>> = commands(text)
+        let advised: Vec<Vec<String>> = commands(&without_angles(text))
             .into_iter()
             .map(|one| one.words)
             .filter(|words| {
@@ -242,6 +244,19 @@ mod tests {
         check("EPOCH=J2000 checks/run farm", lesson, true);
         check("checks/run farm", lesson, false);
         check("make report", "Make the report first: make report", false);
+    }
+
+    #[test]
+    fn form_with_templates_is_advice_where_it_is_told() {
+        let form = "make report NIGHT=<night>";
+        let procedure = Procedure {
+            lesson: format!("Make the report with `{form}`."),
+            applies: serde_json::from_value(serde_json::json!({ "commands": [form] })).ok(),
+            ..Procedure::default()
+        };
+        let advice = advice(&procedure);
+        assert!(is_followed("make report NIGHT=8", &advice));
+        assert!(!is_followed("make report", &advice));
     }
 
     #[test]
