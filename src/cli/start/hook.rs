@@ -219,6 +219,10 @@ fn answer(
     }
     let session = host.session(event);
     let is_end = event.kind == EventKind::SessionEnd;
+    if is_end {
+        // What came of its hints is written now or never.
+        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
+    }
     let rules_at_calls = is_end.then(|| session_receipts(&store, &session).0);
     let answer = respond(host, event, &adviser, &here).ok()?;
     if read_only || is_of_user {
@@ -232,7 +236,6 @@ fn answer(
         return lessons.at_recovery(&config);
     }
     if let (EventKind::SessionEnd, Some(transcript)) = (event.kind, event.transcript_path.clone()) {
-        deadline.restart(LEARNING.saturating_sub(deadline.elapsed()), None);
         // Hints come from the files as they are. New records go to the primary.
         let store = match primary(&environment, &store).ok()? {
             Some(primary) => store.backed_by(primary),
