@@ -35,6 +35,7 @@ pub(crate) mod start;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use memctl_files::named;
 use memctl_files::process::{exit_at_interrupt, keep_file_size_limit_an_error};
@@ -163,8 +164,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, environment: Environme
         Ok((Cli::from_arg_matches(&matches)?, named(&matches)))
     };
     // Only the help needs the groups.
-    let parsed =
-        parse(Cli::command()).or_else(|_: clap::Error| parse(grouped(Cli::command(), false)));
+    let parsed = parse(Cli::command()).or_else(|error: clap::Error| match error.kind() {
+        ErrorKind::DisplayVersion => Err(error),
+        _ => parse(grouped(Cli::command(), false)),
+    });
     let (cli, command) = match parsed {
         Ok(parsed) => parsed,
         // An agent host may stop its agent at any other exit code.

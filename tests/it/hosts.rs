@@ -14,7 +14,7 @@ use crate::workspace::{Ran, Workspace, without_words};
 /// Start of the process included; a machine that builds other things is slow, not wrong.
 ///
 /// A build without optimisation may take three times as long.
-const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 1_500 } else { 500 });
+const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 500 });
 
 /// Gives an event to the hook.
 pub(crate) fn hook(workspace: &Workspace, host: &str, event: impl AsRef<[u8]>) -> Ran {

@@ -24,7 +24,7 @@ use serde::Serialize;
 
 use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
-use crate::rules::acting::rule_against;
+use crate::rules::acting::Tables;
 use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
@@ -109,11 +109,15 @@ impl Queue {
 
     /// Names the rule in force that forbids what a procedure advises: it is never told.
     fn name_forbidden(&mut self, store: &Scoped) {
+        // Rules that cannot be read forbid nothing here; at the call they are read again.
+        let Ok(tables) = Tables::open(store) else {
+            return;
+        };
         let procedures = self.waiting.iter_mut();
         for waiting in procedures.filter(|waiting| waiting.record == Kind::Procedure) {
             let part = |name: &str| waiting.text(name).unwrap_or_default();
             let working = [part("worked"), part("steps")].concat();
-            if let Some(rule) = rule_against(store, &working, part("lesson")) {
+            if let Some(rule) = tables.against(&working, part("lesson")) {
                 let id = &rule.reflexion_id;
                 waiting.reason = format!("`{id}` forbids what it advises: {}", rule.summary());
             }

@@ -156,15 +156,10 @@ pub(crate) fn ignored<'r>(rules: impl IntoIterator<Item = &'r Reflexion>) -> Vec
     ignored.map(sentence).collect()
 }
 
-/// Returns the rule in force that forbids what a lesson advises, as [`Tables::against`].
-pub(crate) fn rule_against(store: &Scoped, working: &str, lesson: &str) -> Option<Reflexion> {
-    // Rules that cannot be read forbid nothing here; at the call they are read again.
-    Tables::open(store).ok()?.against(working, lesson)
-}
-
 /// Returns `true` if a rule in force forbids what a lesson advises.
 pub fn forbids_advice(store: &Scoped, working: &str, lesson: &str) -> bool {
-    rule_against(store, working, lesson).is_some()
+    // Rules that cannot be read forbid nothing here; at the call they are read again.
+    Tables::open(store).is_ok_and(|tables| tables.against(working, lesson).is_some())
 }
 
 /// Command lines that a lesson advises.
