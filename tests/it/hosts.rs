@@ -13,7 +13,7 @@ use crate::workspace::{Ran, Workspace, without_words};
 
 /// Start of the process included; a machine that builds other things is slow, not wrong.
 ///
-/// A build without optimisation may take three times as long.
+/// A build without optimisation takes several times as long.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(debug_assertions) { 3_000 } else { 500 });
 
 /// Gives an event to the hook.
