@@ -49,6 +49,28 @@ pub(crate) fn written_commands(line: &str) -> Vec<Simple> {
     raws.map(|raw| simple(line, &raw, &raw.words)).collect()
 }
 
+/// Words of a line in which a shell looks for files, and those in which quotes keep it from doing so.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Globs {
+    pub(crate) open: bool,
+    pub(crate) quoted: bool,
+}
+
+impl Globs {
+    pub(crate) fn of(line: &str) -> Self {
+        let mut globs = Self::default();
+        let words = scan(line).into_iter().flat_map(|raw| raw.words);
+        // `$?` is a variable.
+        for word in words.filter(|word| word.text.replace("$?", "").contains(['*', '?'])) {
+            let written = line.get(word.start..word.end).unwrap_or_default();
+            let is_quoted = written.contains(['"', '\'', '\\']);
+            globs.quoted |= is_quoted;
+            globs.open |= !is_quoted;
+        }
+        globs
+    }
+}
+
 fn collect(line: &str, depth: usize, all: &mut Vec<Simple>) {
     for raw in scan(line) {
         let (words, inner) = unwrapped(&raw.words);

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::lessons::asking::call_match::without_angles;
-use crate::lessons::recovery::shell::{basename, commands};
+use crate::lessons::recovery::shell::{Globs, basename, commands};
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Shown;
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
@@ -108,6 +108,7 @@ fn quoted(text: &str) -> Vec<String> {
 /// must run each part.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
     let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
+    let globs = Globs::of(code);
     advice.iter().any(|text| {
         let variables: Vec<&str> = variables(text).collect();
         let advised: Vec<Vec<String>> = commands(&without_angles(text))
@@ -124,7 +125,9 @@ pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
                 || !variables.is_empty()
                 || advised.iter().any(|word| word.contains('/'))
         };
-        variables.iter().all(|set| code.contains(set))
+        let is_quoted = !globs.open || !Globs::of(text).quoted;
+        is_quoted
+            && variables.iter().all(|set| code.contains(set))
             && advised.iter().any(names_more)
             && advised
                 .iter()
@@ -214,6 +217,9 @@ mod tests {
         check("cargo test", lesson, false);
         check("pytest tests/a.py --db", "Use `pytest FILE --db`.", true);
         check("ls", "Look first.", false);
+        let lesson = "Quote it: `grep -rn <text> src --include=\"*.c\"`.";
+        check("grep -rn x src --include=*.c; echo $?", lesson, false);
+        check("grep -rn x src --include='*.c'; echo $?", lesson, true);
         let lesson = "Check with `TARGET=web ./check`.";
         check("./check", lesson, false);
         check("export TARGET=web && ./check", lesson, true);

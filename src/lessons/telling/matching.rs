@@ -435,6 +435,9 @@ mod tests {
         );
         check("make report", "make report NIGHT=<night>", false);
         check("python3 -c \"\nimport json\"", "python3 -c \" import", true);
+        let unquoted = "grep -rn <text> <dir> --include=*.c";
+        check("grep -rn main src --include=*.c", unquoted, true);
+        check("grep -rn main src", unquoted, false);
         check("cargo test --all", "cargo test", true);
         check("cargo build --features test", "cargo test", false);
     }
