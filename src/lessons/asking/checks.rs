@@ -10,6 +10,7 @@ use memctl_redact::Person;
 use super::call_match::{Occurrence, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
+use super::worth::check_worth;
 
 /// Maximum number of phrases in one field.
 const MOST_PHRASES: usize = 8;
@@ -67,6 +68,7 @@ pub(crate) fn check(
     let checked = check_words(args, person)?;
     let applies = seen_errors(checked.applies, &session.calls)?;
     check_commands(&checked.lesson, &applies, proof, &session.calls)?;
+    check_worth(&applies, &session.calls)?;
     Ok(CheckedLesson { applies, ..checked })
 }
 

@@ -11,6 +11,7 @@ pub(crate) mod found_out;
 pub(crate) mod lesson_args;
 pub(crate) mod question;
 pub(crate) mod session_calls;
+mod worth;
 
 use std::path::Path;
 
