@@ -81,7 +81,7 @@ impl HintService<'_> {
         }
         if !lessons.observed.is_empty() {
             let lines = lessons.observed.iter().map(|(_, line)| line.clone());
-            let heading = "Lessons of this project. What they name ran and worked here: run it as it stands before you look around.";
+            let heading = "Lessons of this project. What they name ran and worked here: run it as it stands, and look things up only where it fails.";
             observed.push_str(&section(heading, lines));
         }
         let observed = memctl_redact::defuse(&observed);
