@@ -1,7 +1,6 @@
 //! Metadata schemas of the memory types: the source document's five schemas as tables.
 //!
-//! These tables are the only definition. Validation, `memory add --help` and the test that compares
-//! them with `docs/memories.md` read them.
+//! These tables are the only definition: validation and `memory add --help` read them.
 //!
 //! Deliberately absent: schemas for fields that users add.
 //!

@@ -721,37 +721,6 @@ fn what_hands_wrote_before_there_were_users_works_for_the_owner() {
     );
 }
 
-#[test]
-fn the_documentation_has_every_field_with_what_it_takes() {
-    let docs =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/memories.md")).unwrap();
-    let row = |path: &str, shape: &Shape, is_required: bool| {
-        let mark = if is_required { "yes" } else { "" };
-        let line = format!("| `{path}` | {shape} | {mark} |").replace("|  |", "| |");
-        assert!(docs.contains(&line), "{line}");
-    };
-    for of in MemoryType::ALL {
-        assert!(
-            docs.contains(&format!("### `{}`", of.name())),
-            "{}",
-            of.name()
-        );
-        for field in of.fields() {
-            let Shape::Fields(inner) = field.shape else {
-                row(field.name, &field.shape, field.is_required);
-                continue;
-            };
-            for field_in in inner {
-                row(
-                    &format!("{}.{}", field.name, field_in.name),
-                    &field_in.shape,
-                    false,
-                );
-            }
-        }
-    }
-}
-
 fn json_value() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("null".to_owned()),

@@ -446,7 +446,25 @@ fn a_run_that_held_both_rules_counts_once_after_their_merge() {
     assert_eq!(counts(&workspace), [3, 2, 1]);
 }
 
-/// Sentences of the page about corrections, and whether their rules act.
+/// Sentences of an annoyed person whose rules act, and those that wait, beside those of the page.
+const ACTING: [&str; 9] = [
+    "2 sentences, no more",
+    "Sign with the name of the team.",
+    "no no no. priority is a number from 1 to 4",
+    "never promise a refund",
+    "Reply in the language of the ticket!!",
+    "angry customers first: name, apology, date. in that order",
+    "P1 only if the shop is down",
+    "don't say sorry twice, it sounds fake",
+    "wrong again. if they name their lawyer it's legal AND P1",
+];
+const WAITING: [&str; 3] = [
+    "Jane should have scored 55.",
+    "You wrote 54, it is 70.",
+    "this is not what I asked for",
+];
+
+/// Sentences of the page about corrections and of the lists above, and whether their rules act.
 fn sentences() -> Vec<(&'static str, bool)> {
     let rows = include_str!("../../docs/correct.md").lines();
     let cells = rows.filter_map(|row| {
@@ -455,7 +473,10 @@ fn sentences() -> Vec<(&'static str, bool)> {
             .split_once(" | ")
     });
     let found = cells.filter(|(_, rule)| ["acts", "waits"].contains(rule));
-    found.map(|(said, rule)| (said, rule == "acts")).collect()
+    let of_page = found.map(|(said, rule)| (said, rule == "acts"));
+    let acting = ACTING.map(|said| (said, true));
+    let waiting = WAITING.map(|said| (said, false));
+    of_page.chain(acting).chain(waiting).collect()
 }
 
 #[test]

@@ -166,6 +166,17 @@ impl Page {
         }
     }
 
+    /// Adds a sentence behind a mark, wrapped between words and indented.
+    pub(crate) fn sentence(&mut self, style: Style, mark: &str, text: &str) {
+        let indent = console::measure_text_width(mark);
+        let room = self.width.saturating_sub(indent).max(20);
+        let mut mark = mark.to_owned();
+        for line in wrap(&clean(text), room) {
+            self.styled(&[(style, &[mark.as_str(), line.as_str()].concat())]);
+            mark = " ".repeat(indent);
+        }
+    }
+
     pub(crate) fn table(&mut self, table: &Table) {
         let text = table.render(self.width, self.colour);
         self.text.push_str(&text);

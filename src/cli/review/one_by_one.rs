@@ -418,10 +418,17 @@ fn key_line(page: &mut Page, keys: &[(char, &str)]) {
     let pieces: Vec<[String; 2]> = all
         .map(|(key, name)| [key.to_string(), format!(" {name}  ")])
         .collect();
-    let parts = pieces
-        .iter()
-        .flat_map(|[key, name]| [(Style::Strong, key.as_str()), (Style::Plain, name.as_str())]);
-    page.styled(&parts.collect::<Vec<_>>());
+    let (mut line, mut used) = (Vec::new(), 0);
+    for [key, name] in &pieces {
+        let width = key.len() + name.trim_end().len();
+        if used + width > page.width() {
+            page.styled(&std::mem::take(&mut line));
+            used = 0;
+        }
+        used += key.len() + name.len();
+        line.extend([(Style::Strong, key.as_str()), (Style::Plain, name.as_str())]);
+    }
+    page.styled(&line);
 }
 
 /// Asks, and returns the line that was typed; `None` at the end of the input.

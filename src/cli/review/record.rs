@@ -18,6 +18,9 @@ const REPLACED: [(&str, &str); 4] = [
     ("here", "merged branch"),
 ];
 
+/// Parts that are sentences. Any other may be code, and keeps its lines so that it can be copied.
+const SENTENCES: [&str; 6] = ["rule", "lesson", "quote", "mistake", "older", "newer"];
+
 /// Adds the record of an entry to a page.
 pub(crate) fn record(page: &mut Page, waiting: &Waiting) {
     let of_decision = |part: &&Part| {
@@ -44,7 +47,9 @@ pub(crate) fn record(page: &mut Page, waiting: &Waiting) {
     page.fields(
         fields.map(|(label, text)| (label, memctl_redact::redact(&text).text.into_owned())),
     );
-    for part in waiting.parts.iter().filter(|part| Some(*part) != first) {
+    // A rule that a person typed is its own quote.
+    let is_said = |part: &Part| first.is_some_and(|first| first.text == part.text);
+    for part in waiting.parts.iter().filter(|part| !is_said(part)) {
         let (mark, style) = match part.name {
             name if REPLACED
                 .iter()
@@ -71,11 +76,15 @@ fn has(waiting: &Waiting, name: &str) -> bool {
     waiting.text(name).is_some()
 }
 
-/// Adds a text behind a mark. The terminal wraps its lines, so that code can be copied.
+/// Adds a text behind a mark. The terminal wraps the lines of code.
 fn lines(page: &mut Page, part: &Part, mark: &str, style: Style) {
     let text = memctl_redact::redact(&part.text).text;
     for line in text.lines().take(LONGEST) {
-        page.styled(&[(style, &[mark, line].concat())]);
+        if SENTENCES.contains(&part.name) {
+            page.sentence(style, mark, line);
+        } else {
+            page.styled(&[(style, &[mark, line].concat())]);
+        }
     }
     let more = text.lines().count().saturating_sub(LONGEST);
     if more > 0 {
@@ -173,6 +182,16 @@ mod tests {
             text(WaitingKind::Candidate, &parts, Some(near)),
             "Use pnpm here\nsimilar:      REFL-009 (0.80): Use yarn\nquote\n“ no, use pnpm\n"
         );
+    }
+
+    #[test]
+    fn a_long_rule_breaks_between_words_and_is_not_shown_twice() {
+        let rule = format!("Use pnpm {}here", "and not npm ".repeat(8));
+        let parts = [("rule", rule.as_str()), ("quote", &rule)];
+        let shown = text(WaitingKind::Candidate, &parts, None);
+        assert_eq!(shown.lines().count(), 2, "{shown}");
+        assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+        assert_eq!(shown.replace('\n', " ").trim(), rule);
     }
 
     #[test]

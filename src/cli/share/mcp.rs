@@ -49,7 +49,7 @@ pub(crate) struct McpArgs {
 /// Tools that the server offers.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct Offer {
-    /// Offer only the tools that change nothing: search, hint, why
+    /// Offer only the tools that change nothing: search, hint
     #[arg(long)]
     read_only: bool,
 }

@@ -1,5 +1,7 @@
 //! Page of all commands, from their help.
 
+use std::collections::BTreeSet;
+
 use super::assert_kept;
 use crate::workspace::Workspace;
 
@@ -25,7 +27,8 @@ fn parts(help: &str) -> Help {
         let is_option = line.starts_with("  -") || line.starts_with("      --");
         let is_of_all = line.contains("-h, --help") || line.contains("-V, --version");
         if is_option || !line.starts_with(' ') && !line.is_empty() {
-            skips = is_of_all;
+            // Subcommands have sections of their own.
+            skips = is_of_all || line == "Commands:";
         }
         if !skips {
             lines.push(line.trim_end());
@@ -62,14 +65,36 @@ fn parts(help: &str) -> Help {
     }
 }
 
-fn section(level: &str, name: &str, help: &str) -> String {
+/// Heads of lists of values, as `--help` prints them.
+const VALUES: &str = "          Possible values:\n";
+
+/// Text in which a list of values that stands in `seen` is only named.
+fn without_repeated_values(text: &str, seen: &mut BTreeSet<String>) -> String {
+    let mut pieces = text.split(VALUES);
+    let mut shown = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let end = piece.find("\n\n").unwrap_or(piece.len());
+        let (list, rest) = piece.split_at(end);
+        if seen.insert(list.to_owned()) {
+            shown.push_str(VALUES);
+            shown.push_str(list);
+        } else {
+            shown.push_str("          Possible values: as above");
+        }
+        shown.push_str(rest);
+    }
+    shown
+}
+
+fn section(level: &str, name: &str, help: &str, seen: &mut BTreeSet<String>) -> String {
     let help = parts(help);
     let (line, more) = help.about.split_once("\n\n").unwrap_or((&help.about, ""));
     let mut text = format!("{level} {name}\n\n{line}.\n\n");
     if !more.is_empty() {
         text.push_str(&format!("{more}\n\n"));
     }
-    text.push_str(&format!("```text\n{}\n```\n\n", help.usage));
+    let usage = without_repeated_values(&help.usage, seen);
+    text.push_str(&format!("```text\n{usage}\n```\n\n"));
     let examples: Vec<String> = help.examples.iter().map(|e| format!("$ {e}")).collect();
     text.push_str(&format!("```console\n{}\n```\n", examples.join("\n")));
     if !help.rest.is_empty() {
@@ -93,6 +118,7 @@ fn page_of_commands_is_the_help_of_the_program() {
         options.trim_end()
     );
     let mut shown = 0;
+    let mut seen = BTreeSet::new();
     for line in groups.lines().skip_while(|line| !line.ends_with(':')) {
         if let Some(group) = line.strip_suffix(':')
             && !line.starts_with(' ')
@@ -113,7 +139,8 @@ fn page_of_commands_is_the_help_of_the_program() {
             if is_here {
                 shown += 1;
                 page.push('\n');
-                page.push_str(&section("###", &format!("memctl {command}"), help));
+                let name = format!("memctl {command}");
+                page.push_str(&section("###", &name, help, &mut seen));
             }
         }
     }

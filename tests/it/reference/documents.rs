@@ -1,5 +1,7 @@
 //! Pages of the `--json` documents and of the HTTP endpoints, from their schemas.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::{assert_kept, phrase, resolved};
@@ -64,22 +66,48 @@ fn word(name: &str, schema: &Value, root: &Value, depth: usize) -> String {
     }
 }
 
+fn is_required(schema: &Value, name: &str) -> bool {
+    let names = schema["required"].as_array();
+    names.is_some_and(|names| names.iter().any(|one| one == name))
+}
+
+/// Fields of an object on one line, with the types of those that are no plain text.
+fn field_list(schema: &Value, root: &Value) -> String {
+    let Some(properties) = schema["properties"].as_object() else {
+        return String::new();
+    };
+    let fields = properties.iter().filter(|(name, _)| *name != "warnings");
+    let words: Vec<String> = fields
+        .map(|(name, field)| {
+            let optional = if is_required(schema, name) { "" } else { "?" };
+            match kind(field, root, 0).as_str() {
+                "string" => format!("`{name}`{optional}"),
+                of => format!(
+                    "`{name}`{optional} {}",
+                    of.replace("list of string", "list")
+                ),
+            }
+        })
+        .collect();
+    words.join("; ")
+}
+
 /// Table of the fields of an object.
 fn fields(schema: &Value, root: &Value) -> String {
     let schema = resolved(schema, root);
     let Some(properties) = schema["properties"].as_object() else {
         return String::new();
     };
-    let required = |name: &str| {
-        let names = schema["required"].as_array();
-        names.is_some_and(|names| names.iter().any(|one| one == name))
-    };
     let mut table = String::from("| Field | Type | Meaning |\n|---|---|---|\n");
     for (name, field) in properties {
         let about = field["description"]
             .as_str()
             .or_else(|| resolved(field, root)["description"].as_str());
-        let optional = if required(name) { "" } else { ", optional" };
+        let optional = if is_required(schema, name) {
+            ""
+        } else {
+            ", optional"
+        };
         table.push_str(&format!(
             "| `{name}` | {}{optional} | {} |\n",
             kind(field, root, 0).replace('|', "\\|"),
@@ -96,9 +124,9 @@ fn document(schema: &Value, root: &Value) -> String {
         .as_str()
         .filter(|text| !text.contains("()"));
     let about = about.map_or(String::new(), |text| {
-        format!("{}\n\n", text.replace('\n', " "))
+        format!("{}\n", text.replace('\n', " "))
     });
-    format!("{about}{}", fields(schema, root))
+    format!("{about}{}\n", field_list(schema, root))
 }
 
 #[test]
@@ -107,10 +135,11 @@ fn page_of_documents_follows_from_their_schemas() {
     let listed = workspace.json_of(&["schema"]);
     let mut page = String::from(
         "# JSON documents\n\n\
-         `--json` prints one document on one line. This page lists the fields of each; `memctl schema COMMAND`\n\
-         prints its [JSON Schema](https://json-schema.org). Fields are only added within a version: accept\n\
-         those that you do not know.\n",
+         `--json` prints one document on one line, and [scripts](../scripting.md) may rely on its fields: `?` marks\n\
+         one that may be absent, and those without a type are texts. Most documents also have `warnings`, a list of\n\
+         texts. `memctl schema COMMAND` prints the meaning of each field as [JSON Schema](https://json-schema.org).\n",
     );
+    let mut documents: Vec<(String, Vec<String>)> = Vec::new();
     for command in listed["commands"].as_array().unwrap() {
         let command = command.as_str().unwrap();
         let words: Vec<&str> = ["schema"].into_iter().chain(command.split(' ')).collect();
@@ -120,79 +149,139 @@ fn page_of_documents_follows_from_their_schemas() {
         } else {
             command
         };
-        page.push_str(&format!("\n## {heading}\n"));
-        let variants = schema["anyOf"].as_array();
-        match variants {
-            Some(variants) => {
-                for variant in variants {
-                    page.push_str(&format!("\n{}", document(variant, &schema)));
-                }
-            }
-            None => page.push_str(&format!("\n{}", document(&schema, &schema))),
+        let variants = match schema["anyOf"].as_array() {
+            Some(variants) => variants.iter().collect(),
+            None => vec![&schema],
+        };
+        let texts = variants
+            .iter()
+            .map(|variant| format!("\n{}", document(variant, &schema)));
+        let text: String = texts.collect();
+        match documents.iter_mut().find(|(other, _)| *other == text) {
+            Some((_, headings)) => headings.push(heading.to_owned()),
+            None => documents.push((text, vec![heading.to_owned()])),
         }
+    }
+    for (text, headings) in documents {
+        page.push_str(&format!("\n## {}\n{text}", headings.join(", ")));
     }
     assert_kept("documents.md", &page);
 }
 
-/// Endpoint of the server.
-fn endpoint(method: &str, path: &str, operation: &Value, root: &Value) -> String {
-    let mut text = format!(
-        "\n## {} {path}\n\n{}.",
-        method.to_uppercase(),
-        operation["summary"].as_str().unwrap()
-    );
-    if operation["security"].is_null() {
-        text.push_str(" Needs no token.");
-    }
-    text.push('\n');
-    let parameters = operation["parameters"].as_array();
-    if let Some(parameters) = parameters.filter(|list| !list.is_empty()) {
-        text.push_str("\n| Parameter | Type | Meaning |\n|---|---|---|\n");
-        for parameter in parameters {
-            let optional = if parameter["required"] == true {
-                ""
-            } else {
-                ", optional"
-            };
-            let about = parameter["description"].as_str();
-            let about = about.or_else(|| parameter["schema"]["description"].as_str());
-            text.push_str(&format!(
-                "| `{}` in the {} | {}{optional} | {} |\n",
-                parameter["name"].as_str().unwrap(),
-                parameter["in"].as_str().unwrap(),
-                kind(&parameter["schema"], root, 0),
-                phrase(about.unwrap_or_default()),
-            ));
-        }
-    }
-    let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-    if !body.is_null() {
-        let variants = body["anyOf"].as_array();
-        let tables: Vec<String> = variants.map_or_else(
-            || vec![fields(body, root)],
-            |variants| {
-                variants
-                    .iter()
-                    .map(|variant| fields(variant, root))
-                    .collect()
-            },
-        );
-        for table in tables.iter().filter(|table| !table.is_empty()) {
-            text.push_str(&format!("\nBody:\n\n{table}"));
-        }
-    }
-    for (code, response) in operation["responses"].as_object().unwrap() {
-        if code != "default" {
-            let answer = phrase(response["description"].as_str().unwrap());
-            text.push_str(&format!("\nAnswer {code}: {answer}.\n"));
-            let schema = &response["content"]["application/json"]["schema"];
-            let table = fields(schema, root);
-            if !table.is_empty() {
-                text.push_str(&format!("\n{table}"));
+/// Names of the fields of a body, or of parameters.
+fn names_of_fields(body: &Value, root: &Value) -> BTreeSet<String> {
+    let fields = resolved(body, root)["properties"].as_object();
+    fields.map_or_else(BTreeSet::new, |fields| fields.keys().cloned().collect())
+}
+
+fn row_of_parameter(parameter: &Value, root: &Value) -> String {
+    let optional = if parameter["required"] == true {
+        ""
+    } else {
+        ", optional"
+    };
+    let about = parameter["description"].as_str();
+    let about = about.or_else(|| parameter["schema"]["description"].as_str());
+    format!(
+        "| `{}` in the {} | {}{optional} | {} |\n",
+        parameter["name"].as_str().unwrap(),
+        parameter["in"].as_str().unwrap(),
+        kind(&parameter["schema"], root, 0),
+        phrase(about.unwrap_or_default()),
+    )
+}
+
+/// Page in progress: parameters that many endpoints take are listed once.
+struct Endpoints<'a> {
+    root: &'a Value,
+    shared: Vec<&'a Value>,
+}
+
+impl<'a> Endpoints<'a> {
+    /// `shared` are the parameters of every table below `/rest/v1/`, and of nothing else.
+    fn of(root: &'a Value) -> Self {
+        let mut users: Vec<(&Value, Vec<&str>)> = Vec::new();
+        for (path, methods) in root["paths"].as_object().unwrap() {
+            for operation in methods.as_object().unwrap().values() {
+                for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                    match users.iter_mut().find(|(other, _)| *other == parameter) {
+                        Some((_, paths)) => paths.push(path),
+                        None => users.push((parameter, vec![path])),
+                    }
+                }
             }
         }
+        users.retain(|(_, paths)| paths.iter().all(|path| path.starts_with("/rest/v1/")));
+        assert!(
+            users
+                .iter()
+                .all(|(_, paths)| paths.len() == users[0].1.len())
+        );
+        let shared = users.into_iter().map(|(parameter, _)| parameter).collect();
+        Self { root, shared }
     }
-    text
+
+    fn table_of_shared(&self) -> String {
+        let rows = self
+            .shared
+            .iter()
+            .map(|one| row_of_parameter(one, self.root));
+        format!(
+            "\n| Parameter of `/rest/v1/` | Type | Meaning |\n|---|---|---|\n{}",
+            rows.collect::<String>()
+        )
+    }
+
+    fn endpoint(&self, method: &str, path: &str, operation: &Value, get: &Value) -> String {
+        let root = self.root;
+        let mut text = format!(
+            "\n## {} {path}\n\n{}.",
+            method.to_uppercase(),
+            operation["summary"].as_str().unwrap()
+        );
+        if operation["security"].is_null() {
+            text.push_str(" Needs no token.");
+        }
+        text.push('\n');
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let own: Vec<&Value> = parameters
+            .filter(|one| !self.shared.contains(one))
+            .collect();
+        if !own.is_empty() {
+            text.push_str("\n| Parameter | Type | Meaning |\n|---|---|---|\n");
+            text.extend(own.iter().map(|one| row_of_parameter(one, root)));
+        }
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let names = names_of_fields(body, root);
+        let of_get = get["parameters"].as_array().into_iter().flatten();
+        let of_get: BTreeSet<String> = of_get
+            .filter_map(|one| one["name"].as_str().map(str::to_owned))
+            .collect();
+        if !names.is_empty() && names == of_get {
+            text.push_str("\nBody: the parameters of GET, and the same answer.\n");
+            return text;
+        }
+        let variants = body["anyOf"].as_array();
+        let variants = variants.map_or_else(|| vec![body], |variants| variants.iter().collect());
+        for table in variants.iter().map(|variant| fields(variant, root)) {
+            if !table.is_empty() {
+                text.push_str(&format!("\nBody:\n\n{table}"));
+            }
+        }
+        for (code, response) in operation["responses"].as_object().unwrap() {
+            if code != "default" {
+                let answer = phrase(response["description"].as_str().unwrap());
+                text.push_str(&format!("\nAnswer {code}: {answer}."));
+                let schema = &response["content"]["application/json"]["schema"];
+                let list = field_list(resolved(schema, root), root);
+                if !list.is_empty() {
+                    text.push_str(&format!(" {list}"));
+                }
+                text.push('\n');
+            }
+        }
+        text
+    }
 }
 
 #[test]
@@ -207,16 +296,18 @@ fn page_of_http_endpoints_is_what_the_server_describes() {
     ));
     assert_eq!(described.status, 200);
     let root: Value = serde_json::from_str(&described.text).unwrap();
+    let endpoints = Endpoints::of(&root);
     let mut page = String::from(
         "# HTTP endpoints\n\n\
-         `memctl serve` describes itself at `/openapi.json` (OpenAPI 3.1); this page is made from that\n\
-         description. [Serve over HTTP](../serve.md) explains tokens, limits, errors and events. Every request\n\
-         but two needs `Authorization: Bearer TOKEN`.\n",
+         `memctl serve` describes itself at `/openapi.json` (OpenAPI 3.1), with the meaning of each field of an\n\
+         answer. This page is made from it; fields without a type are texts, and `?` marks one that may be absent.\n\
+         [Serve over HTTP](../serve.md) explains tokens, limits, errors and events. Every request but two needs\n\
+         `Authorization: Bearer TOKEN`.\n",
     );
-    let paths = root["paths"].as_object().unwrap();
-    for (path, methods) in paths {
+    page.push_str(&endpoints.table_of_shared());
+    for (path, methods) in root["paths"].as_object().unwrap() {
         for (method, operation) in methods.as_object().unwrap() {
-            page.push_str(&endpoint(method, path, operation, &root));
+            page.push_str(&endpoints.endpoint(method, path, operation, &methods["get"]));
         }
     }
     assert_kept("http.md", &page);
