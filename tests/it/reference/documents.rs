@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{assert_kept, phrase, resolved};
+use super::{assert_kept, phrase, resolved, wrapped};
 use crate::serve::Served;
 use crate::workspace::Workspace;
 
@@ -123,10 +123,8 @@ fn document(schema: &Value, root: &Value) -> String {
     let about = schema["description"]
         .as_str()
         .filter(|text| !text.contains("()"));
-    let about = about.map_or(String::new(), |text| {
-        format!("{}\n", text.replace('\n', " "))
-    });
-    format!("{about}{}\n", field_list(schema, root))
+    let fields = field_list(schema, root);
+    wrapped(&format!("{} {fields}", about.unwrap_or_default())) + "\n"
 }
 
 #[test]
@@ -271,13 +269,10 @@ impl<'a> Endpoints<'a> {
         for (code, response) in operation["responses"].as_object().unwrap() {
             if code != "default" {
                 let answer = phrase(response["description"].as_str().unwrap());
-                text.push_str(&format!("\nAnswer {code}: {answer}."));
                 let schema = &response["content"]["application/json"]["schema"];
                 let list = field_list(resolved(schema, root), root);
-                if !list.is_empty() {
-                    text.push_str(&format!(" {list}"));
-                }
-                text.push('\n');
+                let answer = wrapped(&format!("Answer {code}: {answer}. {list}"));
+                text.push_str(&format!("\n{answer}\n"));
             }
         }
         text

@@ -34,6 +34,21 @@ fn assert_kept(name: &str, page: &str) {
     );
 }
 
+/// Text in lines of the width of the book.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 108;
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().unwrap();
+        match line.chars().count() {
+            0 => line.push_str(word),
+            used if used + 1 + word.chars().count() > WIDTH => lines.push(word.to_owned()),
+            _ => line.extend([" ", word]),
+        }
+    }
+    lines.join("\n")
+}
+
 /// Text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
