@@ -477,7 +477,9 @@ impl Report for HeardReport {
             page.field("replay", line);
         }
         if !self.nearest.is_empty() {
-            page.dim("if it changes one of these: the same command with \"replaces\": \"ID\"");
+            page.dim(
+                "if it changes one of these: the same with --replaces ID (in JSON: `replaces`)",
+            );
         }
         page.dim(format!("a person approves it: {}", self.approve));
     }
