@@ -301,7 +301,6 @@ names! {
 pub fn mark(status: Option<&str>, source: Option<&str>) -> Option<&'static str> {
     match (status == Some(CANDIDATE), source) {
         (true, Some(AGENT)) => Some("candidate [agent]"),
-        (true, Some(CHAT)) => Some("candidate [chat]"),
         (true, _) => Some("candidate"),
         (false, Some(AGENT)) => Some("[agent]"),
         (false, _) => None,

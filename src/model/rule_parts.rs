@@ -43,12 +43,22 @@ pub struct CallPattern {
     /// Matches a command that makes the call fine once it succeeded earlier in the session.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub after: String,
+    /// Match the files that new content is in; empty: any file. Another form of it hides the pattern, which
+    /// would act in every file without it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub within: Vec<String>,
 }
 
 impl CallPattern {
-    /// Returns the texts that an approval covers.
-    pub fn claims(&self) -> [&str; 4] {
-        [self.on.name(), &self.matches, &self.unless, &self.after]
+    /// Returns the texts that an approval covers. No part of a call is named `within`, so that two lists
+    /// of patterns never have the same claims.
+    pub fn claims(&self) -> Vec<&str> {
+        let own = [self.on.name(), &self.matches, &self.unless, &self.after];
+        let places = self
+            .within
+            .iter()
+            .flat_map(|place| ["within", place.as_str()]);
+        own.into_iter().chain(places).collect()
     }
 }
 
@@ -194,6 +204,11 @@ mod tests {
             &[(CallPart::Command, r"^npm\b"), (CallPart::Path, "x")],
         );
         check(r#"[{"match": "^npm"}]"#, &[(CallPart::Command, "^npm")]);
+        // Without its place it would act everywhere.
+        check(
+            r#"[{"on": "content", "match": "x", "within": "y"}, {"on": "content", "match": "x", "within": [3]}]"#,
+            &[],
+        );
         // An unknown part is not taken for a known one.
         check(r#"[{"on": "output", "match": "x"}]"#, &[]);
         check(r#"[{"on": "path"}, {"on": "path", "match": ""}, 3]"#, &[]);

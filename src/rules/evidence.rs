@@ -144,10 +144,7 @@ pub(crate) fn without_shared_runs(
 ) -> Result<Reflexion, Error> {
     let mut own = rule.clone();
     let skill: Option<SkillPath> = rule.skill.parse().ok();
-    let of_skill = Selection {
-        skill: skill.as_ref(),
-        newest: None,
-    };
+    let of_skill = Selection::of(skill.as_ref());
     let mut runs: Vec<Execution> = Vec::new();
     writer
         .store()

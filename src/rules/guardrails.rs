@@ -93,10 +93,7 @@ impl Workspace {
 
     /// Rules in use with pending guardrails: of this skill, or of all with `None`.
     pub(crate) fn pending_of(&self, skill: Option<&SkillPath>) -> Result<Vec<Reflexion>, Error> {
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
+        let selection = Selection::of(skill);
         let mut rules = self.store.list::<Reflexion>(&selection)?.records;
         rules.retain(is_pending);
         Ok(rules)

@@ -19,7 +19,7 @@ use crate::store::skill::guardrails::Guardrail;
 use crate::store::{Selection, Writer};
 
 use crate::rules::guardrails::guardrail_of;
-use crate::rules::regression::cases::place;
+use crate::rules::regression::cases::{place, whole_cases};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::redacting_writer::{self, remove_of_skill, write_of_skill};
 use crate::store::workspace::{Error, Workspace};
@@ -98,10 +98,7 @@ impl Workspace {
 
 /// Returns the rule and the rules that were merged into it.
 fn with_merged(writer: &Writer, rule: &Reflexion, skill: &SkillPath) -> Vec<Reflexion> {
-    let of_skill = Selection {
-        skill: Some(skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(skill);
     let listed = writer.store().list::<Reflexion>(&of_skill);
     let mut others = listed.map(|listed| listed.records).unwrap_or_default();
     let mut found = vec![rule.clone()];
@@ -178,22 +175,29 @@ impl Leaving<'_> {
                 return;
             }
         };
+        let mut gone = Vec::new();
         for path in cases {
-            if let Err(error) = self.test(&path, rules) {
+            if let Err(error) = self.test(&path, rules, &mut gone) {
                 let (shown, why) = (self.shown(&path), chain(&error));
                 self.warnings
                     .push(format!("the test `{shown}` stays: {why}"));
             }
         }
-        if !self.changed.is_empty()
-            && let Err(error) = self.helpers()
+        if !gone.is_empty()
+            && let Err(error) = self.promptfoo(&gone).and_then(|()| self.helpers())
         {
             self.warnings.push(chain(&error));
         }
     }
 
-    /// Removes one case with its exports, if it tests one of these rules.
-    fn test(&mut self, path: &Path, rules: &[Reflexion]) -> Result<(), Error> {
+    /// Removes one case with its export to `DeepEval`, if it tests one of these rules, and adds its correction to
+    /// `gone`.
+    fn test(
+        &mut self,
+        path: &Path,
+        rules: &[Reflexion],
+        gone: &mut Vec<String>,
+    ) -> Result<(), Error> {
         let id = path.file_stem().unwrap_or_default().to_string_lossy();
         let text = self.skills.generated(path)?.unwrap_or_default();
         // `test` reports a broken file, or one that belongs to another skill.
@@ -215,20 +219,27 @@ impl Leaving<'_> {
             Some(_) => self.edited(&path),
             None => {}
         }
+        gone.push(case.correction_id);
+        Ok(())
+    }
+
+    /// Takes the tests of these corrections out of the Promptfoo file.
+    fn promptfoo(&mut self, gone: &[String]) -> Result<(), Error> {
         let (path, shown) = place(self.skills, self.skill, export::PROMPTFOO)?;
         let Some(text) = self.skills.generated(&path)? else {
             return Ok(());
         };
-        match export::remove_from_promptfoo(&text, &case) {
-            Some(rest) if export::has_tests(&rest) => self.write(&path, &text, &rest)?,
-            Some(_) => self.remove(&path, &text)?,
-            None if text.contains(&case.correction_id) => self.warnings.push(format!(
-                "`{shown}` was edited, and the test of `{}` stays in it: delete it there",
-                case.correction_id
-            )),
-            None => {}
+        if !export::is_untouched(&text) {
+            let left = gone.iter().filter(|id| text.contains(id.as_str()));
+            self.warnings.extend(left.map(|id| {
+                format!("`{shown}` was edited, and the test of `{id}` stays in it: delete it there")
+            }));
+            return Ok(());
         }
-        Ok(())
+        match whole_cases(self.skills, self.skill)?.as_slice() {
+            [] => self.remove(&path, &text),
+            left => self.write(&path, &text, &export::promptfoo(&left[0].skill, left)),
+        }
     }
 
     /// Removes the helper files of a skill without tests.

@@ -67,10 +67,7 @@ pub(crate) fn assemble(
     input: Option<&str>,
     warnings: &mut Vec<String>,
 ) -> Result<Assembly, Error> {
-    let of_skill = Selection {
-        skill: Some(&skill.path),
-        newest: None,
-    };
+    let of_skill = Selection::of(&skill.path);
     let (rules, problems) = active_rules::rules(&workspace.store, &of_skill)?;
     warnings.extend(problems.iter().map(ToString::to_string));
     let shown = rules.iter();

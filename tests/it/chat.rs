@@ -335,6 +335,46 @@ fn patterns_are_held_against_the_calls_that_a_message_corrects() {
 }
 
 #[test]
+fn text_in_files_is_one_condition() {
+    let workspace = initialised();
+    // What the agent is told about a file that it writes; the person corrects the first one.
+    let wrote = |session: &str, path: &str, text: &str| {
+        let path = workspace.root().join(path);
+        let event = json!({"hook_event_name": "PreToolUse", "session_id": session, "cwd": workspace.root(),
+            "tool_name": "Write", "tool_input": {"file_path": path, "content": text}, "tool_use_id": path});
+        let said = hook(&workspace, "claude-code", event.to_string()).stdout;
+        let after = json!({"hook_event_name": "PostToolUse", "session_id": session, "cwd": workspace.root(),
+            "tool_name": "Write", "tool_input": {"file_path": path, "content": text}, "tool_use_id": path,
+            "tool_response": {"filePath": path, "content": text}});
+        drop(hook(&workspace, "claude-code", after.to_string()));
+        said
+    };
+    wrote("s1", "src/cart.ts", "let a: any;");
+    let message = "Never use `any` in src again, take unknown.";
+    says(&workspace, "claude-code", message);
+    let heard = json!({"rule": "Never use any in src; take unknown.", "quote": message,
+        "paths": [r"^src/.*\.ts$", r"\.vue$"], "content": [r"\bany\b"]});
+    let report = records(&workspace, &heard);
+    assert_eq!(report["seen"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(
+        rule(&workspace, "REFL-001")["seen_by"],
+        json!([{"on": "content", "match": r"\bany\b", "within": [r"^src/.*\.ts$", r"\.vue$"]}])
+    );
+    let reviewed = workspace.run(&["review"]);
+    let shown = &reviewed.succeeds().stdout;
+    assert!(shown.contains("REFL-001"), "{shown}");
+    workspace.json(&["memory", "approve", "REFL-001"]);
+    let check = |session: &str, path: &str, text: &str, expected: bool| {
+        let said = wrote(session, path, text);
+        assert_eq!(said.contains("take unknown"), expected, "{path}: {said}");
+    };
+    check("a", "src/cart.ts", "let b: any;", true);
+    check("b", "web/App.vue", "let b: any;", true);
+    check("c", "src/cart.ts", "let b: unknown;", false);
+    check("d", "test/cart.ts", "let b: any;", false);
+}
+
+#[test]
 fn a_change_of_a_rule_that_was_never_recorded_is_a_rule() {
     let workspace = initialised();
     let message = "Port 8080 is fine again from now on.";

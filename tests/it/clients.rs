@@ -154,26 +154,49 @@ fn claude_code_is_told_what_worked() {
     assert!(!settings.exists());
 }
 
-/// Calls `npm install`, and is done; answers anything else with words.
-fn installs(request: &RecordedRequest) -> Behaviour {
-    let has_tools = request.body["tools"]
-        .as_array()
-        .is_some_and(|tools| tools.len() > 1);
-    if !has_tools {
+const CORRECTION: &str = "No! From now on take pnpm in this project, never npm.";
+
+/// Records the correction, delegates, or calls `npm install` once or twice: as the first message says.
+fn obeys_the_prompt(request: &RecordedRequest) -> Behaviour {
+    let tools = request.body["tools"].as_array().cloned();
+    let names: Vec<String> = tools
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str().map(str::to_owned))
+        .collect();
+    if names.len() < 2 {
         return Behaviour::text("a title");
     }
-    let call = json!({"command": "cd . && npm install left-pad", "description": "install"});
-    let corrected = request.body.to_string().contains("no, use pnpm here");
-    match results(request) {
-        0 => calls(request, "I install it.", Some(&("Bash", call))),
-        _ if corrected => calls(request, "All right, pnpm from now on.", None),
-        _ => calls(request, "All done.", None),
-    }
+    let bash = |command: &str| ("Bash", json!({"command": command, "description": "work"}));
+    let npm = bash("cd . && npm install left-pad");
+    let prompt = request.body["messages"][0].to_string();
+    let call = match results(request) {
+        0 if prompt.contains("From now on take pnpm") => {
+            let heard = json!({"rule": "Use pnpm here, never npm.", "quote": "take pnpm in this project, never npm",
+                "commands": [r"^npm\b"]});
+            Some(bash(&format!("memctl correct --heard '{heard}'")))
+        }
+        0 if prompt.contains("delegate it") => {
+            let tool = if names.iter().any(|name| name == "Agent") {
+                "Agent"
+            } else {
+                "Task"
+            };
+            let input = json!({"description": "install", "prompt": "install it, subagent",
+                "subagent_type": "general-purpose"});
+            Some((tool, input))
+        }
+        0 => Some(npm),
+        1 if prompt.contains("twice") => Some(npm),
+        1 if !prompt.contains("From now on take pnpm") => Some(bash("ls")),
+        _ => None,
+    };
+    calls(request, "I do it.", call.as_ref())
 }
 
 #[test]
 #[ignore = "needs the real Claude Code: make test-clients"]
-fn claude_code_is_told_a_rule_before_the_call() {
+fn claude_code_hears_a_correction_and_is_told_the_rule_before_the_call() {
     use std::os::unix::fs::PermissionsExt as _;
     let Some(program) = host("claude") else {
         return;
@@ -183,17 +206,34 @@ fn claude_code_is_told_a_rule_before_the_call() {
     workspace.json(&["hooks", "install", "claude-code"]);
     let npm = workspace.write("bin/npm", "#!/bin/sh\necho added 1 package\n");
     std::fs::set_permissions(&npm, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b.example"];
+        let mut command = Command::new("git");
+        let command = command.current_dir(workspace.root()).args(identity);
+        assert!(command.args(arguments).status().unwrap().success());
+    };
+    git(&["init", "-q"]);
+    git(&["add", ".claude"]);
+    git(&["commit", "-q", "-m", "hooks"]);
+    let tree = workspace.home().join("tree");
+    git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     let path = format!(
-        "{}:{}",
+        "{}:{}:{}",
         npm.parent().unwrap().display(),
+        Path::new(env!("CARGO_BIN_EXE_memctl"))
+            .parent()
+            .unwrap()
+            .display(),
         std::env::var("PATH").unwrap()
     );
-    let model = FakeModel::answering(installs);
-    let session = |arguments: &[&str]| {
+    let model = FakeModel::answering(obeys_the_prompt);
+    // The requests of a session, with tools, in order.
+    let session = |directory: &Path, prompt: &str| -> Vec<RecordedRequest> {
+        let before = model.requests().len();
         run(&workspace, &program, |command| {
             command
-                .args(arguments)
-                .args(["--allowedTools", "Bash"])
+                .current_dir(directory)
+                .args(["-p", prompt, "--allowedTools", "Bash,Task,Agent"])
                 .env("PATH", &path)
                 .env("ANTHROPIC_BASE_URL", model.anthropic_url())
                 .env("ANTHROPIC_API_KEY", "none")
@@ -201,49 +241,79 @@ fn claude_code_is_told_a_rule_before_the_call() {
                 .env("DISABLE_AUTOUPDATER", "1");
         })
         .succeeds();
+        let mut requests = model.requests().split_off(before);
+        requests.retain(|request| {
+            request.body["tools"]
+                .as_array()
+                .is_some_and(|all| all.len() > 1)
+        });
+        requests
     };
-    session(&["-p", "install left-pad"]);
-    // As the agent records it.
-    workspace.write(
-        ".agentura/reflexion_entries.json",
-        json!({"entries": [{"reflexion_id": "REFL-001", "rule": "Use pnpm here", "source": "chat",
-            "status": "candidate", "seen_by": [{"on": "command", "match": r"^npm\b"}]}]})
-        .to_string(),
-    );
-    let id = "REFL-001".to_owned();
-    let approved = workspace.json(&["memory", "approve", &id]);
-    assert_eq!(approved["at_calls"], "note", "{approved}");
-    let before = model.requests().len();
-    session(&["-p", "install left-pad once more"]);
-    let requests = model.requests();
-    let later = &requests[before..];
-    let first = later.iter().find(|request| {
-        request.body["tools"]
-            .as_array()
-            .is_some_and(|tools| tools.len() > 1)
-    });
-    let start = first.unwrap().body.to_string();
-    assert!(start.contains("Use pnpm here"), "{start}");
-    let second = later.iter().find(|request| results(request) == 1);
-    let text = second.unwrap().body.to_string();
-    let note = "The user has a rule about this call: Use pnpm here";
-    assert!(text.contains(note) && !start.contains(note), "{text}");
-    let stats = workspace.json(&["stats"]);
-    assert_eq!(stats["at_calls"][0]["told"], 1, "{stats}");
-    // A rule that refuses keeps the call from running.
-    workspace.json(&["memory", "approve", &id, "--action", "deny"]);
-    let before = model.requests().len();
-    session(&["-p", "install left-pad again"]);
-    let requests = model.requests();
-    let second = requests[before..]
-        .iter()
-        .find(|request| results(request) == 1);
-    let text = second.unwrap().body.to_string();
+    let counts = || {
+        let stats = workspace.json(&["stats"]);
+        let rule = &stats["at_calls"][0];
+        ["told", "heeded", "recurred"].map(|name| rule[name].as_u64().unwrap_or(99))
+    };
+    let note = "The user has a rule about this call: Use pnpm here, never npm.";
+    // What the model has read after its first call.
+    let after_the_call = |requests: &[RecordedRequest], prompt: &str| -> String {
+        let is_it = |request: &&RecordedRequest| {
+            results(request) == 1 && request.body["messages"][0].to_string().contains(prompt)
+        };
+        requests.iter().find(is_it).unwrap().body.to_string()
+    };
+    let root = workspace.root();
+
+    // The message is heard, and the agent records it as a candidate.
+    let requests = session(&root, CORRECTION);
     assert!(
-        text.contains("A rule of the user refuses this call"),
+        requests[0]
+            .body
+            .to_string()
+            .contains("memctl correct --heard")
+    );
+    let rule = &workspace.stored("reflexion_entries.json")["entries"][0];
+    assert_eq!(
+        (&rule["status"], &rule["source"]),
+        (&json!("candidate"), &json!("chat"))
+    );
+    let approved = workspace.json(&["memory", "approve", "REFL-001"]);
+    assert_eq!(approved["at_calls"], "note", "{approved}");
+
+    // The next session is told it at its start and at the call, and heeds it.
+    let requests = session(&root, "install left-pad");
+    let start = requests[0].body.to_string();
+    assert!(
+        start.contains("Use pnpm here") && !start.contains(note),
+        "{start}"
+    );
+    let text = after_the_call(&requests, "install left-pad");
+    assert!(
+        text.contains(note) && text.contains("added 1 package"),
         "{text}"
     );
-    assert!(!text.contains("added 1 package"), "{text}");
+    assert_eq!(counts(), [1, 1, 0]);
+    session(&root, "install left-pad twice");
+    assert_eq!(counts(), [2, 1, 1]);
+
+    // So are a subagent and a session in a linked work tree.
+    let requests = session(&root, "delegate it");
+    let text = after_the_call(&requests, "install it, subagent");
+    assert!(text.contains(note), "{text}");
+    let requests = session(&tree, "install left-pad");
+    let text = after_the_call(&requests, "install left-pad");
+    assert!(text.contains(note), "{text}");
+    assert_eq!(counts()[0], 4);
+
+    // A rule that refuses keeps the call from running.
+    workspace.json(&["memory", "approve", "REFL-001", "--action", "deny"]);
+    let requests = session(&root, "install left-pad");
+    let text = after_the_call(&requests, "install left-pad");
+    let refusal = "A rule of the user refuses this call";
+    assert!(
+        text.contains(refusal) && !text.contains("added 1 package"),
+        "{text}"
+    );
 }
 
 #[test]

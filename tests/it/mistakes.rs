@@ -72,7 +72,7 @@ const QUESTIONS: [Tried; 20] = [
         "edited REFL-001",
     ),
     (&["forget", "REFL-001"], 0, "forgotten REFL-001"),
-    (&["undo"], 0, "restored:     REFL-001"),
+    (&["undo"], 0, "Always round the budget to hundreds."),
     // … switch it off?
     (&["memory", "disable"], 0, "Memory is off"),
 ];

@@ -153,18 +153,36 @@ fn quoted_end(text: &[u8], start: usize, quote: u8, slashes: usize) -> usize {
 fn plain_length(text: &[u8], class: Class, stands: ValuePosition) -> usize {
     // In form data, `%22` is a quote and `%26` begins the next field.
     let escaped = class == Class::Password && stands == ValuePosition::Tight;
-    let ends = |b: &u8| {
-        b.is_ascii_whitespace()
-            || !b.is_ascii()
-            || b",;)}]<>\"'`|&\\([\x1b".contains(b)
-            || escaped && *b == b'%' && is_escaped_end(text)
-    };
     // Markers and references begin with a bracket of their own.
     let first = usize::from(matches!(text.first(), Some(b'<' | b'[')));
     let limit = text.len().min(LONGEST);
     let rest = &text[first.min(limit)..limit];
-    let length = rest.iter().position(ends).unwrap_or(rest.len());
+    // A password that people chose may have `&`; in a query it begins the next field.
+    let joins = |at: usize| {
+        class == Class::Password
+            && (stands == ValuePosition::Prose
+                || stands == ValuePosition::Loose && rest[..at].iter().any(u8::is_ascii_digit))
+            && at > 0
+            && goes_on(&rest[at + 1..])
+    };
+    let ends = |(at, b): (usize, &u8)| {
+        b.is_ascii_whitespace()
+            || !b.is_ascii()
+            || b",;)}]<>\"'`|\\([\x1b".contains(b)
+            || *b == b'&' && !joins(at)
+            || escaped && *b == b'%' && is_escaped_end(text)
+    };
+    let length = rest.iter().enumerate().position(ends).unwrap_or(rest.len());
     if length == 0 { 0 } else { first + length }
+}
+
+/// Returns true if what follows `&` belongs to the value: no name of a field, no entity.
+fn goes_on(text: &[u8]) -> bool {
+    let length = text
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric())
+        .count();
+    length > 0 && !matches!(text.get(length), Some(b'=' | b';'))
 }
 
 /// Returns true if the text contains an escape that ends a value.

@@ -294,6 +294,13 @@ impl Report for ListReport {
             _ => self.table(page),
         }
         page.newest(self.records.len(), self.total);
+        let is_waiting = |record: &&Listed| record.status.as_deref() == Some(CANDIDATE);
+        if let Some(first) = self.records.iter().find(is_waiting) {
+            page.dim(format!(
+                "a candidate waits for your approval: memctl approve {}",
+                first.id
+            ));
+        }
     }
 }
 

@@ -240,10 +240,7 @@ fn still_says(workspace: &Workspace, entry: &Entry, report: &mut EditReport) -> 
         Kind::Correction if changed("user_correction") => {
             let correction: Correction = workspace.store.get(&entry.id)?;
             let skill = correction.skill.parse().ok();
-            let of_skill = Selection {
-                skill: skill.as_ref(),
-                newest: None,
-            };
+            let of_skill = Selection::of(skill.as_ref());
             let rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
             let made = rules.iter().filter(|r| r.correction_id == entry.id);
             warnings.extend(made.map(|rule| {

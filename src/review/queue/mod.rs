@@ -63,10 +63,7 @@ impl Queue {
 
     fn of_store(store: &Scoped, skill: Option<&SkillPath>) -> Result<Self, Error> {
         let trust_snapshot = store.trust_snapshot();
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
+        let selection = Selection::of(skill);
         let mut queue = Self::default();
         for kind in [Kind::Procedure, Kind::Reflexion, Kind::Memory] {
             if skill.is_some() && kind == Kind::Memory {
@@ -178,10 +175,7 @@ impl Rest {
         let (differing, warnings) = files::guardrails(workspace, rules);
         rest.waiting.extend(differing);
         rest.warnings.extend(warnings);
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
+        let selection = Selection::of(skill);
         for kind in files::OTHERS {
             let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
                 if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {

@@ -6,9 +6,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::{Kind, Reflexion};
+use crate::model::{Kind, Reflexion, RuleRelation};
 use crate::rules::place::conflicts::{
-    ALIKE, Finding, Relation, cosine as cosine_of, judged_relation, relations, vectors,
+    ALIKE, cosine as cosine_of, judged_relation, relations, vectors,
 };
 use memctl_search::embedder::Vector;
 
@@ -58,9 +58,14 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
         .collect();
     let used: Vec<&Reflexion> = in_use.iter().map(|at| rules[*at]).collect();
     let known = relations(&used);
-    for (a, b, finding) in &known {
-        let score = cosine(in_use[*a], in_use[*b]).unwrap_or_default();
-        found.waiting.push(pair(used[*a], used[*b], finding, score));
+    for one in &known {
+        let score = cosine(in_use[one.older], in_use[one.newer]).unwrap_or_default();
+        let kind = match one.relation {
+            RuleRelation::Contradicts => WaitingKind::Contradiction,
+            _ => WaitingKind::Similar,
+        };
+        let waiting = pair(used[one.older], used[one.newer], kind, &one.reason, score);
+        found.waiting.push(waiting);
     }
     let nearest = |at: usize| -> Option<(usize, f64)> {
         let others = in_use.iter().filter(|other| **other != at);
@@ -85,32 +90,26 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
         let is_mutual = at < other && near[other].is_some_and(|(back, _)| back == at);
         let is_listed = || {
             let mut known = known.iter();
-            known.any(|(a, b, _)| in_use[*a] == at && in_use[*b] == other)
+            known.any(|pair| in_use[pair.older] == at && in_use[pair.newer] == other)
         };
         if rule.is_in_use() && is_mutual && judged_relation(rule, of).is_none() && !is_listed() {
-            let finding = Finding {
-                relation: Relation::Duplicate,
-                reason: format!("nearest to each other, similarity {score:.2}"),
-            };
+            let reason = format!("nearest to each other, similarity {score:.2}");
             // Findings of the program or a model come first.
-            found.waiting.push(pair(rule, of, &finding, score - 1.0));
+            let waiting = pair(rule, of, WaitingKind::Similar, &reason, score - 1.0);
+            found.waiting.push(waiting);
         }
     }
 }
 
 /// Entry about two rules, the older one first.
-fn pair(a: &Reflexion, b: &Reflexion, finding: &Finding, weight: f64) -> Waiting {
+fn pair(a: &Reflexion, b: &Reflexion, kind: WaitingKind, reason: &str, weight: f64) -> Waiting {
     let (one, two) = (&a.reflexion_id, &b.reflexion_id);
-    let kind = match finding.relation {
-        Relation::Contradiction => WaitingKind::Contradiction,
-        Relation::Duplicate => WaitingKind::Similar,
-    };
     let command = format!("memctl memory conflicts --merge {one} {two}");
     let mut waiting = about(b, kind, command);
     waiting.id.clone_from(one);
     waiting.record = Kind::Reflexion;
     waiting.other = Some(two.clone());
-    waiting.reason.clone_from(&finding.reason);
+    reason.clone_into(&mut waiting.reason);
     waiting.parts.clear();
     waiting.part("older", &a.rule);
     waiting.part("newer", &b.rule);

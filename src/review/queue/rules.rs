@@ -84,7 +84,13 @@ fn candidate(rule: &Reflexion, reason: &str) -> Waiting {
 fn patterns(patterns: &[CallPattern]) -> String {
     let line = |pattern: &CallPattern| {
         let mut line = format!("{}: {}", pattern.on.name(), pattern.matches);
-        for (name, text) in [("unless", &pattern.unless), ("after", &pattern.after)] {
+        let places = pattern.within.join("  or: ");
+        let conditions = [
+            ("within", &places),
+            ("unless", &pattern.unless),
+            ("after", &pattern.after),
+        ];
+        for (name, text) in conditions {
             if !text.is_empty() {
                 line.extend(["  ", name, ": ", text]);
             }

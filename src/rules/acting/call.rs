@@ -1,5 +1,7 @@
 //! Call of an agent as what patterns are matched with: commands, changed paths, new content.
 
+use std::ops::Range;
+
 use memctl_sessions::Step;
 
 use super::changed_paths::{changed, cleaned};
@@ -30,6 +32,8 @@ pub struct Call {
 pub(crate) struct Content {
     pub(crate) new: String,
     pub(crate) old: String,
+    /// Its files, among the changed paths of the call.
+    files: Range<usize>,
 }
 
 /// Name that no tool has.
@@ -66,13 +70,20 @@ impl Call {
         self.commands = commands(line);
         for simple in &self.commands {
             let at = cleaned(&simple.directory, cwd);
+            let first = self.paths.len();
             let paths = changed(&simple.words, &simple.targets);
             self.paths
                 .extend(paths.iter().map(|path| forms(path, &at, roots)));
-            if !simple.body.is_empty() && !paths.is_empty() {
+            let new = match simple.words.split_first() {
+                // What a shell writes without a here-document.
+                Some((name, text)) if matches!(name.as_str(), "echo" | "printf") => text.join(" "),
+                _ => simple.body.clone(),
+            };
+            if !new.is_empty() && !paths.is_empty() {
                 self.contents.push(Content {
-                    new: simple.body.clone(),
+                    new,
                     old: String::new(),
+                    files: first..self.paths.len(),
                 });
             }
         }
@@ -88,39 +99,40 @@ impl Call {
             self.of_patch(cut(patch), cwd, roots);
             return;
         }
-        let old = step.argument(OLD).unwrap_or_default();
-        if let Some(new) = step.argument(NEW) {
-            self.contents.push(Content {
-                new: cut(new).to_owned(),
-                old: cut(old).to_owned(),
-            });
-        }
         let edits = step.input.get("edits").and_then(|edits| edits.as_array());
-        for edit in edits.into_iter().flatten() {
-            let text = |names: &[&str]| {
-                let mut found = names.iter().filter_map(|name| edit.get(name)?.as_str());
-                cut(found.next().unwrap_or_default()).to_owned()
-            };
-            self.contents.push(Content {
-                new: text(NEW),
-                old: text(OLD),
-            });
+        let inputs = std::iter::once(&step.input).chain(edits.into_iter().flatten());
+        let path = step.argument(PATHS);
+        let files = 0..usize::from(path.is_some());
+        for input in inputs {
+            let text = |names: &[&str]| names.iter().find_map(|name| input.get(name)?.as_str());
+            if let Some(new) = text(NEW) {
+                self.contents.push(Content {
+                    new: cut(new).to_owned(),
+                    old: cut(text(OLD).unwrap_or_default()).to_owned(),
+                    files: files.clone(),
+                });
+            }
         }
-        if !self.contents.is_empty()
-            && let Some(path) = step.argument(PATHS)
-        {
-            self.paths.push(forms(path, cwd, roots));
+        if !self.contents.is_empty() {
+            self.paths.extend(path.map(|path| forms(path, cwd, roots)));
         }
     }
 
     fn of_patch(&mut self, patch: &str, cwd: &str, roots: &[&str]) {
+        const MOVED: &str = "*** Move to: ";
         let marks = [
-            "*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ",
+            "*** Update File: ", "*** Add File: ", "*** Delete File: ", MOVED,
         ];
         let mut content = Content::default();
         for line in patch.lines() {
             let named = marks.iter().find_map(|mark| line.strip_prefix(mark));
             if let Some(named) = named {
+                let at = self.paths.len();
+                if !line.starts_with(MOVED) {
+                    self.add(std::mem::take(&mut content));
+                    content.files = at..at;
+                }
+                content.files.end = at + 1;
                 self.paths.push(forms(named.trim(), cwd, roots));
             } else if let Some(new) = line.strip_prefix('+') {
                 content.new.extend([new, "\n"]);
@@ -128,6 +140,10 @@ impl Call {
                 content.old.extend([old, "\n"]);
             }
         }
+        self.add(content);
+    }
+
+    fn add(&mut self, content: Content) {
         if !content.new.is_empty() {
             self.contents.push(content);
         }
@@ -172,6 +188,11 @@ impl Call {
     /// All forms of the changed paths.
     pub(crate) fn path_texts(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().flatten().map(String::as_str)
+    }
+
+    /// Files of new text, each in all its forms.
+    pub(crate) fn files_of(&self, content: &Content) -> &[Vec<String>] {
+        self.paths.get(content.files.clone()).unwrap_or_default()
     }
 
     /// New texts of edits.

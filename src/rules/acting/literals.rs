@@ -4,14 +4,14 @@
 //! A number holds the part of the call and up to three trigrams of one text. They are hashes: one
 //! too few in a number costs a comparison, and never a match. `^` counts as a character.
 
+use fancy_regex::{Assertion, Expr};
+
 use crate::model::{CallPart, CallPattern};
 
 /// Stands for the beginning of a text.
 const START: u8 = 2;
 /// Maximum number of alternatives; with more, the rule is always read.
 const ALTERNATIVES: usize = 24;
-/// Maximum depth of groups.
-const DEEPEST: usize = 12;
 
 /// Place of a pattern that a number is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub(crate) fn numbers(pattern: &CallPattern) -> Vec<u64> {
 
 fn of_text(place: Place, pattern: &str) -> Vec<u64> {
     let place_bits = place.code() << 62;
-    match required(pattern.as_bytes(), place == Place::Part(CallPart::Content)) {
+    match required(pattern, place == Place::Part(CallPart::Content)) {
         Some(texts) => texts
             .iter()
             .map(|text| place_bits | trigrams_of(text))
@@ -101,198 +101,77 @@ impl Trigrams {
 }
 
 /// Returns texts of which every match contains one; `None` if there are none.
-fn required(pattern: &[u8], multi_line: bool) -> Option<Vec<Vec<u8>>> {
-    // A flag may change what characters mean.
-    let has_flags = (0..pattern.len()).any(|at| {
-        let rest = &pattern[at..];
-        let is_known = [&b":"[..], b"i", b"m", b"s", b"=", b"!", b"<=", b"<!"];
-        let is_known = |of: &[u8]| is_known.iter().any(|known| of.starts_with(known));
-        rest.strip_prefix(b"(?").is_some_and(|rest| !is_known(rest))
-    });
-    if has_flags {
+fn required(pattern: &str, multi_line: bool) -> Option<Vec<Vec<u8>>> {
+    // The two parsers read a quantifier of a quantifier in other ways.
+    let is_twice = |two: &[u8]| matches!(two, [b'?' | b'*' | b'+' | b'}', b'{']);
+    if pattern.as_bytes().windows(2).any(is_twice) {
         return None;
     }
-    let mut reader = Reader {
-        pattern,
-        at: 0,
-        multi_line: multi_line || pattern.windows(3).any(|three| three == b"(?m"),
+    let tree = Expr::parse_tree(pattern).ok()?;
+    best_of(&tree.expr, multi_line)
+}
+
+fn best_of(expression: &Expr, multi_line: bool) -> Option<Vec<Vec<u8>>> {
+    let mut sequence = Sequence {
+        multi_line,
+        ..Sequence::default()
     };
-    let texts = reader.alternatives(0)?;
-    (reader.at == pattern.len() && !texts.is_empty()).then_some(texts)
+    sequence.add(expression);
+    sequence.end_run();
+    sequence.best
 }
 
-struct Reader<'p> {
-    pattern: &'p [u8],
-    at: usize,
+/// Parts of an expression that follow each other in every match.
+#[derive(Default)]
+struct Sequence {
+    /// `^` is the beginning of any line, which is no beginning of a text.
     multi_line: bool,
+    /// Characters that follow each other without a gap, in lower case.
+    run: Vec<u8>,
+    /// The longest texts so far, of which every match contains one.
+    best: Option<Vec<Vec<u8>>>,
 }
 
-/// Part of a sequence.
-enum Item {
-    Byte(u8),
-    /// One of these texts, somewhere in it.
-    OneOf(Vec<Vec<u8>>),
-    Unknown,
-}
-
-impl Reader<'_> {
-    fn peek(&self) -> Option<u8> {
-        self.pattern.get(self.at).copied()
-    }
-
-    fn bump(&mut self) -> Option<u8> {
-        let byte = self.peek()?;
-        self.at += 1;
-        Some(byte)
-    }
-
-    /// Reads alternatives up to the end or the end of a group.
-    fn alternatives(&mut self, depth: usize) -> Option<Vec<Vec<u8>>> {
-        if depth > DEEPEST {
-            return None;
-        }
-        let mut all = Vec::new();
-        let mut is_known = true;
-        loop {
-            match self.sequence(depth) {
-                Some(texts) => all.extend(texts),
-                None => is_known = false,
+impl Sequence {
+    fn add(&mut self, expression: &Expr) {
+        match expression {
+            Expr::Literal { val, .. } => val.chars().for_each(|c| match u8::try_from(c) {
+                Ok(byte) if byte.is_ascii() => self.run.push(byte.to_ascii_lowercase()),
+                _ => self.end_run(),
+            }),
+            Expr::Assertion(Assertion::StartText) if !self.multi_line => self.run.push(START),
+            // Text around a match need not be part of it.
+            Expr::Empty | Expr::Assertion(_) | Expr::LookAround(..) => {}
+            Expr::Concat(parts) => parts.iter().for_each(|part| self.add(part)),
+            Expr::Group(inside) => self.add(inside),
+            Expr::Repeat { child, lo, hi, .. } if *lo > 0 => {
+                self.add(child);
+                if *hi > 1 {
+                    self.end_run();
+                }
             }
-            if self.peek() != Some(b'|') {
-                break;
+            Expr::Alt(all) => {
+                self.end_run();
+                let texts = all.iter().map(|one| best_of(one, self.multi_line));
+                if let Some(texts) = texts.collect::<Option<Vec<_>>>() {
+                    self.offer(texts.concat());
+                }
             }
-            self.at += 1;
+            _ => self.end_run(),
         }
-        (is_known && all.len() <= ALTERNATIVES).then_some(all)
     }
 
-    /// Reads a sequence; returns the texts of its best item.
-    fn sequence(&mut self, depth: usize) -> Option<Vec<Vec<u8>>> {
-        let mut best: Option<Vec<Vec<u8>>> = None;
-        let mut run: Vec<u8> = Vec::new();
+    fn end_run(&mut self) {
+        let run = std::mem::take(&mut self.run);
+        self.offer(vec![run]);
+    }
+
+    fn offer(&mut self, texts: Vec<Vec<u8>>) {
         let weight = |texts: &[Vec<u8>]| texts.iter().map(Vec::len).min().unwrap_or(0);
-        let mut offer = |texts: Vec<Vec<u8>>| {
-            let least = weight(&texts);
-            if least >= 3 && best.as_deref().is_none_or(|best| weight(best) < least) {
-                best = Some(texts);
-            }
-        };
-        while let Some(byte) = self.peek() {
-            if byte == b'|' || byte == b')' {
-                break;
-            }
-            let item = self.item(depth);
-            let (least, most) = self.repetition();
-            match item {
-                Item::Byte(byte) if least > 0 => {
-                    run.push(byte.to_ascii_lowercase());
-                    if most > 1 {
-                        offer(vec![std::mem::take(&mut run)]);
-                    }
-                }
-                Item::OneOf(texts) if least > 0 => {
-                    offer(vec![std::mem::take(&mut run)]);
-                    offer(texts);
-                }
-                Item::Byte(_) | Item::OneOf(_) | Item::Unknown => {
-                    offer(vec![std::mem::take(&mut run)]);
-                }
-            }
+        let known = self.best.as_deref().map_or(2, weight);
+        if weight(&texts) > known && texts.len() <= ALTERNATIVES {
+            self.best = Some(texts);
         }
-        offer(vec![run]);
-        best
-    }
-
-    fn item(&mut self, depth: usize) -> Item {
-        match self.bump() {
-            Some(b'\\') => match self.bump() {
-                Some(byte) if byte.is_ascii_punctuation() => Item::Byte(byte),
-                Some(b'x' | b'u' | b'U' | b'p' | b'P') => {
-                    // A number or a name follows.
-                    self.at = self.pattern.len() + 1;
-                    Item::Unknown
-                }
-                _ => Item::Unknown,
-            },
-            Some(b'[') => {
-                self.class();
-                Item::Unknown
-            }
-            Some(b'(') => {
-                if self.looks_around() {
-                    // Text around a match need not be part of it.
-                    self.alternatives(depth + 1);
-                    if self.bump() != Some(b')') {
-                        self.at = self.pattern.len() + 1;
-                    }
-                    return Item::Unknown;
-                }
-                if self.peek() == Some(b'?') {
-                    let rest = &self.pattern[self.at..];
-                    let end = rest.iter().position(|b| matches!(b, b':' | b')'));
-                    self.at += end.map_or(rest.len(), |end| end + 1);
-                    if end.is_some_and(|end| rest[end] == b')') {
-                        return Item::Unknown;
-                    }
-                }
-                let inside = self.alternatives(depth + 1);
-                if self.bump() != Some(b')') {
-                    self.at = self.pattern.len() + 1;
-                }
-                inside.map_or(Item::Unknown, Item::OneOf)
-            }
-            Some(b'^') if !self.multi_line => Item::Byte(START),
-            Some(b'^' | b'$' | b'.') | None => Item::Unknown,
-            Some(byte) if byte.is_ascii() => Item::Byte(byte),
-            // A quantifier is for the whole character, not for its last byte.
-            Some(_) => Item::Unknown,
-        }
-    }
-
-    /// Skips the beginning of look-around, after its bracket.
-    fn looks_around(&mut self) -> bool {
-        let rest = self.pattern.get(self.at..).unwrap_or_default();
-        let begins = [&b"?="[..], b"?!", b"?<=", b"?<!"];
-        let found = begins.iter().find(|begin| rest.starts_with(begin));
-        self.at += found.map_or(0, |begin| begin.len());
-        found.is_some()
-    }
-
-    fn class(&mut self) {
-        let mut depth = 1;
-        if self.peek() == Some(b'^') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b']') {
-            self.at += 1;
-        }
-        while depth > 0 {
-            match self.bump() {
-                Some(b'\\') => self.at += 1,
-                Some(b'[') => depth += 1,
-                Some(b']') => depth -= 1,
-                Some(_) => {}
-                None => return,
-            }
-        }
-    }
-
-    /// Reads a quantifier; returns the least and the greatest number of repetitions.
-    fn repetition(&mut self) -> (usize, usize) {
-        let (mut least, mut most) = (1, 1);
-        while let Some(byte @ (b'*' | b'+' | b'?' | b'{')) = self.peek() {
-            self.at += 1;
-            if byte != b'+' {
-                least = 0;
-            }
-            if byte != b'?' {
-                most = usize::MAX;
-            }
-            if byte == b'{' {
-                while self.bump().is_some_and(|byte| byte != b'}') {}
-            }
-        }
-        (least, most)
     }
 }
 
@@ -305,7 +184,7 @@ mod tests {
     #[test]
     fn what_every_match_contains_is_found() {
         let check = |pattern: &str, expected: &[&str]| {
-            let found = required(pattern.as_bytes(), false).unwrap_or_default();
+            let found = required(pattern, false).unwrap_or_default();
             let found: Vec<String> = found
                 .into_iter()
                 .map(|text| String::from_utf8_lossy(&text).replace('\u{2}', "^"))
@@ -323,13 +202,16 @@ mod tests {
         check(r"npm|\d+", &[]);
         check(r"(npm)?", &[]);
         check(r"[npm]+", &[]);
-        check(r"\x6epm install", &[]);
-        check(r"(?x) n p m", &[]);
+        check(r"\x6epm install", &["npm install"]);
+        check(r"(?x) n p m", &["npm"]);
         check("über", &["ber"]);
         check(r"(?<![\w.])print\s*\(", &["print"]);
         check(r"^npm i(?!.*(--dry-run|-n))", &["^npm i"]);
         check(r"(?=.*install)^npm\b", &["^npm"]);
-        check(r"(?<name>npm)", &[]);
+        check(r"(?<name>npm)", &["npm"]);
+        check(r"a(bc)+d", &["abc"]);
+        check(r"(?m)^npm", &["npm"]);
+        check(r"git\b push", &["git push"]);
     }
 
     proptest! {

@@ -6,14 +6,15 @@
 //! only for patterns that say so.
 //!
 //! `unless` rules out what it matches: for a command, any of its forms with the variables set
-//! before it; for the whole line, the line; for content, the content and its path. With `after`, a
+//! before it; for the whole line, the line; for content, the content and its files. Content with a place
+//! (`within`) counts only in a file that matches: without a known file it does not. With `after`, a
 //! call is fine if such a call succeeded earlier in the session, or stands before it in its chain. What
 //! may fail without the line (`x || true`) has not succeeded.
 
 use crate::model::{CallPart, CallPattern};
 
 use super::call::{Call, Content};
-use super::patterns::Compiled;
+use super::patterns::{Compiled, Expression};
 use memctl_shell::Simple;
 
 /// Returns `true` if one of the patterns matches the call. `is_done` says whether a call that
@@ -45,14 +46,17 @@ impl Compiled {
         match self.on {
             CallPart::Command => self.matches_commands(call),
             CallPart::Path => call.paths.iter().any(|forms| {
-                let forms = self.paths(forms);
+                let forms = forms_for(&self.matches, forms);
                 let is_seen = forms.iter().any(|form| self.matches.is_match(form));
                 is_seen && !forms.iter().any(|form| self.rules_out(form))
             }),
-            CallPart::Content => {
-                let is_out = call.path_texts().any(|path| self.rules_out(path));
-                !is_out && call.contents.iter().any(|content| self.is_new(content))
-            }
+            CallPart::Content => call.contents.iter().any(|content| {
+                let files = call.files_of(content);
+                let mut paths = files.iter().flatten();
+                self.is_placed(files)
+                    && !paths.any(|path| self.rules_out(path))
+                    && self.is_new(content)
+            }),
         }
     }
 
@@ -94,16 +98,14 @@ impl Compiled {
         simple.forms.iter().map(String::as_str).chain(plain)
     }
 
-    /// Forms of a path that the pattern is for.
-    fn paths<'p>(&self, forms: &'p [String]) -> &'p [String] {
-        let pattern = self.matches.as_str();
-        // `[^/]` is a class.
-        let mut places = pattern.match_indices("^/");
-        let is_absolute = places.any(|(at, _)| !pattern[..at].ends_with('['));
-        match forms {
-            [relative @ .., _] if !relative.is_empty() && !is_absolute => relative,
-            forms => forms,
-        }
+    /// Returns `true` if one of the files is where new text counts.
+    fn is_placed(&self, files: &[Vec<String>]) -> bool {
+        let is_at = |place: &Expression, forms: &[String]| {
+            let mut forms = forms_for(place, forms).iter();
+            forms.any(|form| place.is_match(form))
+        };
+        let is_in = |forms: &Vec<String>| self.within.iter().any(|place| is_at(place, forms));
+        self.within.is_empty() || files.iter().any(is_in)
     }
 
     fn rules_out(&self, text: &str) -> bool {
@@ -115,6 +117,18 @@ impl Compiled {
     fn is_new(&self, content: &Content) -> bool {
         let count = |text: &str| self.matches.count(text);
         count(&content.new) > count(&content.old) && !self.rules_out(&content.new)
+    }
+}
+
+/// Forms of a path that an expression is for.
+fn forms_for<'p>(expression: &Expression, forms: &'p [String]) -> &'p [String] {
+    let pattern = expression.as_str();
+    // `[^/]` is a class.
+    let mut places = pattern.match_indices("^/");
+    let is_absolute = places.any(|(at, _)| !pattern[..at].ends_with('['));
+    match forms {
+        [relative @ .., _] if !relative.is_empty() && !is_absolute => relative,
+        forms => forms,
     }
 }
 
@@ -146,6 +160,7 @@ mod tests {
             matches,
             unless,
             after,
+            within: Vec::new(),
         }
     }
 
@@ -324,6 +339,81 @@ mod tests {
         let input = json!({"file_path": "src/a.test.ts", "content": "console.log(a)"});
         let pattern = pattern(CallPart::Content, [r"console\.log", r"\.test\.ts$", ""]);
         assert!(!breaks(&call("Write", input), &[pattern], &|_| false));
+    }
+
+    #[test]
+    fn text_with_a_place_counts_only_in_its_files() {
+        let any = CallPattern {
+            within: vec![r"^src/.*\.ts$".to_owned(), r"(^|/)web/".to_owned()],
+            ..pattern(CallPart::Content, [r"\bany\b", r"\.d\.ts$", ""])
+        };
+        let check = |call: &Call, expected: bool, why: &str| {
+            let found = breaks(call, std::slice::from_ref(&any), &|_| false);
+            assert_eq!(found, expected, "{why}");
+        };
+        let write =
+            |path: &str, text: &str| call("Write", json!({"file_path": path, "content": text}));
+        check(&write("/home/u/p/src/a.ts", "x: any"), true, "in its place");
+        check(
+            &write("/home/u/p/docs/web/a.md", "any"),
+            true,
+            "in another place",
+        );
+        check(&write("/home/u/p/test/a.ts", "x: any"), false, "elsewhere");
+        check(
+            &write("/home/u/p/src/a.ts", "x: unknown"),
+            false,
+            "the place alone",
+        );
+        check(
+            &write("/home/u/p/src/a.d.ts", "x: any"),
+            false,
+            "ruled out by its file",
+        );
+        let text = call("Write", json!({"content": "x: any"}));
+        check(&text, false, "in no known file");
+        check(
+            &bash("cat > ../src/a.ts <<'E'\nx: any\nE"),
+            true,
+            "a here-document",
+        );
+        check(&bash("echo 'x: any' > ../src/a.ts"), true, "echo");
+        check(&bash("echo 'x: any'"), false, "echo to nobody");
+        check(
+            &bash("touch ../src/a.ts && cat > /tmp/a.ts <<'E'\nx: any\nE"),
+            false,
+            "a file of another command",
+        );
+        let patch = |first: &str, second: &str| {
+            let text = format!(
+                "*** Begin Patch\n*** Update File: ../src/a.ts\n@@\n-a\n+{first}\n\
+                 *** Add File: ../b.md\n+{second}\n*** End Patch"
+            );
+            call("apply_patch", json!({ "input": text }))
+        };
+        check(&patch("x: any", "b"), true, "a patch");
+        check(&patch("x: b", "any"), false, "another file of the patch");
+        let edit = |path: &str| {
+            let edits = json!([{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "any"}]);
+            call("MultiEdit", json!({"file_path": path, "edits": edits}))
+        };
+        check(&edit("/home/u/p/src/a.ts"), true, "one of several edits");
+        check(
+            &edit("/home/u/p/README.md"),
+            false,
+            "several edits elsewhere",
+        );
+        // A pattern that cannot be compiled acts nowhere.
+        let broken = CallPattern {
+            within: vec!["(".to_owned()],
+            ..any.clone()
+        };
+        let calls = [write("/home/u/p/src/a.ts", "x: any"), write("(", "any")];
+        assert!(
+            !calls
+                .iter()
+                .any(|call| breaks(call, std::slice::from_ref(&broken), &|_| false))
+        );
     }
 
     #[test]

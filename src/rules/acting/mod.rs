@@ -26,7 +26,7 @@ use crate::store::{Scoped, Terms};
 use memctl_sessions::Step;
 
 /// Version of the numbers in the table. A change invalidates saved tables.
-const SCHEME: u64 = 2;
+const SCHEME: u64 = 3;
 
 /// Rebuilds the table after rules have changed, so that no later call has to.
 pub(crate) fn prepare(store: &Scoped) -> Result<(), Error> {

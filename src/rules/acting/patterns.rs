@@ -46,6 +46,9 @@ pub enum BadPattern {
     /// There are too many of them.
     #[error("a rule has at most {MOST} patterns")]
     Many,
+    /// A place of something else than new text.
+    #[error("only new text has a place")]
+    Place,
     /// It matches every call.
     #[error("`{pattern}` matches every call")]
     Everything {
@@ -62,6 +65,7 @@ impl BadPattern {
             Self::Long | Self::Many => {
                 "chains, wrappers, assignments and quotes are taken off first: `^npm\\b` is enough"
             }
+            Self::Place => "give `within` beside `content`",
             Self::Everything { .. } => "begin with the program, as in `^npm\\b`",
         }
     }
@@ -78,6 +82,15 @@ pub fn checked(patterns: &[CallPattern]) -> Result<(), BadPattern> {
             return Err(BadPattern::Everything {
                 pattern: pattern.matches.clone(),
             });
+        }
+        if !pattern.within.is_empty() && pattern.on != CallPart::Content {
+            return Err(BadPattern::Place);
+        }
+        if pattern.within.len() > MOST {
+            return Err(BadPattern::Many);
+        }
+        for place in &pattern.within {
+            checked_one(CallPart::Path, place)?;
         }
         for other in [&pattern.unless, &pattern.after] {
             if !other.is_empty() {
@@ -164,6 +177,8 @@ pub(crate) struct Compiled {
     pub(crate) matches: Expression,
     pub(crate) unless: Option<Expression>,
     pub(crate) after: Option<Expression>,
+    /// Places of new text; empty: everywhere.
+    pub(crate) within: Vec<Expression>,
 }
 
 impl Compiled {
@@ -179,6 +194,11 @@ impl Compiled {
             matches: Expression::of(pattern.on, &pattern.matches).ok()?,
             unless: optional(&pattern.unless, pattern.on)?,
             after: optional(&pattern.after, CallPart::Command)?,
+            within: {
+                let places = pattern.within.iter();
+                let places = places.map(|place| Expression::of(CallPart::Path, place).ok());
+                places.collect::<Option<_>>()?
+            },
         })
     }
 }
@@ -192,7 +212,7 @@ mod tests {
             on,
             matches: matches.to_owned(),
             unless: unless.to_owned(),
-            after: String::new(),
+            ..CallPattern::default()
         }
     }
 
@@ -226,6 +246,15 @@ mod tests {
             "",
             Some("not a valid regular expression"),
         );
+        let placed = |on: CallPart, place: &str| {
+            checked(&[CallPattern {
+                within: vec![place.to_owned()],
+                ..pattern(on, "x", "")
+            }])
+        };
+        assert_eq!(placed(CallPart::Content, r"\.ts$"), Ok(()));
+        assert_eq!(placed(CallPart::Command, r"\.ts$"), Err(BadPattern::Place));
+        assert!(placed(CallPart::Content, "(").is_err());
         let many = vec![pattern(CallPart::Command, "^npm", ""); MOST + 1];
         assert_eq!(checked(&many), Err(BadPattern::Many));
     }

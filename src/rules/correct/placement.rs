@@ -8,6 +8,7 @@ use super::storage::Stored;
 use crate::model::{
     AGENT, Correction, Execution, Kind, Record as _, Reflexion, RuleRelation, Trust,
 };
+use crate::rules::RuleFiles;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::passed_on::adopt;
 use crate::rules::place::similar::{Conflict, SimilarRule, resolve_conflicts, similar_rules};
@@ -69,25 +70,17 @@ fn place_draft(
     } = place_rule(workspace, &correction, draft, by, related, options.by_agent)?;
     warnings.extend(mended);
     warnings.extend(suspicion(&rule));
-    let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+    let mut files = RuleFiles::default();
     if !rule.is_candidate() && !options.by_agent {
-        guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
-        if duplicate_of.is_none() {
-            guardrails.extend(workspace.add_guardrails(&options.skill, &rule, &mut warnings));
-        }
-        tests = write_tests(
-            workspace,
-            &correction,
-            execution.as_ref(),
-            &rule,
-            &mut warnings,
-        );
+        let example = (&correction, execution.as_ref());
+        let is_new = duplicate_of.is_none();
+        files = write_files(workspace, &rule, example, is_new, &mut warnings);
     }
     let supersede = options.supersede && !rule.is_candidate();
     let conflicts = resolve_conflicts(workspace, &rule, related, supersede, &mut warnings)?;
     Ok(CorrectReport {
-        tests,
-        guardrails,
+        tests: files.tests,
+        guardrails: files.guardrails,
         duplicate_of,
         was_candidate,
         doubt: doubt.filter(|_| rule.is_candidate()),
@@ -112,30 +105,20 @@ pub(super) fn place_again(
         correction,
         mut warnings,
     } = stored;
-    let (mut guardrails, mut tests) = (Vec::new(), Vec::new());
+    let mut files = RuleFiles::default();
     let is_said = options.is_rule || rule.source == AGENT;
     let was_candidate = rule.is_candidate() && !options.by_agent && is_said;
     if was_candidate {
         adopt(&mut workspace.writer()?, &mut rule, &correction, None)?;
     }
     if !options.by_agent && !rule.is_candidate() {
-        guardrails = workspace.finish_guardrails(&options.skill, &mut warnings);
-        if was_candidate {
-            let added = workspace.add_guardrails(&options.skill, &rule, &mut warnings);
-            guardrails.extend(added);
-        }
-        tests = write_tests(
-            workspace,
-            &correction,
-            execution.as_ref(),
-            &rule,
-            &mut warnings,
-        );
+        let example = (&correction, execution.as_ref());
+        files = write_files(workspace, &rule, example, was_candidate, &mut warnings);
     }
     let supersede = options.supersede;
     Ok(CorrectReport {
-        tests,
-        guardrails,
+        tests: files.tests,
+        guardrails: files.guardrails,
         was_candidate,
         doubt: (rule.is_candidate() && !options.by_agent).then_some(ONE_OUTPUT),
         conflicts: resolve_conflicts(workspace, &rule, &[], supersede, &mut warnings)?,
@@ -163,17 +146,27 @@ fn add_assertions(
     Ok(())
 }
 
-/// Writes the regression test. Without an execution there is no input to test with.
-fn write_tests(
+/// Writes the guardrail of a rule that is new, those that could not be written before, and the regression
+/// test. Without an execution there is no input to test with.
+fn write_files(
     workspace: &Workspace,
-    correction: &Correction,
-    execution: Option<&Execution>,
     rule: &Reflexion,
+    (correction, execution): (&Correction, Option<&Execution>),
+    is_new: bool,
     warnings: &mut Vec<String>,
-) -> Vec<String> {
-    execution.map_or_else(Vec::new, |execution| {
-        workspace.write_tests(correction, execution, rule, warnings)
-    })
+) -> RuleFiles {
+    let mut files = RuleFiles::default();
+    if let Ok(skill) = rule.skill.parse() {
+        files.guardrails = workspace.finish_guardrails(&skill, warnings);
+        if is_new {
+            let added = workspace.add_guardrails(&skill, rule, warnings);
+            files.guardrails.extend(added);
+        }
+    }
+    if let Some(execution) = execution {
+        files.tests = workspace.write_tests(correction, execution, rule, warnings);
+    }
+    files
 }
 
 /// Returns the rules near a rule that no model has judged. A search that fails is a warning: the
@@ -229,7 +222,7 @@ fn refused(store: &Scoped, draft: &Draft) -> Result<Option<String>, Error> {
 }
 
 /// Result of a correction.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct CorrectReport {
     /// Id of the correction.
     pub correction_id: String,
@@ -308,22 +301,14 @@ pub(crate) fn report(
         rule: rule.map(|rule| rule.rule.clone()),
         status: rule.map(Reflexion::state),
         trust: rule.map(Reflexion::trust),
-        was_candidate: false,
         applies_when: rule.map(|rule| rule.applies_when.clone()),
         root_cause: rule.map(|rule| rule.root_cause.clone()),
         confidence: rule.and_then(|rule| rule.confidence).unwrap_or(0.5),
-        tests: Vec::new(),
-        guardrails: Vec::new(),
-        conflicts: Vec::new(),
-        similar: Vec::new(),
-        related: Vec::new(),
-        duplicate_of: None,
         distilled_by: rule
             .map(|rule| rule.distilled_by.clone())
             .unwrap_or_default(),
         cost_usd: Some(0.0),
-        not_learned: None,
-        doubt: None,
         warnings,
+        ..CorrectReport::default()
     }
 }

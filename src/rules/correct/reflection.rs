@@ -140,10 +140,7 @@ pub(super) fn neighbours(
     workspace: &Workspace,
     options: &CorrectOptions,
 ) -> Result<Vec<Neighbour>, Error> {
-    let of_skill = Selection {
-        skill: Some(&options.skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(&options.skill);
     let mut rules = own_rules(&workspace.store, &of_skill)?;
     rules.retain(|rule| {
         rule.is_in_use()

@@ -74,10 +74,7 @@ pub(super) fn store(
         mut warnings,
     } = check(workspace, options)?;
     let skill = options.skill.clone();
-    let of_skill = Selection {
-        skill: Some(&skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(&skill);
     let mut writer = workspace.writer()?;
     let said = options.correction.trim();
     let before = writer.store().list::<Correction>(&of_skill)?.records;

@@ -4,10 +4,12 @@
 //! stored beside it as the quote. Nothing is guessed here: a refusal names what to correct.
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use crate::model::{CallPart, CallPattern, LessonScope};
-use crate::rules::{BadPattern, checked};
+use crate::rules::checked;
 use crate::store::workspace::Error;
 
 use super::cues::words;
@@ -37,23 +39,25 @@ pub struct HeardArgs {
     pub scope: LessonScope,
     /// The user's exact words, from their last messages
     pub quote: String,
-    /// Regular expressions over one command that breaks it: `^npm\b`
+    /// Regex over one command that breaks it: `^npm\b`
     #[schemars(with = "Vec<String>")]
     pub commands: Vec<PatternArg>,
-    /// Expressions over a path
+    /// Regex over a path
     #[schemars(with = "Vec<String>")]
     pub paths: Vec<PatternArg>,
-    /// Expressions over new text
+    /// Regex over new text; with `paths`, only there
     #[schemars(with = "Vec<String>")]
     pub content: Vec<PatternArg>,
     /// X only after Y: {"match": "^X", "after": "^Y"}; or `unless`
     pub see: Vec<SeeArg>,
     /// Id of the rule that this one changes, or `true`: the nearest
+    #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
-    pub replaces: Option<EarlierArg>,
+    pub replaces: Option<Earlier>,
     /// Id of the rule that the user takes back, or `true`
+    #[serde(deserialize_with = "earlier")]
     #[schemars(with = "Option<String>")]
-    pub withdraws: Option<EarlierArg>,
+    pub withdraws: Option<Earlier>,
 }
 
 /// Pattern over one part of a call: a regular expression, or one with exceptions.
@@ -81,21 +85,28 @@ pub struct SeeArg {
     pub after: String,
 }
 
-/// Earlier rule: its id, or the nearest one.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum EarlierArg {
-    /// The nearest rule, if true.
-    Nearest(bool),
-    /// Id of the rule, or `true`.
-    Named(String),
-}
-
 /// Earlier rule that a heard one takes the place of.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Earlier {
+pub enum Earlier {
+    /// The nearest rule.
     Nearest,
+    /// The rule with this id.
     Id(String),
+}
+
+/// Reads an earlier rule: its id, or `true` for the nearest; `false` and an empty text are none.
+fn earlier<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Earlier>, D::Error> {
+    let given = match Value::deserialize(deserializer)? {
+        Value::Null => return Ok(None),
+        Value::Bool(is) => is.to_string(),
+        Value::String(id) => id,
+        _ => return Err(D::Error::custom("an earlier rule is an id, or true")),
+    };
+    Ok(match given.trim() {
+        "" | "false" => None,
+        "true" => Some(Earlier::Nearest),
+        id => Some(Earlier::Id(id.to_owned())),
+    })
 }
 
 /// Rule that passed the checks that need no record.
@@ -132,13 +143,12 @@ impl Heard {
                 "is missing: give the person's exact words",
             ));
         }
-        let earlier = args.withdraws.as_ref().or(args.replaces.as_ref());
-        let earlier = earlier.and_then(EarlierArg::earlier);
+        let withdraws = args.withdraws.is_some();
         let given = line("rule", &args.rule, LONGEST_RULE)?;
         let when = line("when", &args.when, LONGEST_TEXT)?;
         let not = line("not", &args.not, LONGEST_TEXT)?;
         let action = line("do", &args.action, LONGEST_TEXT)?;
-        let rule = match (given.is_empty(), args.withdraws.is_some()) {
+        let rule = match (given.is_empty(), withdraws) {
             (false, _) => given,
             (true, true) => line("quote", &quote, LONGEST_RULE)?,
             (true, false) => return Err(refused("rule", "is missing: say the rule in one line")),
@@ -148,30 +158,17 @@ impl Heard {
         {
             return Err(refused("rule", reason));
         }
-        let (seen_by, left_out) = patterns(args.commands, args.paths, args.content, args.see)?;
+        let seen = Seen::by(args.commands, args.paths, args.content, args.see)?;
         Ok(Self {
             rule: with_halves(rule, &not, &action),
             when,
             scope: args.scope,
             quote,
-            seen_by,
-            left_out,
-            earlier,
-            withdraws: args.withdraws.is_some(),
+            seen_by: seen.patterns,
+            left_out: seen.left_out,
+            earlier: args.withdraws.or(args.replaces),
+            withdraws,
         })
-    }
-}
-
-impl EarlierArg {
-    fn earlier(&self) -> Option<Earlier> {
-        match self {
-            Self::Nearest(is) => is.then_some(Earlier::Nearest),
-            Self::Named(id) => match id.trim() {
-                "" | "false" => None,
-                "true" => Some(Earlier::Nearest),
-                id => Some(Earlier::Id(id.to_owned())),
-            },
-        }
     }
 }
 
@@ -208,84 +205,124 @@ fn says(rule: &str, text: &str) -> bool {
     lower.contains(text.trim()) || words(&text).iter().all(|word| said.contains(word))
 }
 
-fn patterns(
-    commands: Vec<PatternArg>,
-    paths: Vec<PatternArg>,
-    content: Vec<PatternArg>,
-    see: Vec<SeeArg>,
-) -> Result<(Vec<CallPattern>, Vec<String>), Error> {
-    let named = [
-        (CallPart::Command, "commands", commands),
-        (CallPart::Path, "paths", paths),
-        (CallPart::Content, "content", content),
-    ];
-    let named = named.into_iter().flat_map(|(part, field, all)| {
-        all.into_iter().map(move |one| match one {
-            PatternArg::Plain(matches) => (
-                field,
-                SeeArg {
-                    part,
-                    matches,
-                    ..SeeArg::default()
-                },
-            ),
-            PatternArg::Full(see) => (field, SeeArg { part, ..see }),
-        })
-    });
-    let all: Vec<(&'static str, SeeArg)> = named
-        .chain(see.into_iter().map(|one| ("see", one)))
-        .collect();
-    if all.len() > MOST_PATTERNS {
-        return Err(refused(
-            "see",
-            format!("has more than {MOST_PATTERNS} patterns"),
-        ));
-    }
-    let mut seen_by: Vec<CallPattern> = Vec::new();
-    let mut left_out = Vec::new();
-    for (field, see) in all {
-        match pattern(field, see)? {
-            Ok(pattern) => seen_by.push(pattern),
-            Err(bad) => left_out.push(format!(
-                "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
-                bad.hint()
-            )),
+/// Patterns of a rule, and the reasons why others are left out. What a person said is not lost over a
+/// pattern that cannot act.
+#[derive(Default)]
+struct Seen {
+    patterns: Vec<CallPattern>,
+    left_out: Vec<String>,
+}
+
+impl Seen {
+    /// Checks what an agent gave. `paths` beside `content` say where the text may not stand: the two are
+    /// one condition, and neither acts alone. Patterns of `see` stand for themselves.
+    fn by(
+        commands: Vec<PatternArg>,
+        paths: Vec<PatternArg>,
+        content: Vec<PatternArg>,
+        see: Vec<SeeArg>,
+    ) -> Result<Self, Error> {
+        if commands.len() + paths.len() + content.len() + see.len() > MOST_PATTERNS {
+            let reason = format!("has more than {MOST_PATTERNS} patterns");
+            return Err(refused("see", reason));
         }
+        let mut seen = Self::default();
+        let is_placed = !paths.is_empty() && !content.is_empty();
+        let commands = seen.acting("commands", of_part(commands, CallPart::Command))?;
+        let paths = seen.acting("paths", of_part(paths, CallPart::Path))?;
+        let content = seen.acting("content", of_part(content, CallPart::Content))?;
+        let see = seen.acting("see", see)?;
+        if is_placed {
+            seen.patterns = commands;
+            seen.add_placed(paths, content)?;
+            seen.patterns.extend(see);
+        } else {
+            seen.patterns = [commands, paths, content, see].concat();
+        }
+        // Without its exceptions, the expression would speak at calls that are fine.
+        let mut excepted = seen.patterns.clone();
+        excepted.retain(has_exception);
+        seen.patterns.retain(|one| {
+            let is_same =
+                |other: &CallPattern| (other.on, &other.matches) == (one.on, &one.matches);
+            has_exception(one) || !excepted.iter().any(is_same)
+        });
+        Ok(seen)
     }
-    // Without its exceptions, the expression would speak at calls that are fine.
-    let excepted: Vec<CallPattern> = seen_by
-        .iter()
-        .filter(|one| has_exception(one))
-        .cloned()
-        .collect();
-    seen_by.retain(|one| {
-        let is_same = |other: &CallPattern| (other.on, &other.matches) == (one.on, &one.matches);
-        has_exception(one) || !excepted.iter().any(is_same)
+
+    /// Returns the patterns of a field that can act.
+    fn acting(&mut self, field: &'static str, all: Vec<SeeArg>) -> Result<Vec<CallPattern>, Error> {
+        let mut acting = Vec::new();
+        for see in all {
+            if see.matches.trim().is_empty() {
+                return Err(refused(field, "has a pattern without `match`"));
+            }
+            let is_secret = |text: &&String| memctl_redact::redact(text).text != **text;
+            let texts = [&see.matches, &see.unless, &see.after];
+            if texts.iter().any(is_secret) {
+                return Err(refused(field, "has a secret in a pattern"));
+            }
+            let pattern = CallPattern {
+                on: see.part,
+                matches: see.matches,
+                unless: see.unless,
+                after: see.after,
+                within: Vec::new(),
+            };
+            match checked(std::slice::from_ref(&pattern)) {
+                Ok(()) => acting.push(pattern),
+                Err(bad) => self.left_out.push(format!(
+                    "a pattern of `{field}` is left out: {bad}; {}. Call again with the same `quote` to add it",
+                    bad.hint()
+                )),
+            }
+        }
+        Ok(acting)
+    }
+
+    /// Adds text in files. What is left if one of the two cannot act would speak where it should not.
+    fn add_placed(
+        &mut self,
+        paths: Vec<CallPattern>,
+        content: Vec<CallPattern>,
+    ) -> Result<(), Error> {
+        if paths.iter().any(has_exception) {
+            return Err(refused(
+                "paths",
+                "has an exception beside `content`: give it with the content, whose `unless` is tried with the path too",
+            ));
+        }
+        if paths.is_empty() != content.is_empty() {
+            let reason = "`paths` and `content` say which text in which files: both are left out";
+            self.left_out.push(reason.to_owned());
+        }
+        if !paths.is_empty() {
+            let within: Vec<String> = paths.into_iter().map(|place| place.matches).collect();
+            self.patterns
+                .extend(content.into_iter().map(|text| CallPattern {
+                    within: within.clone(),
+                    ..text
+                }));
+        }
+        Ok(())
+    }
+}
+
+/// Patterns of a field over one part of a call, in their full form.
+fn of_part(patterns: Vec<PatternArg>, part: CallPart) -> Vec<SeeArg> {
+    let full = patterns.into_iter().map(|one| match one {
+        PatternArg::Plain(matches) => SeeArg {
+            part,
+            matches,
+            ..SeeArg::default()
+        },
+        PatternArg::Full(see) => SeeArg { part, ..see },
     });
-    Ok((seen_by, left_out))
+    full.collect()
 }
 
 fn has_exception(pattern: &CallPattern) -> bool {
     !pattern.unless.is_empty() || !pattern.after.is_empty()
-}
-
-/// Checks a pattern. What a person said is not lost over a pattern that cannot act: it is left out.
-fn pattern(field: &'static str, see: SeeArg) -> Result<Result<CallPattern, BadPattern>, Error> {
-    if see.matches.trim().is_empty() {
-        return Err(refused(field, "has a pattern without `match`"));
-    }
-    for text in [&see.matches, &see.unless, &see.after] {
-        if memctl_redact::redact(text).text != *text {
-            return Err(refused(field, "has a secret in a pattern"));
-        }
-    }
-    let pattern = CallPattern {
-        on: see.part,
-        matches: see.matches,
-        unless: see.unless,
-        after: see.after,
-    };
-    Ok(checked(std::slice::from_ref(&pattern)).map(|()| pattern))
 }
 
 #[cfg(test)]
@@ -378,6 +415,58 @@ mod tests {
     }
 
     #[test]
+    fn paths_beside_content_are_its_place() {
+        let check = |json: &str, expected: &[(CallPart, &str, &[&str])], left_out: usize| {
+            let heard = read(&format!(r#"{{"rule": "r", "quote": "q", {json}}}"#)).unwrap();
+            let found: Vec<(CallPart, &str, Vec<&str>)> = heard
+                .seen_by
+                .iter()
+                .map(|one| {
+                    let within = one.within.iter().map(String::as_str).collect();
+                    (one.on, one.matches.as_str(), within)
+                })
+                .collect();
+            let expected: Vec<_> = expected
+                .iter()
+                .map(|(on, matches, within)| (*on, *matches, within.to_vec()))
+                .collect();
+            assert_eq!(found, expected, "{json}");
+            assert_eq!(heard.left_out.len(), left_out, "{:?}", heard.left_out);
+        };
+        let (command, path, content) = (CallPart::Command, CallPart::Path, CallPart::Content);
+        check(
+            r#""commands": ["^a"], "paths": ["p", "q"], "content": ["x", {"match": "y", "unless": "z"}],
+               "see": [{"in": "path", "match": "s"}]"#,
+            &[
+                (command, "^a", &[]),
+                (content, "x", &["p", "q"]),
+                (content, "y", &["p", "q"]),
+                (path, "s", &[]),
+            ],
+            0,
+        );
+        check(r#""paths": ["p"]"#, &[(path, "p", &[])], 0);
+        check(r#""content": ["x"]"#, &[(content, "x", &[])], 0);
+        // Of one condition, nothing acts alone.
+        check(
+            r#""commands": ["^a"], "paths": ["("], "content": ["x"]"#,
+            &[(command, "^a", &[])],
+            2,
+        );
+        check(r#""paths": ["p"], "content": ["("]"#, &[], 2);
+        check(
+            r#""paths": ["(", "p"], "content": ["x"]"#,
+            &[(content, "x", &["p"])],
+            1,
+        );
+        let error = read(
+            r#"{"rule": "r", "quote": "q", "paths": [{"match": "p", "unless": "u"}], "content": ["x"]}"#,
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.starts_with("`paths` has an exception"), "{error}");
+    }
+
+    #[test]
     fn an_earlier_rule_is_an_id_or_the_nearest() {
         let check = |json: &str, expected: Option<Earlier>| {
             let json = format!(r#"{{"rule": "r", "quote": "q", "replaces": {json}}}"#);
@@ -389,5 +478,7 @@ mod tests {
         check("\"\"", None);
         check("null", None);
         check("\"REFL-003\"", Some(Earlier::Id("REFL-003".to_owned())));
+        let kept = read(r#"{"rule": "r", "quote": "q", "withdraws": false}"#).unwrap();
+        assert!(!kept.withdraws);
     }
 }

@@ -17,7 +17,7 @@ mod own_words;
 mod record;
 
 pub(crate) use gate::{demands, may_be_lasting};
-pub use heard::{EarlierArg, HeardArgs, PatternArg, SeeArg};
+pub use heard::{Earlier, HeardArgs, PatternArg, SeeArg};
 pub use messages::unrecorded;
 pub(crate) use messages::{MadeCall, Message, retain};
 pub(crate) use record::end_suspension;
@@ -28,6 +28,8 @@ pub(crate) const QUESTION: &str = "memctl: if this message says something that i
     sessions too (a correction, a standing wish, or the end of one), record it now with the tool \
     `correct`, or: memctl correct --heard '{\"rule\": one line with both halves, \"when\", \"not\", \
     \"do\", \"scope\": \"project|everywhere\", \"quote\": the user's exact words, \"commands\": \
-    [\"^regex of a command that breaks it\"], \"paths\", \"content\", \"replaces\": true if it changes \
-    an earlier one}'. \"Commit only after make check\" has no \"commands\", but \"see\": \
-    [{\"match\": \"^git commit\", \"after\": \"^make check\"}], so that a commit after it is fine. If it is about this task only, record nothing and do not mention it.";
+    [\"^regex of a command that breaks it\"], \"paths\": [of a changed file], \"content\": [of new text; \
+    with paths: in these files only], \"replaces\": true if it changes an earlier one}'. \"Commit only \
+    after make check\" has no \"commands\", but \"see\": [{\"match\": \"^git commit\", \"after\": \
+    \"^make check\"}], so that a commit after it is fine. If it is about this task only, record nothing \
+    and do not mention it.";

@@ -9,6 +9,7 @@
 //! it does no more than tell: what asks or refuses goes on until the person decides.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -126,7 +127,7 @@ fn record(
     let project = match heard.scope {
         // A rule without a project would act everywhere.
         LessonScope::Project if message.project.is_empty() => {
-            let root = store.directory().parent().map(std::path::Path::to_owned);
+            let root = store.directory().parent().map(Path::to_owned);
             let name = root.as_deref().and_then(project_of);
             name.ok_or_else(|| refused("scope", "`project` is not known here"))?
         }
@@ -186,7 +187,8 @@ fn record(
         .map(|old| give_way(&mut writer, &rule, old, gives_way))
         .transpose()?;
     let repairs = repair_warnings(writer.take_repairs());
-    let seen = seen(&heard.seen_by, &message.calls);
+    let root = store.directory().parent().and_then(Path::to_str);
+    let seen = seen(&heard.seen_by, &message.calls, root);
     let mut warnings: Vec<String> = heard.left_out.iter().cloned().chain(repairs).collect();
     if earlier.is_none() && heard.earlier.is_some() {
         // The person's words are not lost because the rule before them was never recorded.
@@ -202,15 +204,10 @@ fn record(
     let near = near
         .into_iter()
         .filter(|(score, other)| *score >= NEAR && is_other(&other.reflexion_id));
-    let near = near.map(|(score, other)| SimilarRule {
-        id: other.reflexion_id,
-        rule: other.rule,
-        score,
-    });
     Ok(HeardReport {
         status: CANDIDATE,
         project,
-        nearest: near.collect(),
+        nearest: near.map(SimilarRule::from).collect(),
         seen,
         past: None,
         approve: format!("memctl approve {}", rule.reflexion_id),
@@ -223,8 +220,11 @@ fn record(
 
 /// Calls that one of the patterns matches; `None` without patterns or calls. What ran before does
 /// not count: the person corrects the call.
-fn seen(patterns: &[CallPattern], calls: &[MadeCall]) -> Option<Vec<String>> {
-    let is_seen = |call: &&MadeCall| breaks(&Call::of(&call.step(), &[]), patterns, &|_| false);
+fn seen(patterns: &[CallPattern], calls: &[MadeCall], root: Option<&str>) -> Option<Vec<String>> {
+    let is_seen = |call: &&MadeCall| {
+        let call = Call::of(&call.step(), root.as_slice());
+        breaks(&call, patterns, &|_| false)
+    };
     let matched = calls.iter().filter(is_seen).map(MadeCall::shown);
     (!patterns.is_empty() && !calls.is_empty()).then(|| matched.collect())
 }

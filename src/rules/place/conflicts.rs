@@ -53,17 +53,14 @@ pub struct RulePair {
     pub text_b: String,
 }
 
-/// Relation of two rules that a person decides on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Relation {
-    Duplicate,
-    Contradiction,
-}
-
-/// Relation of two rules, with its evidence.
+/// Two rules of a list that are the same or contradict each other, by their places in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) relation: Relation,
+pub(crate) struct RelatedPair {
+    pub(crate) older: usize,
+    pub(crate) newer: usize,
+    /// `Same` or `Contradicts`.
+    pub(crate) relation: RuleRelation,
+    /// Evidence for it.
     pub(crate) reason: String,
 }
 
@@ -74,10 +71,7 @@ pub fn conflicts(
     skill: Option<&SkillPath>,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<ConflictsReport, Error> {
-    let selection = Selection {
-        skill,
-        newest: None,
-    };
+    let selection = Selection::of(skill);
     let rules = store.list::<Reflexion>(&selection)?;
     let mut report = ConflictsReport {
         warnings: rules.problems.iter().map(ToString::to_string).collect(),
@@ -114,12 +108,12 @@ pub fn conflicts(
             let reason = format!("similarity {score:.2}, not related by anybody");
             report.near.push(pair(a, b, reason));
         }
-        for (a, b, finding) in related {
-            match finding.relation {
-                Relation::Duplicate => &mut report.duplicates,
-                Relation::Contradiction => &mut report.contradictions,
+        for found in related {
+            match found.relation {
+                RuleRelation::Contradicts => &mut report.contradictions,
+                _ => &mut report.duplicates,
             }
-            .push(pair(a, b, finding.reason));
+            .push(pair(found.older, found.newer, found.reason));
         }
     }
     Ok(report)
@@ -127,9 +121,9 @@ pub fn conflicts(
 
 /// Pairs of rules that are the same or contradictory: as a person or a model judged, or word for
 /// word.
-pub(crate) fn relations(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+pub(crate) fn relations(rules: &[&Reflexion]) -> Vec<RelatedPair> {
     let mut found = same_words(rules);
-    found.retain(|(a, b, _)| judged_relation(rules[*a], rules[*b]).is_none());
+    found.retain(|pair| judged_relation(rules[pair.older], rules[pair.newer]).is_none());
     found.extend(judged_pairs(rules));
     found
 }
@@ -151,7 +145,7 @@ pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<
 
 /// Pairs of rules that a person or a model found to be the same or contradictory, the older one
 /// first.
-fn judged_pairs(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+fn judged_pairs(rules: &[&Reflexion]) -> Vec<RelatedPair> {
     let mut found = Vec::new();
     for (b, rule) in rules.iter().enumerate() {
         for related in &rule.relations {
@@ -159,34 +153,35 @@ fn judged_pairs(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
             let Some(a) = other.filter(|a| *a != b) else {
                 continue;
             };
-            if judged_relation(rules[a], rule) != Some(related) {
-                continue;
+            let relation = related.relation;
+            let is_found = matches!(relation, RuleRelation::Same | RuleRelation::Contradicts);
+            if is_found && judged_relation(rules[a], rule) == Some(related) {
+                found.push(RelatedPair {
+                    older: a.min(b),
+                    newer: a.max(b),
+                    relation,
+                    reason: format!("{} ({})", related.reason, related.by),
+                });
             }
-            let relation = match related.relation {
-                RuleRelation::Same => Relation::Duplicate,
-                RuleRelation::Contradicts => Relation::Contradiction,
-                RuleRelation::Narrows | RuleRelation::Unrelated => continue,
-            };
-            let reason = format!("{} ({})", related.reason, related.by);
-            found.push((a.min(b), a.max(b), Finding { relation, reason }));
         }
     }
     found
 }
 
 /// Rules with the words of an earlier one, each paired with the first.
-fn same_words(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
+fn same_words(rules: &[&Reflexion]) -> Vec<RelatedPair> {
     let mut first: HashMap<String, usize> = HashMap::new();
     let mut found = Vec::new();
     for (place, rule) in rules.iter().enumerate() {
         let words = rule.rule.split_whitespace().collect::<Vec<_>>().join(" ");
-        let of_text = *first.entry(words.to_lowercase()).or_insert(place);
-        if of_text != place {
-            let finding = Finding {
-                relation: Relation::Duplicate,
+        let older = *first.entry(words.to_lowercase()).or_insert(place);
+        if older != place {
+            found.push(RelatedPair {
+                older,
+                newer: place,
+                relation: RuleRelation::Same,
                 reason: "the same words".to_owned(),
-            };
-            found.push((of_text, place, finding));
+            });
         }
     }
     found
@@ -197,12 +192,12 @@ fn same_words(rules: &[&Reflexion]) -> Vec<(usize, usize, Finding)> {
 fn near(
     rules: &[&Reflexion],
     vectors: &[Vector],
-    related: &[(usize, usize, Finding)],
+    related: &[RelatedPair],
 ) -> Vec<(usize, usize, f64)> {
     let repeats = related
         .iter()
-        .filter(|(_, _, finding)| finding.relation == Relation::Duplicate);
-    let repeats: HashSet<usize> = repeats.map(|(_, later, _)| *later).collect();
+        .filter(|pair| pair.relation == RuleRelation::Same);
+    let repeats: HashSet<usize> = repeats.map(|pair| pair.newer).collect();
     let firsts: Vec<usize> = (0..vectors.len())
         .filter(|at| !repeats.contains(at))
         .collect();
@@ -215,7 +210,9 @@ fn near(
         };
         let (a, b) = (at.min(other), at.max(other));
         let is_listed = found.iter().any(|pair| (pair.0, pair.1) == (a, b))
-            || related.iter().any(|pair| (pair.0, pair.1) == (a, b))
+            || related
+                .iter()
+                .any(|pair| (pair.older, pair.newer) == (a, b))
             || judged_relation(rules[a], rules[b]).is_some();
         if score >= ALIKE && !is_listed {
             found.push((a, b, score));

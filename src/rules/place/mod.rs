@@ -49,10 +49,7 @@ pub(crate) fn place_rule(
     by_agent: bool,
 ) -> Result<Placed, Error> {
     let skill: SkillPath = correction.skill.parse()?;
-    let of_skill = Selection {
-        skill: Some(&skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(&skill);
     let mut writer = workspace.writer()?;
     let rules = own_rules(writer.store(), &of_skill)?;
     let id = &correction.correction_id;

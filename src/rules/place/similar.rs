@@ -33,6 +33,16 @@ pub struct SimilarRule {
     pub score: f64,
 }
 
+impl From<(f64, Reflexion)> for SimilarRule {
+    fn from((score, rule): (f64, Reflexion)) -> Self {
+        Self {
+            id: rule.reflexion_id,
+            rule: rule.rule,
+            score,
+        }
+    }
+}
+
 /// Returns the rules of the same skill that are nearest to a rule, best first, without those in
 /// `named`.
 pub(crate) fn similar_rules(
@@ -41,10 +51,7 @@ pub(crate) fn similar_rules(
     named: &[&str],
 ) -> Result<Vec<SimilarRule>, Error> {
     let skill: SkillPath = rule.skill.parse()?;
-    let of_skill = Selection {
-        skill: Some(&skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(&skill);
     let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
     rules.retain(|other| {
         let is_other = other.reflexion_id != rule.reflexion_id;
@@ -54,12 +61,7 @@ pub(crate) fn similar_rules(
     });
     let mut near = nearest(&rule.rule, rules, SHOWN)?;
     near.retain(|(score, _)| *score >= FLOOR);
-    let near = near.into_iter().map(|(score, other)| SimilarRule {
-        id: other.reflexion_id,
-        rule: other.rule,
-        score,
-    });
-    Ok(near.collect())
+    Ok(near.into_iter().map(SimilarRule::from).collect())
 }
 
 /// Returns the cosine of each text to `to`, by the built-in embedder.
@@ -139,10 +141,7 @@ pub(crate) fn resolve_conflicts(
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Conflict>, Error> {
     let skill: SkillPath = rule.skill.parse()?;
-    let of_skill = Selection {
-        skill: Some(&skill),
-        newest: None,
-    };
+    let of_skill = Selection::of(&skill);
     let mut writer = workspace.writer()?;
     let rules = writer.store().list::<Reflexion>(&of_skill)?.records;
     let mut conflicts = Vec::new();

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::{Correction, Execution, Reflexion};
 
-use super::assertion::{self, Assertion, of_expected};
+use super::assertion::{self, Assertion, Check, Path, same, whole};
 
 /// Regression case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl Case {
             .filter_map(|text| assertion::read(text).ok())
             .collect();
         if let Some(expected) = &expected {
-            let covered: Vec<_> = assertions.iter().map(|a| a.check.path().clone()).collect();
+            let covered: Vec<_> = assertions.iter().map(|a| a.path.clone()).collect();
             assertions.extend(of_expected(&output, expected, &covered));
         }
         // An assertion that the wrong output passes does not test the mistake.
@@ -115,6 +115,86 @@ impl Case {
         let all = self.assertions.iter().enumerate();
         all.filter_map(|(number, assertion)| Some((number, assertion.check(output).err()?)))
             .collect()
+    }
+}
+
+/// Field names of numbers that are judgements.
+const JUDGEMENTS: &[&str] = &[
+    "score", "confidence", "rating", "probability", "likelihood", "similarity", "relevance",
+    "probabilities", "similarities", "qualities", "weight", "estimate", "sentiment", "quality",
+    "fit",
+];
+
+/// Assertions from an expected output: only added fields and changed decisions count (a truth value, a
+/// label, a computed number). Two good answers differ in prose and in numbers that are judgements. Skips the
+/// paths in `covered`, which other assertions check.
+fn of_expected(output: &Value, expected: &Value, covered: &[Path]) -> Vec<Assertion> {
+    let (output, expected) = (whole(output), whole(expected));
+    let mut assertions = Vec::new();
+    compare(output, expected, &Path::root(), false, &mut assertions);
+    assertions.retain(|assertion| !covered.contains(&assertion.path));
+    assertions
+}
+
+fn compare(
+    output: &Value,
+    expected: &Value,
+    path: &Path,
+    judged: bool,
+    assertions: &mut Vec<Assertion>,
+) {
+    let demand = |path: Path, check: Check| Assertion {
+        path,
+        check,
+        said: "--expected".to_owned(),
+    };
+    let equals = |value: &Value| Check::Equals {
+        value: value.clone(),
+    };
+    match (output, expected) {
+        (Value::Object(before), Value::Object(after)) => {
+            for (name, value) in after {
+                let path = path.field(name);
+                let judged = judged || is_judgement(name);
+                match before.get(name) {
+                    Some(old) => compare(old, value, &path, judged, assertions),
+                    None if value.is_null() => {}
+                    None if is_decision(value, judged) => {
+                        assertions.push(demand(path, equals(value)))
+                    }
+                    None => assertions.push(demand(path, Check::Required)),
+                }
+            }
+        }
+        _ if same(output, expected) || !is_decision(expected, judged) => {}
+        _ => assertions.push(demand(path.clone(), equals(expected))),
+    }
+}
+
+/// Returns true if a word of a field's name, singular or plural, names a judgement: `overallScores`.
+fn is_judgement(name: &str) -> bool {
+    let mut words = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() && words.ends_with(char::is_lowercase) {
+            words.push(' ');
+        }
+        words.push(c);
+    }
+    let words = words.to_lowercase();
+    words
+        .split(|c: char| !c.is_alphanumeric())
+        .any(|word| JUDGEMENTS.contains(&word.strip_suffix('s').unwrap_or(word)))
+}
+
+fn is_decision(value: &Value, judged: bool) -> bool {
+    match value {
+        Value::Bool(_) => true,
+        Value::Number(_) => !judged,
+        // Label without white space.
+        Value::String(text) => {
+            !text.is_empty() && text.len() <= 40 && !text.contains(char::is_whitespace)
+        }
+        _ => false,
     }
 }
 
@@ -231,5 +311,31 @@ mod tests {
         assert_eq!(id("CORR-1000").as_deref(), Some("test_correction_1000"));
         assert_eq!(id("weird"), None);
         assert_eq!(id("CORR-../x"), None);
+    }
+
+    #[test]
+    fn decisions_are_demanded_and_judgements_are_not() {
+        let before = json!({"total": 117, "overall_score": 72, "scores": {"skills": 80}, "status": "open", "note": "a b",
+            "ok": false, "same": 1, "list": [1]});
+        let after = json!({"total": 118.5, "overall_score": 54, "scores": {"skills": 60}, "status": "on_hold", "note": "c d",
+            "ok": true, "same": 1.0, "list": [2], "reason": "because of it", "tag": "x"});
+        let found: Vec<Value> = of_expected(&before, &after, &["$.tag".parse().unwrap()])
+            .iter()
+            .map(|assertion| json!(assertion))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                json!({"said": "--expected", "type": "equals", "path": "$.total", "value": 118.5}),
+                json!({"said": "--expected", "type": "equals", "path": "$.status", "value": "on_hold"}),
+                json!({"said": "--expected", "type": "equals", "path": "$.ok", "value": true}),
+                json!({"said": "--expected", "type": "required", "path": "$.reason"}),
+            ]
+        );
+        assert_eq!(of_expected(&json!("spam"), &json!("ham"), &[]).len(), 1);
+        assert_eq!(
+            of_expected(&json!("spam"), &json!("a whole sentence"), &[]),
+            []
+        );
     }
 }

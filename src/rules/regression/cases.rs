@@ -205,32 +205,25 @@ pub(crate) fn write(
     )?;
     written.push(shown);
     let (path, shown) = place(skills, skill, export::PROMPTFOO)?;
-    match skills.generated(&path)? {
-        Some(before) if !export::is_untouched(&before) => {
-            if let Some(text) = export::append_to_promptfoo(&before, case) {
-                files.write(&path, Some(&before), &text)?;
-            } else if !before.contains(&case.correction_id) {
-                warnings.push(format!(
-                    "`{shown}` was edited by hand, and `{}` cannot be added to its end",
-                    case.id
-                ));
-                return Ok(());
-            }
+    let before = skills.generated(&path)?;
+    let is_edited = |text: &str| !export::is_untouched(text);
+    if let Some(text) = before.as_deref().filter(|text| is_edited(text)) {
+        if !text.contains(&case.correction_id) {
+            let id = &case.id;
+            warnings.push(format!(
+                "`{shown}` was edited by hand and stays without `{id}`: delete it, and it is written again"
+            ));
         }
-        before => {
-            let longer = before
-                .as_deref()
-                .and_then(|before| export::extend_promptfoo(before, case));
-            let text = if let Some(longer) = longer {
-                longer
-            } else {
-                let files = cases(skills, skill)?.into_iter();
-                let cases: Vec<Case> = files.filter_map(|file| file.case.ok()).collect();
-                export::promptfoo(&case.skill, &cases)
-            };
-            files.update(&path, &text, before.as_deref(), |_| true)?;
-        }
+        return Ok(());
     }
+    let text = export::promptfoo(&case.skill, &whole_cases(skills, skill)?);
+    files.update(&path, &text, before.as_deref(), export::is_untouched)?;
     written.push(shown);
     Ok(())
+}
+
+/// Cases of a skill that can be read.
+pub(crate) fn whole_cases(skills: &Skills, skill: &SkillPath) -> Result<Vec<Case>, Error> {
+    let files = cases(skills, skill)?.into_iter();
+    Ok(files.filter_map(|file| file.case.ok()).collect())
 }

@@ -168,10 +168,7 @@ pub async fn test(
 }
 
 fn rules_of(workspace: &Workspace, path: &SkillPath) -> Result<Vec<Reflexion>, Error> {
-    let of_skill = Selection {
-        skill: Some(path),
-        newest: None,
-    };
+    let of_skill = Selection::of(path);
     let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
     crate::rules::in_use::mark_observed(&workspace.store, &mut rules);
     Ok(rules)

@@ -86,10 +86,7 @@ impl Scoped {
         let wanted = selector.to_uppercase();
         let mut starting = Vec::new();
         let mut others = Vec::new();
-        let selection = Selection {
-            skill,
-            newest: None,
-        };
+        let selection = Selection::of(skill);
         let selected = self.select_all(kind, &selection)?;
         for (file, row) in selected.rows() {
             let id = String::from_utf8_lossy(row.id()).into_owned();

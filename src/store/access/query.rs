@@ -20,6 +20,16 @@ pub struct Selection<'a> {
     pub newest: Option<usize>,
 }
 
+impl<'a> Selection<'a> {
+    /// All records of a skill; of every skill with `None`.
+    pub fn of(skill: impl Into<Option<&'a SkillPath>>) -> Self {
+        Self {
+            skill: skill.into(),
+            newest: None,
+        }
+    }
+}
+
 /// Readable records, oldest first, and the problems of the others.
 #[derive(Debug)]
 pub struct Listing<R> {

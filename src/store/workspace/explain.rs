@@ -33,7 +33,9 @@ impl Explain for Error {
             } => input(&format!(
                 "memctl correct {actual} --execution-id {execution} --correction \"…\""
             )),
-            Self::NoId(_) => input("memctl list executions"),
+            Self::NoId(_) => {
+                input("memctl list shows the ids; memctl search finds one by its words")
+            }
             Self::Forgotten { kind, .. } => (
                 Kind::NotFound,
                 Some(format!("memctl list {}", kind.nouns())),

@@ -129,10 +129,7 @@ fn entries(
     for kind in &kinds {
         total += workspace.store.count(*kind)?;
     }
-    let selection = Selection {
-        skill: options.skill.as_ref(),
-        newest: None,
-    };
+    let selection = Selection::of(options.skill.as_ref());
     let mut entries = Vec::new();
     let mut left_out = Vec::new();
     for kind in kinds {

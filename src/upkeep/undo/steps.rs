@@ -10,7 +10,7 @@ use super::{Undone, short};
 use crate::model::Kind;
 use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace, stamp};
-use crate::store::{RemovalMode, Returning, Reverted, Scoped, Writer};
+use crate::store::{Entry, RemovalMode, Returning, Reverted, Scoped, Writer};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored records of one
 /// kind.
@@ -150,11 +150,19 @@ fn restore_run(
         };
         let is_there = there.contains(id.as_str());
         let did = if is_there { "unchanged" } else { "restored" };
-        steps.push(undone(did, id, String::new()));
+        let text = text.as_deref().unwrap_or_default();
+        let document = document(&Entry {
+            kind,
+            id: id.clone(),
+            text: text.as_bytes().to_vec(),
+            offset: 0,
+        });
+        let summary = document.map(|document| document.summary);
+        steps.push(undone(did, id, summary.unwrap_or_default()));
         returning.push(Returning {
             id,
             is_local: *is_local,
-            text: text.as_deref().unwrap_or_default(),
+            text,
         });
     }
     if !dry_run {

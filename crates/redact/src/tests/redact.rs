@@ -22,6 +22,24 @@ fn check(kind: &str, text: &str, secret: &str) {
 }
 
 #[test]
+fn a_password_ends_where_its_text_ends() {
+    let check = |before: &str, secret: &str, after: &str| {
+        let expected = format!("{before}{}{after}", marker("password"));
+        assert_eq!(redact(&format!("{before}{secret}{after}")).text, expected);
+    };
+    check("The password is ", "Tr0ub4dor&3xyz", ".");
+    check("The password is ", "aB&3dors9", ", I think.");
+    check("password: ", "Tr0ub4dor&3xyz", "\nport: 1");
+    // What follows is no part of it.
+    check("https://x.example/?password=", "hunter2", "&next=1");
+    check("password: ", "hunter2", "&mode=1");
+    check("<b>password: ", "hunter2", "&amp;</b>");
+    check("set password: ", "hunter2", " && ls");
+    let text = "fn login(password: Name&Value, pass: &str)";
+    assert_eq!(redact(text).text, text);
+}
+
+#[test]
 fn keys_of_vendors_go_wherever_they_stand() {
     for (kind, key) in samples::keys() {
         for (before, after) in [

@@ -170,7 +170,8 @@ pub(crate) fn named() -> Vec<(&'static str, String, String)> {
         ("password", "PGPASSWORD=", "letmein", " psql"),
         ("password", "\"password\": \"", "letmein2", "\""),
         ("password", "db_password: '", "pa55word!", "'"),
-        ("password", "the password is ", "Tr0ub4dor&3", "."),
+        ("password", "the password is ", "Tr0ub4dor&3xyz", "."),
+        ("password", "password: ", "Tr0ub4dor&3xyz", "\n"),
         ("password", "mysql --password ", "Zx81spectrum", " -h db"),
         (
             "password",

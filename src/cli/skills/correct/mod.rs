@@ -20,7 +20,7 @@ use crate::model::error::UserError;
 use crate::model::{Execution, Kind, Reflexion, RuleRelation, SkillPath};
 use crate::review::{PastSessions, replay};
 use crate::rules::hearing::{
-    EarlierArg, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
+    Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
 use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
@@ -85,8 +85,9 @@ pub(crate) struct CorrectArgs {
     ///
     /// Fields: `rule` (one line), `when`, `not`, `do`, `scope` (`project` or `everywhere`), and `quote`,
     /// the user's exact words. `commands`, `paths` and `content` are regular expressions over a single
-    /// command, a path or new text that breaks the rule. `see` has them as objects with `in`, `match`,
-    /// `unless`, `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
+    /// command, a changed path or new text that breaks the rule; with both `paths` and `content`, such text
+    /// in such files. `see` has patterns that stand for themselves, as objects with `in`, `match`, `unless`,
+    /// `after`. `replaces` and `withdraws` are an id, or true for the nearest rule. The rule
     /// is a candidate until a person approves it.
     #[arg(long, value_name = "JSON", conflicts_with_all = [
         "skill", "text", "execution_id", "correction", "expected", "as_rule", "supersede", "dry_run", "model", "assertions", "replaces",
@@ -231,7 +232,7 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
             .cloned()
             .map(PatternArg::Plain)
             .collect(),
-        replaces: args.replaces.first().cloned().map(EarlierArg::Named),
+        replaces: args.replaces.first().cloned().map(Earlier::Id),
         ..HeardArgs::default()
     };
     let workspace = context.workspace(None)?;

@@ -1,30 +1,24 @@
 //! Assertions: demands that a program can check.
 //!
 //! An [`Assertion`] is one demand of a correction: a comparison at a [`Path`], a count, a length, a
-//! required or forbidden text. The generated Python and JavaScript tests read the same assertions
-//! and must decide alike. The definitions of word, text and equality in this module are therefore
-//! authoritative.
+//! required or forbidden text. memctl decides it, also for the tests of other frameworks.
 //!
 //! They come from a model or a person, in the short form that [`read()`] reads, or from an expected
 //! output. Nothing derives them from sentences. Demands that need judgement are not assertions.
 
-mod expected;
-mod path;
-mod text;
 mod written;
 
 use regex_lite::Regex;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-pub(crate) use expected::derive as of_expected;
-pub use path::Path;
-use text::{has_words, same, text_of};
-pub use written::read;
+pub use written::{Path, read};
 
 /// Demand and the text of the correction that states it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
+    /// Place of the value.
+    pub path: Path,
     /// Condition to check.
     #[serde(flatten)]
     pub check: Check,
@@ -33,8 +27,8 @@ pub struct Assertion {
     pub said: String,
 }
 
-/// Condition that a program can check. With `[*]` in its path, it must hold for every item.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+/// Condition that a program can check. With `[*]` in the path, it must hold for every item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 #[expect(
     missing_docs,
@@ -42,46 +36,37 @@ pub struct Assertion {
 )]
 pub enum Check {
     /// The value is a number that satisfies the comparison.
-    Compare {
-        path: Path,
-        is: Operator,
-        value: Number,
-    },
+    Compare { is: Operator, value: Number },
     /// The value is an array whose number of items satisfies the comparison.
-    Count {
-        path: Path,
-        is: Operator,
-        value: u64,
-    },
+    Count { is: Operator, value: u64 },
     /// The length of the value's text satisfies the comparison.
     Length {
-        path: Path,
         unit: Unit,
         is: Operator,
         value: u64,
     },
     /// The value equals this JSON value; `1` equals `1.0`.
-    Equals { path: Path, value: Value },
+    Equals { value: Value },
     /// The value equals one of these.
-    OneOf { path: Path, values: Vec<Value> },
+    OneOf { values: Vec<Value> },
     /// The value exists and is not `null`.
-    Required { path: Path },
+    Required,
     /// The value has this JSON type.
-    Type { path: Path, is: JsonType },
+    Type { is: JsonType },
     /// The value's text contains this, from the start of a word, ignoring case.
-    Contains { path: Path, text: String },
+    Contains { text: String },
     /// The value's text does not contain this as separate words, ignoring case. An output without
     /// text fails at the path `$`: an empty answer is no better answer.
-    NotContains { path: Path, text: String },
+    NotContains { text: String },
     /// The value's text contains a match of this regular expression.
-    Matches { path: Path, pattern: String },
+    Matches { pattern: String },
     /// The value's text contains no match of this regular expression. An output without text fails
     /// at the path `$`.
-    NotMatches { path: Path, pattern: String },
+    NotMatches { pattern: String },
 }
 
 /// Comparison operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the signs are the definition")]
 pub enum Operator {
     #[serde(rename = "<")]
@@ -99,7 +84,7 @@ pub enum Operator {
 }
 
 /// Unit of a length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Runs of non-white-space characters.
@@ -109,7 +94,7 @@ pub enum Unit {
 }
 
 /// JSON type. An integer is a number without a fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names are those of JSON Schema")]
 pub enum JsonType {
@@ -128,7 +113,20 @@ impl Assertion {
     ///
     /// Returns a lower-case fragment that describes the difference.
     pub fn check(&self, output: &Value) -> Result<(), String> {
-        self.check.decide(whole(output))
+        let path = &self.path;
+        let forbids = matches!(
+            self.check,
+            Check::NotContains { .. } | Check::NotMatches { .. }
+        );
+        for found in path.select(whole(output)) {
+            let value = found.ok_or_else(|| format!("there is no `{path}`"))?;
+            if forbids && path.is_root() && text_of(value).trim().is_empty() {
+                return Err("the output is empty".to_owned());
+            }
+            let held = self.check.holds(value);
+            held.map_err(|reason| format!("`{path}` {reason}"))?;
+        }
+        Ok(())
     }
 
     /// Checks that the assertion is valid: a pattern written by hand may not compile.
@@ -138,11 +136,9 @@ impl Assertion {
     /// Returns a description of the problem.
     pub fn usable(&self) -> Result<(), String> {
         match &self.check {
-            Check::Matches { pattern, .. } | Check::NotMatches { pattern, .. } => {
-                Regex::new(pattern).map(drop).map_err(|error| {
-                    format!("`{pattern}` is not a valid regular expression: {error}")
-                })
-            }
+            Check::Matches { pattern } | Check::NotMatches { pattern } => Regex::new(pattern)
+                .map(drop)
+                .map_err(|error| format!("`{pattern}` is not a valid regular expression: {error}")),
             _ => Ok(()),
         }
     }
@@ -158,49 +154,18 @@ pub fn whole(output: &Value) -> &Value {
 }
 
 impl Check {
-    /// Path of the value.
-    pub fn path(&self) -> &Path {
-        match self {
-            Self::Compare { path, .. }
-            | Self::Count { path, .. }
-            | Self::Length { path, .. }
-            | Self::Equals { path, .. }
-            | Self::OneOf { path, .. }
-            | Self::Required { path }
-            | Self::Type { path, .. }
-            | Self::Contains { path, .. }
-            | Self::NotContains { path, .. }
-            | Self::Matches { path, .. }
-            | Self::NotMatches { path, .. } => path,
-        }
-    }
-
-    fn decide(&self, output: &Value) -> Result<(), String> {
-        let path = self.path();
-        let forbids = matches!(self, Self::NotContains { .. } | Self::NotMatches { .. });
-        for found in path.select(output) {
-            let value = found.ok_or_else(|| format!("there is no `{path}`"))?;
-            if forbids && path.steps().is_empty() && text_of(value).trim().is_empty() {
-                return Err("the output is empty".to_owned());
-            }
-            self.holds(value)
-                .map_err(|reason| format!("`{path}` {reason}"))?;
-        }
-        Ok(())
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "lengths and counts stay far below 2^52")]
     fn holds(&self, found: &Value) -> Result<(), String> {
         let verdict = |holds: bool, reason: String| if holds { Ok(()) } else { Err(reason) };
         match self {
-            Self::Compare { is, value, .. } => {
+            Self::Compare { is, value } => {
                 let number = found
                     .as_f64()
                     .ok_or_else(|| format!("is {}, not a number", short(found)))?;
                 let holds = is.holds(number, value.as_f64().unwrap_or(f64::NAN));
                 verdict(holds, format!("is {found}, not {} {value}", is.sign()))
             }
-            Self::Count { is, value, .. } => {
+            Self::Count { is, value } => {
                 let items = found
                     .as_array()
                     .ok_or_else(|| format!("is {}, not an array", short(found)))?;
@@ -210,9 +175,7 @@ impl Check {
                     format!("has {} items, not {} {value}", items.len(), is.sign()),
                 )
             }
-            Self::Length {
-                unit, is, value, ..
-            } => {
+            Self::Length { unit, is, value } => {
                 let text = text_of(found);
                 let (length, of) = match unit {
                     Unit::Words => (text.split_whitespace().count(), "words"),
@@ -224,11 +187,11 @@ impl Check {
                     format!("has {length} {of}, not {} {value}", is.sign()),
                 )
             }
-            Self::Equals { value, .. } => verdict(
+            Self::Equals { value } => verdict(
                 same(found, value),
                 format!("is {}, not {}", short(found), short(value)),
             ),
-            Self::OneOf { values, .. } => verdict(
+            Self::OneOf { values } => verdict(
                 values.iter().any(|value| same(found, value)),
                 format!(
                     "is {}, none of {}",
@@ -236,24 +199,24 @@ impl Check {
                     short(&Value::Array(values.clone()))
                 ),
             ),
-            Self::Required { .. } => verdict(!found.is_null(), "is null".to_owned()),
-            Self::Type { is, .. } => verdict(
+            Self::Required => verdict(!found.is_null(), "is null".to_owned()),
+            Self::Type { is } => verdict(
                 is.fits(found),
                 format!("is {}, not of type {}", short(found), is.name()),
             ),
-            Self::Contains { text, .. } => verdict(
+            Self::Contains { text } => verdict(
                 has_words(&text_of(found), text, false),
                 format!("does not say {}", quoted(text)),
             ),
-            Self::NotContains { text, .. } => verdict(
+            Self::NotContains { text } => verdict(
                 !has_words(&text_of(found), text, true),
                 format!("says {}", quoted(text)),
             ),
-            Self::Matches { pattern, .. } => verdict(
+            Self::Matches { pattern } => verdict(
                 matches(pattern, &text_of(found))?,
                 format!("does not match {}", quoted(pattern)),
             ),
-            Self::NotMatches { pattern, .. } => verdict(
+            Self::NotMatches { pattern } => verdict(
                 !matches(pattern, &text_of(found))?,
                 format!("matches {}", quoted(pattern)),
             ),
@@ -264,6 +227,63 @@ impl Check {
 fn matches(pattern: &str, text: &str) -> Result<bool, String> {
     let regex = Regex::new(pattern).map_err(|error| format!("cannot be matched: {error}"))?;
     Ok(regex.is_match(text))
+}
+
+/// Readable text of a value: each string, number and truth value on its own line, without keys.
+fn text_of(value: &Value) -> String {
+    fn walk(value: &Value, lines: &mut Vec<String>) {
+        match value {
+            Value::Null => {}
+            Value::String(text) => lines.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| walk(item, lines)),
+            Value::Object(fields) => fields.values().for_each(|item| walk(item, lines)),
+            scalar => lines.push(scalar.to_string()),
+        }
+    }
+    let mut lines = Vec::new();
+    walk(value, &mut lines);
+    lines.join("\n")
+}
+
+/// Returns true if a text contains these words, ignoring case. They must start at a word boundary
+/// and, with `alone`, also end at one. Scripts without spaces have no boundaries.
+fn has_words(text: &str, words: &str, alone: bool) -> bool {
+    let (text, words) = (text.to_lowercase(), words.to_lowercase());
+    let bound = |a: Option<char>, b: Option<char>| {
+        let is_word = |c: char| (c.is_alphanumeric() || c == '_') && u32::from(c) < 0x2E80;
+        !(a.is_some_and(is_word) && b.is_some_and(is_word))
+    };
+    let (first, last) = (words.chars().next(), words.chars().next_back());
+    if first.is_none() {
+        return false;
+    }
+    let mut from = 0;
+    while let Some(at) = text[from..].find(&words).map(|at| from + at) {
+        let end = at + words.len();
+        let begins = bound(text[..at].chars().next_back(), first);
+        let ends = !alone || bound(last, text[end..].chars().next());
+        if begins && ends {
+            return true;
+        }
+        from = at + first.map_or(1, char::len_utf8);
+    }
+    false
+}
+
+/// Returns true if two values are equal; numbers compare by value.
+pub(super) fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b))
+        }
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len()
+                && a.iter()
+                    .all(|(key, a)| b.get(key).is_some_and(|b| same(a, b)))
+        }
+        _ => a == b,
+    }
 }
 
 /// Value for a message, cut to 60 characters.
@@ -336,7 +356,6 @@ impl JsonType {
 mod tests {
     use super::*;
 
-    /// Cases that the generated Python and JavaScript tests must decide in the same way.
     const CASES: &str = include_str!("cases.json");
 
     #[test]

@@ -11,15 +11,10 @@
 mod deepeval;
 mod promptfoo;
 
-use serde_json::Value;
-
 use super::case::hash;
 
 pub use deepeval::render as deepeval;
-pub use promptfoo::{
-    append as append_to_promptfoo, extend as extend_promptfoo, has_tests,
-    remove as remove_from_promptfoo, render as promptfoo,
-};
+pub use promptfoo::render as promptfoo;
 
 /// Names and texts of the helper files.
 pub fn helpers() -> [(&'static str, String); 2] {
@@ -58,15 +53,14 @@ pub fn is_untouched(text: &str) -> bool {
     seal == Some(&hash(&format!("{first}\n{rest}")))
 }
 
-/// JSON value on one line, with unusual characters escaped. Template syntax is also escaped: a `{`
-/// before `{`, `%` or `#`.
-fn json_line(value: &Value) -> String {
-    let text = value.to_string();
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
+/// JSON text with characters escaped that are not seen or that begin the syntax of a template: a `{`
+/// before `{`, `%` or `#`. Python reads it as well.
+fn escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    let mut chars = json.chars().peekable();
     while let Some(c) = chars.next() {
         let opens = c == '{' && matches!(chars.peek(), Some('{' | '%' | '#'));
-        let unseen = matches!(u32::from(c), 0x7F..=0x9F | 0x2028 | 0x2029 | 0xFEFF | 0xFFFE | 0xFFFF | 0xFDD0..=0xFDEF)
+        let unseen = matches!(u32::from(c), 0x7F..=0x9F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x2069 | 0xFEFF | 0xFDD0..=0xFDEF)
             || u32::from(c) & 0xFFFE == 0xFFFE;
         if opens || unseen {
             let mut units = [0; 2];
@@ -82,7 +76,7 @@ fn json_line(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -103,7 +97,7 @@ mod tests {
     #[test]
     fn no_template_is_left() {
         let value = json!({"a": "{{x}} {{{ {% if %} {# c #} {", "b": {"c": {}}});
-        let line = json_line(&value);
+        let line = escaped(&value.to_string());
         assert!(
             ["{{", "{%", "{#"].iter().all(|open| !line.contains(open)),
             "{line}"
