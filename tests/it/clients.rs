@@ -213,8 +213,7 @@ fn claude_code_hears_a_correction_and_is_told_the_rule_before_the_call() {
         assert!(command.args(arguments).status().unwrap().success());
     };
     git(&["init", "-q"]);
-    git(&["add", ".claude"]);
-    git(&["commit", "-q", "-m", "hooks"]);
+    git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     let tree = workspace.home().join("tree");
     git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
     let path = format!(

@@ -101,8 +101,8 @@ impl Call {
         }
         let edits = step.input.get("edits").and_then(|edits| edits.as_array());
         let inputs = std::iter::once(&step.input).chain(edits.into_iter().flatten());
-        let path = step.argument(PATHS);
-        let files = 0..usize::from(path.is_some());
+        let file = step.argument(PATHS);
+        let files = 0..usize::from(file.is_some());
         for input in inputs {
             let text = |names: &[&str]| names.iter().find_map(|name| input.get(name)?.as_str());
             if let Some(new) = text(NEW) {
@@ -114,7 +114,7 @@ impl Call {
             }
         }
         if !self.contents.is_empty() {
-            self.paths.extend(path.map(|path| forms(path, cwd, roots)));
+            self.paths.extend(file.map(|file| forms(file, cwd, roots)));
         }
     }
 

@@ -156,14 +156,16 @@ fn compare(
             for (name, value) in after {
                 let path = path.field(name);
                 let judged = judged || is_judgement(name);
-                match before.get(name) {
-                    Some(old) => compare(old, value, &path, judged, assertions),
-                    None if value.is_null() => {}
-                    None if is_decision(value, judged) => {
-                        assertions.push(demand(path, equals(value)))
+                let check = match before.get(name) {
+                    Some(old) => {
+                        compare(old, value, &path, judged, assertions);
+                        continue;
                     }
-                    None => assertions.push(demand(path, Check::Required)),
-                }
+                    None if value.is_null() => continue,
+                    None if is_decision(value, judged) => equals(value),
+                    None => Check::Required,
+                };
+                assertions.push(demand(path, check));
             }
         }
         _ if same(output, expected) || !is_decision(expected, judged) => {}

@@ -60,13 +60,9 @@ fn escaped(json: &str) -> String {
     let mut chars = json.chars().peekable();
     while let Some(c) = chars.next() {
         let opens = c == '{' && matches!(chars.peek(), Some('{' | '%' | '#'));
-        let unseen = matches!(u32::from(c), 0x7F..=0x9F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x2069 | 0xFEFF | 0xFDD0..=0xFDEF)
-            || u32::from(c) & 0xFFFE == 0xFFFE;
+        let unseen = matches!(u32::from(c), 0x7F..=0x9F | 0x200B..=0x200F | 0x2028..=0x202E | 0x2060..=0x2069 | 0xFDD0..=0xFDEF | 0xFEFF | 0xFFFE | 0xFFFF);
         if opens || unseen {
-            let mut units = [0; 2];
-            for unit in c.encode_utf16(&mut units) {
-                out.extend(["\\u", &format!("{unit:04x}")]);
-            }
+            out.extend(["\\u", &format!("{:04x}", u32::from(c))]);
         } else {
             out.push(c);
         }
