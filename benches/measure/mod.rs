@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use wait4::Wait4 as _;
+mod wait;
+
+use wait::wait;
 
 /// What a process took.
 #[derive(Debug, Clone, Copy)]
@@ -47,11 +49,11 @@ pub(crate) fn run(mut command: Command) -> Used {
 #[expect(clippy::cast_precision_loss, reason = "bytes of one process")]
 pub(crate) fn ended(command: &mut Command) -> Result<Used, Used> {
     let start = Instant::now();
-    let ended = command.spawn().unwrap().wait4().unwrap();
+    let ended = wait(command.spawn().unwrap());
     let used = Used {
         time: start.elapsed(),
-        cpu: ended.rusage.utime + ended.rusage.stime,
-        memory: ended.rusage.maxrss as f64 / 1e6,
+        cpu: ended.cpu,
+        memory: ended.memory as f64 / 1e6,
     };
     if ended.status.success() {
         Ok(used)

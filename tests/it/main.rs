@@ -116,6 +116,9 @@ mod user_store;
 mod users;
 mod verify;
 #[cfg(unix)]
+#[path = "../../benches/measure/wait.rs"]
+mod wait;
+#[cfg(unix)]
 mod watch;
 mod why;
 mod workspace;

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 use tokio::process::{Child, Command};
 
-use super::system::process::{Leader, begin_group, set_by_variables};
+use super::system::process::{Leader, begin_group};
 pub use super::system::process::{
     LocalStream, Stop, USUAL_EDITOR, at_interrupt, connect, keep_file_size_limit_an_error,
     limit_unreceived, user,
@@ -71,7 +71,8 @@ pub fn exit_at_interrupt(code: u8, is_on: Arc<AtomicBool>) -> io::Result<()> {
 /// | macOS | `$HOME` | `~/Library/Application Support/memctl` | the same | its parent |
 /// | Windows | `%USERPROFILE%` | `%APPDATA%\memctl\config` | `%LOCALAPPDATA%\memctl\data` | `%APPDATA%` |
 ///
-/// Without a variable, the system is asked.
+/// Without the variable of the home directory, the system is asked. On Windows, the agent hosts take these
+/// variables too: they run on Node. On Linux, a path that is not absolute counts as none.
 #[derive(Debug, Default)]
 pub struct UserDirectories {
     /// The home directory.
@@ -86,17 +87,70 @@ pub struct UserDirectories {
 
 /// Returns the directories of the user; `var` gives the value of a variable that is not empty.
 pub fn user_directories(var: &dyn Fn(&str) -> Option<PathBuf>) -> UserDirectories {
-    let base = directories::BaseDirs::new();
-    let project = directories::ProjectDirs::from("", "", "memctl");
-    let found = UserDirectories {
-        home: base.as_ref().map(|base| base.home_dir().to_owned()),
-        settings: project
-            .as_ref()
-            .map(|project| project.config_dir().to_owned()),
-        data: project
-            .as_ref()
-            .map(|project| project.data_local_dir().to_owned()),
-        all_settings: base.map(|base| base.config_dir().to_owned()),
+    let home = var(if cfg!(windows) { "USERPROFILE" } else { "HOME" }).or_else(std::env::home_dir);
+    let below = |path: &str| home.as_ref().map(|home| home.join(path));
+    let named = |name: &str, usual: &str| {
+        let absolute = var(name).filter(|path| path.is_absolute());
+        absolute.or_else(|| below(usual))
     };
-    set_by_variables(found, var)
+    let (settings, data) = if cfg!(windows) {
+        (
+            named("APPDATA", r"AppData\Roaming"),
+            named("LOCALAPPDATA", r"AppData\Local"),
+        )
+    } else if cfg!(target_os = "macos") {
+        let all = below("Library/Application Support");
+        (all.clone(), all)
+    } else {
+        (
+            named("XDG_CONFIG_HOME", ".config"),
+            named("XDG_DATA_HOME", ".local/share"),
+        )
+    };
+    let own = |all: &Option<PathBuf>, part: &str| {
+        let own = all.as_ref().map(|all| all.join("memctl"));
+        own.map(|own| if cfg!(windows) { own.join(part) } else { own })
+    };
+    UserDirectories {
+        settings: own(&settings, "config"),
+        data: own(&data, "data"),
+        all_settings: settings,
+        home,
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_those_of_the_variables_or_below_the_home() {
+        let of = |given: &[(&str, &str)]| {
+            let found = user_directories(&|name| {
+                let value = given.iter().find(|(key, _)| *key == name);
+                value.map(|(_, value)| PathBuf::from(value))
+            });
+            let all = [found.home, found.settings, found.data, found.all_settings];
+            all.map(|path| path.unwrap().display().to_string())
+        };
+        let usual = [
+            "/home/ann",
+            "/home/ann/.config/memctl",
+            "/home/ann/.local/share/memctl",
+            "/home/ann/.config",
+        ];
+        assert_eq!(of(&[("HOME", "/home/ann")]), usual);
+        assert_eq!(
+            of(&[("HOME", "/home/ann"), ("XDG_CONFIG_HOME", "relative")]),
+            usual
+        );
+        let named = of(&[
+            ("HOME", "/home/ann"),
+            ("XDG_CONFIG_HOME", "/c"),
+            ("XDG_DATA_HOME", "/d"),
+        ]);
+        assert_eq!(named, ["/home/ann", "/c/memctl", "/d/memctl", "/c"]);
+        // The system knows a home that no variable names.
+        assert!(user_directories(&|_| None).home.is_some());
+    }
 }

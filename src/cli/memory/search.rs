@@ -10,7 +10,7 @@ use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::memory::marked;
 use crate::cli::output::page::Page;
-use crate::cli::output::printer::follow;
+use crate::cli::output::progress::follow;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Done, Report};
 use crate::cli::share::remote::address;

@@ -6,6 +6,7 @@
 
 pub(crate) mod page;
 pub(crate) mod printer;
+pub(crate) mod progress;
 pub(crate) mod table;
 pub(crate) mod text;
 

@@ -4,19 +4,16 @@ use std::borrow::Cow;
 use std::io;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use indicatif::{ProgressBar, ProgressStyle};
 use memctl_files::json::compact;
-use memctl_llm::Progress;
 use serde::de::IgnoredAny;
 
 use crate::cli::output::page::Page;
+use crate::cli::output::progress::{Bar, Line, Spinner};
 use crate::cli::output::text::{clean, escape_json};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
-use crate::remote::SyncStage;
 
 /// Width of a page without a terminal.
 const PIPED_WIDTH: usize = 100;
@@ -165,64 +162,22 @@ impl Printer {
         }
     }
 
-    /// Returns a progress bar on standard error, for work of a known size.
+    /// Returns a line on standard error about work of a known size.
     pub(crate) fn bar(&self, message: &str) -> Bar {
-        if self.quiet || !io::stderr().is_terminal() {
-            return Bar(ProgressBar::hidden());
+        Bar {
+            message: message.to_owned(),
+            line: self.line_of_work(message),
         }
-        let bar = ProgressBar::new(0).with_message(message.to_owned());
-        if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ({eta})") {
-            bar.set_style(style);
-        }
-        Bar(bar)
     }
 
-    /// Returns a spinner on standard error, for work of an unknown size.
+    /// Returns a line on standard error about work of an unknown size.
     pub(crate) fn spinner(&self, message: &str) -> Spinner {
-        if self.quiet || !io::stderr().is_terminal() {
-            return Spinner(ProgressBar::hidden());
-        }
-        let bar = ProgressBar::new_spinner().with_message(message.to_owned());
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(120));
-        Spinner(bar)
+        Spinner(self.line_of_work(message))
     }
-}
 
-/// Progress bar; disappears on drop.
-#[derive(Debug)]
-pub(crate) struct Bar(ProgressBar);
-
-impl Bar {
-    /// Sets the progress and the total.
-    pub(crate) fn reach(&self, done: usize, of: usize) {
-        self.0.set_length(of as u64);
-        self.0.set_position(done as u64);
-    }
-}
-
-impl Drop for Bar {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
-    }
-}
-
-/// Spinner; disappears on drop.
-#[derive(Debug)]
-pub(crate) struct Spinner(ProgressBar);
-
-impl Spinner {
-    /// Sets the message.
-    pub(crate) fn say(&self, message: String) {
-        self.0.set_message(message);
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.0.finish_and_clear();
+    fn line_of_work(&self, message: &str) -> Option<Line> {
+        let is_shown = !self.quiet && io::stderr().is_terminal();
+        is_shown.then(|| Line::begin(message)).flatten()
     }
 }
 
@@ -255,60 +210,4 @@ fn said(text: &str) -> String {
 
 fn eprint(text: &str) {
     drop(io::stderr().lock().write_all(text.as_bytes()));
-}
-
-/// Returns a callback that shows the progress of an answer on a spinner.
-pub(crate) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
-    let mut received = 0;
-    move |progress| match progress {
-        Progress::Text(text) => {
-            received += text.chars().count();
-            spinner.say(format!("answering, {received} characters"));
-        }
-        Progress::Retry { after, reason } => {
-            received = 0;
-            spinner.say(format!(
-                "retrying in {:.1} s: {reason}",
-                after.as_secs_f64()
-            ));
-        }
-        Progress::Repair { reason } => {
-            received = 0;
-            spinner.say(format!("retrying: {reason}"));
-        }
-    }
-}
-
-/// Progress bars, one per stage.
-pub(crate) struct Bars<'p> {
-    printer: &'p Printer,
-    current: Option<(&'static str, Bar)>,
-}
-
-impl<'p> Bars<'p> {
-    pub(crate) fn new(printer: &'p Printer) -> Self {
-        Self {
-            printer,
-            current: None,
-        }
-    }
-
-    pub(crate) fn on(&mut self, stage: SyncStage) {
-        let (name, done, of) = match stage {
-            SyncStage::Compared(done, of) => ("comparing", done, of),
-            SyncStage::Pushed(done, of) => ("pushing", done, of),
-            SyncStage::Pulled(done, of) => ("pulling", done, of),
-            SyncStage::Vectors(done, of) => ("vectors", done, of),
-        };
-        let is_other = |(current, _): &(&str, Bar)| *current != name;
-        if self.current.as_ref().is_none_or(is_other) {
-            // The old bar ends before the new one starts.
-            drop(self.current.take());
-            self.current = Some((name, self.printer.bar(name)));
-        }
-        if let Some((_, bar)) = &self.current {
-            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
-            bar.reach(number(done), number(of));
-        }
-    }
 }

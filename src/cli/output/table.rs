@@ -1,8 +1,6 @@
 //! Tables that fit the terminal. An elastic column drops the middle of its cells, or the end of
 //! prose.
 
-use comfy_table::{CellAlignment, ContentArrangement, presets};
-
 use crate::cli::output::Style;
 use crate::cli::output::text::{end, middle};
 
@@ -65,43 +63,42 @@ impl Table {
     /// Renders the table. It is at most `width` columns wide if its fixed columns allow that.
     pub(crate) fn render(&self, width: usize, colour: bool) -> String {
         let widths = self.widths(width);
-        let mut table = comfy_table::Table::new();
-        table
-            .load_preset(presets::NOTHING)
-            .set_content_arrangement(ContentArrangement::Disabled);
-        let headings = self
-            .columns
-            .iter()
-            .map(|(name, _)| (Style::Dim, (*name).to_owned()));
-        let mut rows: Vec<Vec<(Style, String)>> = vec![headings.collect()];
-        rows.extend(self.rows.iter().map(|row| {
-            let cells = row.iter().zip(&self.columns).zip(&widths);
-            let cell = cells.map(|(((style, text), (_, align)), limit)| match align {
-                Align::Prose => (*style, end(text, *limit)),
-                Align::Left | Align::Right => (*style, middle(text, *limit)),
-            });
-            cell.collect()
-        }));
-        for row in &rows {
-            table.add_row(row.iter().map(|(_, text)| text));
+        let headings = self.columns.iter().map(|(name, _)| (Style::Dim, *name));
+        let mut lines = vec![self.line(headings, &widths, colour)];
+        for row in &self.rows {
+            let cells = row.iter().map(|(style, text)| (*style, text.as_str()));
+            lines.push(self.line(cells, &widths, colour));
         }
-        for (column, (_, align)) in self.columns.iter().enumerate() {
-            if let Some(column) = table.column_mut(column) {
-                column.set_padding((0, u16::try_from(GAP).unwrap_or(2)));
-                column.set_cell_alignment(match align {
-                    Align::Left | Align::Prose => CellAlignment::Left,
-                    Align::Right => CellAlignment::Right,
-                });
+        lines.join("\n")
+    }
+
+    /// Returns a row as one line, without spaces at its end.
+    fn line<'t>(
+        &self,
+        cells: impl Iterator<Item = (Style, &'t str)>,
+        widths: &[usize],
+        colour: bool,
+    ) -> String {
+        let (mut line, mut owed) = (String::new(), 0);
+        for (((style, text), (_, align)), width) in cells.zip(&self.columns).zip(widths) {
+            let text = match align {
+                Align::Prose => end(text, *width),
+                Align::Left | Align::Right => middle(text, *width),
+            };
+            let rest = width.saturating_sub(console::measure_text_width(&text));
+            let (before, after) = match align {
+                Align::Right => (rest, 0),
+                Align::Left | Align::Prose => (0, rest),
+            };
+            owed += before;
+            if !text.is_empty() {
+                line += &" ".repeat(owed);
+                line += &if colour { style.paint(&text) } else { text };
+                owed = 0;
             }
+            owed += after + GAP;
         }
-        let lines = table.lines().zip(&rows).map(|(line, row)| {
-            if colour {
-                painted(line.trim_end(), row)
-            } else {
-                line.trim_end().to_owned()
-            }
-        });
-        lines.collect::<Vec<_>>().join("\n")
+        line
     }
 
     /// Returns the width of each column.
@@ -121,21 +118,6 @@ impl Table {
         }
         widths
     }
-}
-
-/// Paints the cells of a line, in the order of the row.
-fn painted(line: &str, row: &[(Style, String)]) -> String {
-    let mut out = String::new();
-    let mut rest = line;
-    for (style, text) in row {
-        let text = text.trim_end();
-        if let Some((before, after)) = rest.split_once(text).filter(|_| !text.is_empty()) {
-            out += before;
-            out += &style.paint(text);
-            rest = after;
-        }
-    }
-    out + rest
 }
 
 #[cfg(test)]

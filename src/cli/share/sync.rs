@@ -9,7 +9,7 @@ use crate::cli::ask::ask;
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
-use crate::cli::output::printer::Bars;
+use crate::cli::output::progress::Bars;
 use crate::cli::output::table::Table;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report};

@@ -9,7 +9,7 @@ use crate::cli::ask::ask;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
-use crate::cli::output::printer::follow;
+use crate::cli::output::progress::follow;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
 use crate::model::error::UserError;

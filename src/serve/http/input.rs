@@ -6,16 +6,16 @@
 //!
 //! JSON responses, redacted: older versions or other programs may have stored secrets in the files.
 
-use std::error::Error;
-
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::{Error, MapDeserializer};
+use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
+use serde::{Serialize, forward_to_deserialize_any};
+use url::form_urlencoded;
 
 use crate::serve::http::problem::Problem;
 use crate::store;
@@ -110,19 +110,73 @@ pub(super) struct Parameters<T>(pub(super) T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
-        let query = Query::<T>::from_request_parts(parts, state).await;
-        query.map(|Query(read)| Self(read)).map_err(|error| {
-            // The outermost message names the library's step, the innermost the parameter.
-            let cause = error.source().map_or_else(|| error.body_text(), innermost);
-            let message = format!("the query parameters do not match: {cause}");
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
+        let given = pairs(parts).map(|(name, value)| (name, Parameter(value)));
+        let read = T::deserialize(MapDeserializer::new(given));
+        read.map(Self).map_err(|error: Error| {
+            let message = format!("the query parameters do not match: {error}");
             Problem::input(message, "see /openapi.json")
         })
     }
 }
 
-fn innermost(error: &(dyn Error + 'static)) -> String {
-    error.source().map_or_else(|| error.to_string(), innermost)
+/// Names and values of the query, in their order.
+fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
+    let query = parts.uri.query().unwrap_or_default();
+    form_urlencoded::parse(query.as_bytes()).into_owned()
+}
+
+/// Query parameters as they are: names may come twice.
+pub(super) struct Pairs(pub(super) Vec<(String, String)>);
+
+impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self(pairs(parts).collect()))
+    }
+}
+
+/// Value of a query parameter: a number where one is expected, text elsewhere.
+struct Parameter(String);
+
+impl<'de> Deserializer<'de> for Parameter {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_string(self.0)
+    }
+
+    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let number = self.0.parse().map_err(de::Error::custom);
+        visitor.visit_i64(number?)
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_enum(self.0.into_deserializer())
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+impl IntoDeserializer<'_, Error> for Parameter {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
 }
 
 /// Path parameters.
@@ -143,6 +197,10 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
 /// Returns a value as a redacted JSON response.
 pub(super) fn reply<T: Serialize>(value: &T) -> Result<Response, Problem> {
     let text = serde_json::to_string(value).map_err(store::Error::from)?;
-    let text = memctl_redact::redact_json(&text).text.into_owned();
-    Ok(([(header::CONTENT_TYPE, "application/json")], text).into_response())
+    Ok(json(memctl_redact::redact_json(&text).text.into_owned()))
+}
+
+/// Returns a JSON text as a response.
+pub(super) fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], text).into_response()
 }

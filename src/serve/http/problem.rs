@@ -6,7 +6,7 @@
 //! `PostgREST` does. The client gets the details of its own errors. Details of internal errors go
 //! only to the log.
 
-use axum::Json;
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::Next;
@@ -140,10 +140,10 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
     let Some(problem) = response.extensions().get::<Problem>() else {
         return response;
     };
-    let body = Json(problem.body(&path)).into_response();
+    let body = Body::from(problem.body(&path).to_string());
     let (mut head, _) = response.into_parts();
-    let (shape, body) = body.into_parts();
-    head.headers.extend(shape.headers);
+    let kind = HeaderValue::from_static("application/json");
+    head.headers.insert(header::CONTENT_TYPE, kind);
     head.headers.remove(header::CONTENT_LENGTH);
     Response::from_parts(head, body)
 }

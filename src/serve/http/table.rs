@@ -1,13 +1,13 @@
 //! Table of all operations of the server, the source of the router and of its description.
 
+use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::post;
-use axum::{Json, Router};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::lessons::{HintReport, RecordReport};
 use crate::model::ExecutionLog;
@@ -15,6 +15,7 @@ use crate::notes::FindReport;
 use crate::rules::CorrectReport;
 use crate::skills::{LoggedExecution, PromptReport};
 
+use super::input::{json, reply};
 use super::problem::{Problem, render};
 use super::route::{self, Access, Route};
 use super::state::Server;
@@ -211,13 +212,13 @@ pub(super) fn router(server: &Server) -> Router {
 }
 
 /// `GET /openapi.json`
-async fn document() -> Json<Value> {
-    Json(openapi::describe(&routes()))
+async fn document() -> Response {
+    json(openapi::describe(&routes()).to_string())
 }
 
 /// `GET /healthz`
-async fn healthz() -> Json<Health> {
-    Json(Health { status: "ok" })
+async fn healthz() -> Result<Response, Problem> {
+    reply(&Health { status: "ok" })
 }
 
 async fn nothing() -> Problem {

@@ -35,6 +35,7 @@ mod locks;
 mod project_links;
 mod promises;
 #[cfg(unix)]
+#[cfg(unix)]
 mod scaling;
 mod secrets;
 #[cfg(unix)]

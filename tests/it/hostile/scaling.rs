@@ -8,6 +8,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
+use crate::wait::wait;
 use crate::workspace::Workspace;
 
 /// The text of a file of so many parts.
@@ -19,21 +20,18 @@ const MOST: f64 = 9.0;
 
 /// Processor seconds of a command, and the most memory that it had, in KiB.
 fn cost(workspace: &Workspace, args: &[&str]) -> (f64, u64) {
-    use wait4::Wait4 as _;
     let mut command = workspace.command();
     command
         .args(args)
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    let used = child.wait4().unwrap();
+    let used = wait(command.spawn().unwrap());
     assert!(
         used.status.code().is_some_and(|code| code <= 3),
         "{args:?}: {:?}",
         used.status
     );
-    let time = used.rusage.utime + used.rusage.stime;
-    (time.as_secs_f64(), used.rusage.maxrss / 1024)
+    (used.cpu.as_secs_f64(), used.memory / 1024)
 }
 
 /// Compares the cost of a command over a file of `n` parts and over one of `4 n`.

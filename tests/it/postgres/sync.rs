@@ -782,14 +782,14 @@ fn rates(store: &Store, rows: u64) {
             .stdout(std::process::Stdio::null())
             .spawn()
             .unwrap();
-        let used = wait4::Wait4::wait4(&mut { child }).unwrap();
+        let used = crate::wait::wait(child);
         assert!(used.status.success());
         let took = begun.elapsed();
         println!(
             "{rows} rows: {name} {:.1} s, {} rows/s, {} MB",
             took.as_secs_f64(),
             per_second(rows, took),
-            used.rusage.maxrss / 1_000_000
+            used.memory / 1_000_000
         );
     }
     let held = two.memory(&format!("remote/{}/episodic_memory.json", origin(&one)));

@@ -1,6 +1,6 @@
 //! Processes, signals and sockets on Unix.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -13,8 +13,6 @@ use socket2::SockRef;
 pub use tokio::net::UnixStream as LocalStream;
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use crate::process::UserDirectories;
 
 /// Editor of POSIX.
 pub const USUAL_EDITOR: &str = "vi";
@@ -43,14 +41,6 @@ impl Leader {
 /// Returns a name for the user of this process where no login names one: `uid 1000`.
 pub fn user() -> String {
     format!("uid {}", rustix::process::getuid().as_raw())
-}
-
-/// Changes nothing: the variables have been taken already.
-pub(crate) fn set_by_variables(
-    found: UserDirectories,
-    _: &dyn Fn(&str) -> Option<PathBuf>,
-) -> UserDirectories {
-    found
 }
 
 /// Lets a write beyond the file size limit of the process fail, instead of ending the process.

@@ -11,8 +11,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::process::{Child, Command};
 use tokio::signal::windows::{CtrlBreak, CtrlC, CtrlClose, ctrl_break, ctrl_c, ctrl_close};
 
-use crate::process::UserDirectories;
-
 /// Editor of Windows.
 pub const USUAL_EDITOR: &str = "notepad.exe";
 
@@ -36,21 +34,6 @@ impl Leader {
 /// Returns a name for a user without one; Windows sets `USERNAME` in every session.
 pub fn user() -> String {
     "unknown user".to_owned()
-}
-
-/// Takes the directories that variables name, as the agent hosts do, which run on Node. They are
-/// those of the system, unless the user has set them.
-pub(crate) fn set_by_variables(
-    found: UserDirectories,
-    var: &dyn Fn(&str) -> Option<PathBuf>,
-) -> UserDirectories {
-    let named = |name: &str, below: &str| var(name).map(|directory| directory.join(below));
-    UserDirectories {
-        home: var("USERPROFILE").or(found.home),
-        settings: named("APPDATA", r"memctl\config").or(found.settings),
-        data: named("LOCALAPPDATA", r"memctl\data").or(found.data),
-        all_settings: var("APPDATA").or(found.all_settings),
-    }
 }
 
 /// Does nothing: there is no such limit.

@@ -10,7 +10,7 @@ use clap::Args;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
 use crate::cli::output::page::Page;
-use crate::cli::output::printer::follow;
+use crate::cli::output::progress::follow;
 use crate::cli::output::{Done, Report, Style};
 use crate::cli::review::past_sessions;
 use crate::cli::skills::correct::questions::{

@@ -15,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
 
-use super::super::input::{Body, Parameters};
+use super::super::input::{Body, Pairs};
 use super::super::problem::Problem;
 use super::super::route;
 use super::super::state::Server;
@@ -62,7 +62,7 @@ pub(crate) async fn hybrid(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(asked): Parameters<Vec<(String, String)>>,
+    Pairs(asked): Pairs,
     Body(given): Body<HybridArguments>,
 ) -> Result<Response, Problem> {
     let query = Query::parse(asked)?;
@@ -108,7 +108,7 @@ pub(crate) async fn match_memory(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(asked): Parameters<Vec<(String, String)>>,
+    Pairs(asked): Pairs,
     Body(given): Body<MatchArguments>,
 ) -> Result<Response, Problem> {
     let query = Query::parse(asked)?;

@@ -29,7 +29,7 @@ use crate::serve::token::Caller;
 use crate::store::workspace::Workspace;
 use crate::store::{self, Selection};
 
-use super::super::input::{Items, Parameters, reply};
+use super::super::input::{Items, Pairs, reply};
 use super::super::problem::Problem;
 use super::super::route;
 use super::super::state::Server;
@@ -394,7 +394,7 @@ pub(crate) async fn memories(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
 ) -> Result<Response, Problem> {
     select(
         (server, caller),
@@ -437,7 +437,7 @@ pub(crate) async fn insert_memories(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
     Items(rows): Items<NewMemory>,
 ) -> Result<Response, Problem> {
     let query = Query::parse(given)?;
@@ -515,7 +515,7 @@ pub(crate) async fn sessions(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
 ) -> Result<Response, Problem> {
     select(
         (server, caller),
@@ -542,7 +542,7 @@ pub(crate) async fn logs(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
 ) -> Result<Response, Problem> {
     select(
         (server, caller),
@@ -602,7 +602,7 @@ pub(crate) async fn procedures(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
 ) -> Result<Response, Problem> {
     select(
         (server, caller),
@@ -628,7 +628,7 @@ pub(crate) async fn insert_procedures(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    Parameters(given): Parameters<Vec<(String, String)>>,
+    Pairs(given): Pairs,
     Items(rows): Items<NewProcedure>,
 ) -> Result<Response, Problem> {
     let query = Query::parse(given)?;
