@@ -18,7 +18,7 @@ test: export RUST_TEST_THREADS ?= $(shell expr 2 \* "$$(getconf _NPROCESSORS_ONL
 test: ## all tests but those with a command of their own
 	$(CARGO) test --locked --workspace --exclude memctl-fuzz
 
-test-%: ## tests with a command of their own: clients, exports, storm, database, deny, …; `make test-` lists them
+test-%: ## tests with a command of their own: clients, exports, storm, database, dependencies, …; `make test-` lists them
 	@tools/suite $*
 
 lint: ## formatting, lints, and documentation without a warning

@@ -112,7 +112,7 @@ fn dependencies_are_checked_in_ci() {
     assert!(
         read(&repository.join(".ci/run"))
             .lines()
-            .any(|line| line == "make test-deny")
+            .any(|line| line == "make test-dependencies")
     );
     let rules = read(&repository.join(".cargo/deny.toml"));
     let rules: toml::Table = rules.parse().unwrap();
