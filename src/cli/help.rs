@@ -234,16 +234,29 @@ pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString], plain: bool) -
         return ExitCode::from(Kind::Usage.code());
     }
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim();
-    // The message keeps clap's suggestions; the hint only adds the usage.
     let (message, usage) = text.split_once("\n\nUsage:").unwrap_or((text, ""));
+    let message = message.split("\n\nFor more").next().unwrap_or_default();
     let usage = usage.split("\n\n").next().unwrap_or_default().trim();
-    let hint = if usage.is_empty() {
-        "memctl --help".to_owned()
-    } else {
-        format!("usage: {usage}")
+    let (message, hint) = match similar(error) {
+        // The hint says it instead of clap's tip.
+        Some(similar) => (
+            message.split("\n\n  tip:").next().unwrap_or_default(),
+            format!("did you mean `{similar}`?"),
+        ),
+        None if usage.is_empty() => (message, "memctl --help".to_owned()),
+        None => (message, format!("usage: {usage}")),
     };
     printer.error(&UserError::usage(message.trim(), hint));
     ExitCode::from(Kind::Usage.code())
+}
+
+/// The option or value that clap takes for the one that was meant.
+fn similar(error: &clap::Error) -> Option<&String> {
+    let kinds = [ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    kinds.into_iter().find_map(|kind| match error.get(kind) {
+        Some(ContextValue::String(similar)) => Some(similar),
+        _ => None,
+    })
 }
 
 /// Error for a command that does not exist, with those that may be meant.

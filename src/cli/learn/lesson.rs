@@ -20,7 +20,7 @@ use crate::model::{LessonScope, Trust};
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;
 
-/// Add and list lessons: what a session found out, in one line each
+/// Add and list lessons: what sessions found out, a line each
 #[derive(Debug, Subcommand)]
 #[command(
     after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl lesson list"

@@ -112,6 +112,10 @@ fn status(context: &Context, _args: &StatusArgs) -> Done {
 
 impl Report for StatusReport {
     fn page(&self, page: &mut Page) {
+        if !self.enabled {
+            let off = "memory is not read or written: memctl memory enable";
+            page.warn("off: ", off);
+        }
         page.line(format!("Store: {}", self.store));
         page.line(format!(
             "Executions: {}  |  Corrections: {}  |  Reflexions: {}  |  Tests: {}",
@@ -134,9 +138,6 @@ impl Report for StatusReport {
         }
         page.dim(&self.store_reason);
         page.dim(&self.directory);
-        if !self.enabled {
-            page.warn("off: ", "memory is not read or written");
-        }
         self.problems
             .iter()
             .for_each(|problem| page.warn("problem: ", problem));

@@ -15,7 +15,7 @@ use crate::review::{Approved, Promoted};
 use crate::rules::PinReport;
 use crate::{review, rules};
 
-/// Approve records that were learned from sessions or proposed by agents
+/// Approve records that sessions taught or agents proposed
 ///
 /// Lessons and patterns come from tool output, and agents see them as data. Those with a prompt
 /// injection are quarantined and not shown at all. Approval lifts the quarantine and shows the

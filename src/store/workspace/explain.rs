@@ -25,7 +25,11 @@ impl Explain for Error {
             )),
             Self::Embedder(error) => error.explain(),
             Self::Index => (Kind::Store, Some("memctl index".to_owned())),
-            Self::Unreadable { source, .. } => (of_io(source), None),
+            Self::Unreadable { source, .. } => {
+                let is_missing = source.kind() == std::io::ErrorKind::NotFound;
+                let hint = is_missing.then(|| "name a file or a folder that is there".to_owned());
+                (of_io(source), hint)
+            }
             Self::EmptyCorrection => input("say what should change: --correction \"…\""),
             Self::NotHeard { .. } => input("memctl correct --help lists the fields of `--heard`"),
             Self::OtherSkill {
