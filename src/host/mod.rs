@@ -407,3 +407,66 @@ impl Host {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use memctl_files::named;
+
+    use super::Host;
+
+    fn text(path: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        named::read_any_text(&path).unwrap()
+    }
+
+    #[test]
+    fn the_book_names_the_events_of_every_host() {
+        let page = text("docs/agent-hosts.md");
+        for host in Host::ALL {
+            let events: Vec<_> = host.hooks().iter().map(|hook| hook.event).collect();
+            let row = format!("| {} | `{}` |", host.title(), events.join("`, `"));
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+
+    /// The plugin of Claude Code has the hooks that `hooks install` writes.
+    #[test]
+    fn the_plugin_has_the_same_hooks() {
+        let plugin: serde_json::Value =
+            serde_json::from_str(&text("plugin/hooks/hooks.json")).unwrap();
+        let events: Vec<&String> = plugin["hooks"].as_object().unwrap().keys().collect();
+        let hooks = Host::ClaudeCode.hooks();
+        assert_eq!(
+            events,
+            hooks.iter().map(|hook| hook.event).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn recorded_sessions_have_the_events_of_their_hosts() {
+        // Not recorded, as the book says.
+        const MISSING: [(Host, &str); 4] = [
+            (Host::ClaudeCode, "SubagentStart"),
+            (Host::Codex, "SubagentStart"),
+            (Host::Gemini, "PreCompress"),
+            (Host::Copilot, "PostToolUseFailure"),
+        ];
+        // OpenCode and Cline name them differently in the event than in their settings.
+        for (host, file) in [
+            (Host::ClaudeCode, "claude-code-2.1.329"),
+            (Host::Codex, "codex-0.169.0"),
+            (Host::Gemini, "gemini-cli-0.61.0"),
+            (Host::Copilot, "copilot-cli-1.0.102"),
+        ] {
+            let recorded = text(&format!("fixtures/hosts/{file}.events.jsonl"));
+            for hook in host.hooks() {
+                let is_there =
+                    recorded.contains(&format!("\"hook_event_name\":\"{}\"", hook.event));
+                let is_missing = MISSING.contains(&(host, hook.event));
+                assert!(is_there != is_missing, "{}: {}", host.name(), hook.event);
+            }
+        }
+    }
+}

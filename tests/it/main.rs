@@ -43,6 +43,8 @@ mod export_import;
 #[cfg(unix)]
 mod exports;
 mod fake_model;
+#[cfg(unix)]
+mod first_minute;
 mod found_faults;
 mod garbage;
 #[cfg(unix)]

@@ -2,7 +2,8 @@
 //! command line 3.0.65).
 //!
 //! A call is a `tool_use` block, its answer a `tool_result` block with a list of results, each with
-//! `success`. Deliberately absent: the calls in XML of older versions of the editor extension.
+//! `success`. The working directory is in the manifest beside the file. Deliberately absent: the calls in
+//! XML of older versions of the editor extension.
 
 use serde_json::{Value, json};
 
@@ -48,6 +49,7 @@ pub(super) fn message(json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
                 native_id: Some(field("id").to_owned()),
                 tool: field("name").to_owned(),
                 input: input(&block["input"]),
+                time: message["ts"].as_u64().map(|at| at.to_string()),
                 ..Step::default()
             }),
             "tool_result" => {

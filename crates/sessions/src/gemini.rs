@@ -16,6 +16,8 @@ use super::{LineFormat, broken};
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     session_known: bool,
+    /// Working directory, which only the text names that opens a session.
+    cwd: Option<String>,
     /// Ids of known messages and calls, newest last.
     taken: std::collections::VecDeque<String>,
 }
@@ -38,6 +40,9 @@ pub(super) struct Message<'a> {
     content: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_calls: Option<Vec<Call<'a>>>,
+    /// Fields of the session, which the host writes anew.
+    #[serde(borrow, default, rename = "$set")]
+    set: Option<&'a RawValue>,
     #[serde(default)]
     tokens: Option<Tokens>,
 }
@@ -84,6 +89,10 @@ impl Reader {
             calls.session(&session.0);
             self.session_known = true;
         }
+        if self.cwd.is_none() {
+            let texts = [message.content, message.set].into_iter().flatten();
+            self.cwd = texts.map(RawValue::get).find_map(first_directory);
+        }
         let kind = message.kind.as_ref().map_or("", |kind| &kind.0);
         let by = match kind {
             "user" => Speaker::User,
@@ -106,6 +115,7 @@ impl Reader {
                         .map(|raw| text::value(raw.get()))
                         .unwrap_or_default(),
                     time: message.timestamp.as_ref().map(Text::owned),
+                    cwd: self.cwd.clone(),
                     tokens: message.tokens.as_ref().and_then(|tokens| tokens.total),
                     ..Step::default()
                 });
@@ -132,6 +142,13 @@ impl Reader {
         }
         true
     }
+}
+
+/// First directory of the list that the host puts before the first message, in JSON.
+fn first_directory(json: &str) -> Option<String> {
+    let (_, rest) = json.split_once(r"**Workspace Directories:**\n  - ")?;
+    let end = rest.find(r"\n").into_iter().chain(rest.find('"')).min()?;
+    serde_json::from_str(&format!("\"{}\"", &rest[..end])).ok()
 }
 
 fn answer(step: &mut Step, said: &str, status: Option<&str>) {

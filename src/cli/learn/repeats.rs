@@ -260,11 +260,9 @@ fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, Use
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
         return Ok("   this session was asked about before: memctl review".to_owned());
     };
-    let prompt = format!(
-        "   One call of `{}`, about {}?",
-        plan.model,
-        price(plan.cost_usd)
-    );
+    let cost = plan.cost_usd.map(|cost| price(Some(cost)));
+    let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
+    let prompt = format!("   One call of `{}`{cost}?", plan.model);
     let question = Confirm::new().with_prompt(prompt).default(true);
     if !ask(|| question.interact())? {
         return Ok("   nothing kept".to_owned());

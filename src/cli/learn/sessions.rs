@@ -371,20 +371,25 @@ impl SessionFiles {
 
 /// Folders in which agent hosts keep the sessions of all projects.
 pub(crate) fn all_sessions(context: &Context) -> Vec<PathBuf> {
-    let folders = [
-        (Host::ClaudeCode, "projects"),
-        (Host::Codex, "sessions"),
-        (Host::Gemini, "tmp"),
-        (Host::Cline, "data/sessions"),
-    ];
-    let all = folders
-        .into_iter()
-        .filter_map(|(host, folder)| Some(directory(context, host)?.join(folder)));
+    let all = folders(context, &FOLDERS);
     all.filter(|path| named::is_dir(path)).collect()
 }
 
-/// Folders in which agent hosts keep the sessions of this project. That of Codex holds those of all
-/// projects.
+/// Folders with the sessions of agent hosts, below their settings.
+const FOLDERS: [(Host, &str); 4] = [
+    (Host::ClaudeCode, "projects"),
+    (Host::Codex, "sessions"),
+    (Host::Gemini, "tmp"),
+    (Host::Cline, "data/sessions"),
+];
+
+fn folders(context: &Context, of: &'static [(Host, &str)]) -> impl Iterator<Item = PathBuf> {
+    let of = of.iter();
+    of.filter_map(|(host, folder)| Some(directory(context, *host)?.join(folder)))
+}
+
+/// Folders in which agent hosts keep the sessions of this project. Those of all but Claude Code hold the
+/// sessions of all projects.
 pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let project = context.project();
     // Claude Code names the folder after the path of the project.
@@ -395,10 +400,10 @@ pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
         .collect();
     let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
-    let codex = directory(context, Host::Codex).map(|dir| dir.join("sessions"));
     // SpecStory keeps the history of several hosts in the project.
     let history = project.join(".specstory/history");
-    let all = claude.into_iter().chain(codex).chain([history]);
+    let of_all = folders(context, &FOLDERS[1..]);
+    let all = claude.into_iter().chain(of_all).chain([history]);
     all.filter(|path| named::is_dir(path)).collect()
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use chrono::DateTime;
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::lessons::recovery::pattern::{self, NoPattern};
@@ -26,6 +27,18 @@ const WINDOW: usize = 2_000;
 const LEAST_ID: usize = 20;
 /// Maximum number of broken lines reported per file.
 const MAX_BROKEN: usize = 100;
+
+/// Maximum size of a manifest beside a session, in bytes.
+const LARGEST_MANIFEST: u64 = 1 << 20;
+
+/// Returns the working directory of a session whose file names none: that in the manifest of Cline beside it.
+fn directory_beside(path: &Path) -> Option<String> {
+    let session = path.file_name()?.to_str()?.strip_suffix(".messages.json")?;
+    let manifest = path.with_file_name(format!("{session}.json"));
+    let manifest = named::read(&manifest, LARGEST_MANIFEST).ok()?;
+    let manifest: Value = serde_json::from_slice(&manifest).ok()?;
+    manifest["cwd"].as_str().map(str::to_owned)
+}
 
 /// Content of a session file.
 #[derive(Debug, Default)]
@@ -85,8 +98,12 @@ impl WholeSession {
         let mut input = named::open(&file.path).ok()?;
         let mut session = Self::default();
         let mut id = None;
+        let beside = directory_beside(&file.path);
         let format = memctl_sessions::read(format, &mut input, &mut |event| match event {
-            Event::Step(step) => session.steps.push(*step),
+            Event::Step(step) => session.steps.push(Step {
+                cwd: step.cwd.clone().or_else(|| beside.clone()),
+                ..*step
+            }),
             Event::Remark(remark) => session.remarks.push(remark),
             Event::Session(named) => id = Some(named),
             Event::Broken(_) => {}
@@ -133,11 +150,15 @@ pub(crate) fn read(
     let mut counted = counted;
     let mut session = SessionTrace::default();
     let mut window = Window::default();
+    let beside = directory_beside(path);
     session.format = memctl_sessions::read(
         format.or_else(|| by_name(path)),
         &mut counted,
         &mut |event| match event {
-            Event::Step(step) => {
+            Event::Step(mut step) => {
+                if step.cwd.is_none() {
+                    step.cwd.clone_from(&beside);
+                }
                 session.steps += 1;
                 if let Some(tokens) = step.tokens {
                     let sum = session.tokens.get_or_insert_default();

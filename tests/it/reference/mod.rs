@@ -21,7 +21,7 @@ fn directory() -> PathBuf {
 }
 
 /// Compares the page with the kept one, or writes it where `UPDATE_REFERENCE` is set.
-fn assert_kept(name: &str, page: &str) {
+pub(crate) fn assert_kept(name: &str, page: &str) {
     let path = directory().join(name);
     let mut kept = fs::read_to_string(&path).unwrap_or_default();
     if kept != page && std::env::var_os("UPDATE_REFERENCE").is_some() {

@@ -218,8 +218,7 @@ pub(crate) fn ask_for(context: &Context, report: &mut SetupReport) -> Result<(),
         return Ok(());
     };
     let program = offer.model.trim_start_matches("exec:");
-    let prompt =
-        format!("Use `{program}` where a command asks for a model? Its plan pays each call.");
+    let prompt = format!("Use `{program}` where a command asks for a model? Its plan pays.");
     let question = Confirm::new().with_prompt(prompt).default(false);
     if !ask(|| question.interact())? {
         return Ok(());
