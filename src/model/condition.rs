@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::expiry::moment;
+use super::memory::moment;
 
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]

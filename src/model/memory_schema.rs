@@ -9,9 +9,10 @@
 //! Metadata is checked as JSON text and never rewritten: fields outside the schema are kept byte
 //! for byte. Deliberately absent: automatic correction of a user's input.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use memctl_files::json;
 use serde_json::value::RawValue;
 
 use crate::model::MemoryType;
@@ -196,7 +197,7 @@ impl MemoryType {
             "metadata",
             self.fields(),
             self.name(),
-            metadata,
+            metadata.get(),
             &mut misfits,
         );
         misfits
@@ -204,7 +205,7 @@ impl MemoryType {
 
     /// Returns the unknown field names that look mistyped, each with the field probably meant.
     pub fn mistyped(self, metadata: &RawValue) -> Vec<(String, &'static str)> {
-        let given = pairs(metadata).unwrap_or_default();
+        let given = pairs(metadata.get()).unwrap_or_default();
         let is_given = |name: &str| given.iter().any(|(other, _)| other == name);
         let unknown = given
             .iter()
@@ -212,7 +213,9 @@ impl MemoryType {
         let missing = self.fields().iter().map(|field| field.name);
         let missing: Vec<_> = missing.filter(|name| !is_given(name)).collect();
         unknown
-            .filter_map(|(name, _)| Some((name.clone(), nearest(name, missing.iter().copied())?)))
+            .filter_map(|(name, _)| {
+                Some((name.to_string(), nearest(name, missing.iter().copied())?))
+            })
             .collect()
     }
 }
@@ -268,12 +271,12 @@ fn check_fields(
     path: &str,
     fields: &[MetadataField],
     of: &str,
-    object: &RawValue,
+    object: &str,
     misfits: &mut Vec<Misfit>,
 ) {
-    let misfit = |field: String, value: &RawValue, allowed: String| Misfit {
+    let misfit = |field: String, value: &str, allowed: String| Misfit {
         field,
-        value: Some(value.get().to_owned()),
+        value: Some(value.to_owned()),
         allowed,
         meant: None,
     };
@@ -294,7 +297,7 @@ fn check_fields(
         let value = given.iter().rev().find(|(name, _)| name == field.name);
         match value {
             // Programs write `null` for a value that they do not have.
-            Some((_, value)) if value.get() == "null" && !field.is_required => {}
+            Some((_, value)) if *value == "null" && !field.is_required => {}
             Some((_, value)) => check_value(&path, field.shape, value, misfits),
             None if field.is_required => misfits.push(Misfit {
                 field: path,
@@ -307,12 +310,12 @@ fn check_fields(
     }
 }
 
-fn check_value(path: &str, shape: Shape, value: &RawValue, misfits: &mut Vec<Misfit>) {
-    let text = || serde_json::from_str::<String>(value.get()).ok();
+fn check_value(path: &str, shape: Shape, value: &str, misfits: &mut Vec<Misfit>) {
+    let text = || serde_json::from_str::<String>(value).ok();
     let fits = match shape {
         Text => text().is_some(),
-        Texts => serde_json::from_str::<Vec<String>>(value.get()).is_ok(),
-        Number(most) => is_number(value.get(), most),
+        Texts => serde_json::from_str::<Vec<String>>(value).is_ok(),
+        Number(most) => is_number(value, most),
         OneOf(names) => text().is_some_and(|text| names.contains(&text.as_str())),
         Fields(fields) => return check_fields(path, fields, path, value, misfits),
     };
@@ -323,7 +326,7 @@ fn check_value(path: &str, shape: Shape, value: &RawValue, misfits: &mut Vec<Mis
         };
         misfits.push(Misfit {
             field: path.to_owned(),
-            value: Some(value.get().to_owned()),
+            value: Some(value.to_owned()),
             allowed: shape.to_string(),
             meant: meant.map(str::to_owned),
         });
@@ -339,9 +342,9 @@ fn is_number(json: &str, most: Option<f64>) -> bool {
 fn mistyped_as(
     missing: &MetadataField,
     fields: &[MetadataField],
-    given: &[(String, Box<RawValue>)],
+    given: &[(Cow<'_, str>, &str)],
 ) -> Option<String> {
-    let unknown = given.iter().map(|(name, _)| name.as_str());
+    let unknown = given.iter().map(|(name, _)| &**name);
     let unknown = unknown.filter(|name| fields.iter().all(|field| field.name != *name));
     nearest(missing.name, unknown).map(str::to_owned)
 }
@@ -357,31 +360,10 @@ fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a 
 
 /// Returns the fields of an object in order, including duplicates; `None` if the value is not an
 /// object.
-fn pairs(json: &RawValue) -> Option<Vec<(String, Box<RawValue>)>> {
-    struct Pairs(Vec<(String, Box<RawValue>)>);
-    struct Collect;
-    impl<'de> Visitor<'de> for Collect {
-        type Value = Pairs;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
-            let mut pairs = Vec::new();
-            while let Some(pair) = map.next_entry()? {
-                pairs.push(pair);
-            }
-            Ok(Pairs(pairs))
-        }
-    }
-    impl<'de> Deserialize<'de> for Pairs {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            deserializer.deserialize_map(Collect)
-        }
-    }
-    let pairs: Pairs = serde_json::from_str(json.get()).ok()?;
-    Some(pairs.0)
+fn pairs(value: &str) -> Option<Vec<(Cow<'_, str>, &str)>> {
+    let fields = json::fields(value.as_bytes());
+    let pairs = fields.map(|(name, span)| (name, &value[span])).collect();
+    value.starts_with('{').then_some(pairs)
 }
 
 #[cfg(test)]

@@ -12,17 +12,12 @@ mod condition;
 mod episode;
 pub mod error;
 mod evidence;
-mod execution_log;
-mod expiry;
-mod id;
 mod kind;
 mod lenient;
-mod lesson;
 mod memory;
 mod memory_schema;
 mod procedure;
 mod reflexion;
-mod rule_parts;
 mod session;
 pub(crate) mod text;
 pub(crate) mod words;
@@ -32,20 +27,19 @@ pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::{Evidence, Receipts, Trial};
-pub use execution_log::{ActionType, ExecutionLog, LogStatus};
-pub use expiry::{Expiry, ending, later, utc};
-pub use id::{
-    IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
-    with_origin,
-};
 pub(crate) use kind::by_kind;
-pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, Record, Trust, mark};
-pub use lesson::{Applies, LONGEST_LESSON, LessonFile, LessonScope, Pattern};
-pub use memory::{Memory, MemoryType};
-pub use memory_schema::{MetadataField, Misfit, Shape};
-pub use procedure::{EPISODE, Origin, Procedure, ProcedureFields, QUARANTINED};
-pub use reflexion::{Reflexion, UTILITY_FLOOR};
-pub use rule_parts::{
-    CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said, Verdict,
+pub use kind::{
+    AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, Record, Trust, USER_STORE,
+    local, local_number, mark, numbered, split_origin, timestamped, with_origin,
 };
-pub use session::{Session, SessionState, TOTAL_STEPS};
+pub use memory::{Expiry, Memory, MemoryType, ending, later, utc};
+pub use memory_schema::{MetadataField, Misfit, Shape};
+pub use procedure::{
+    Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,
+    ProcedureFields, QUARANTINED,
+};
+pub use reflexion::{
+    CallAction, CallPart, CallPattern, Judgement, Reflexion, RelatedRule, RuleRelation, Said,
+    UTILITY_FLOOR, Verdict,
+};
+pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};

@@ -5,16 +5,23 @@
 //!
 //! A field of another type does not hide the others: it counts as missing. The fields are claims of
 //! a file, so readers redact and screen them.
+//!
+//! Lesson of a procedure: its one line, the conditions under which an agent is told it, and the
+//! error pattern that it was learned from.
+//!
+//! Data only. Every text is a claim of a file: readers redact and screen it. A field of another type
+//! does not hide the others.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::evidence::{Evidence, count};
-use super::kind::{Kind, Record, Trust, one_layout};
-use super::lesson::{Applies, LessonFile, LessonScope, Pattern};
-use super::rule_parts::Judgement;
-use super::text::one_line;
-use super::{episode, lenient};
+use crate::model::evidence::{Evidence, count};
+use crate::model::kind::{Kind, Record, Trust, one_layout};
+use crate::model::reflexion::Judgement;
+use crate::model::text::one_line;
+use crate::model::words::names;
+use crate::model::{episode, lenient};
 
 /// Place where a record was observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -320,6 +327,85 @@ impl Procedure {
     }
 }
 
+/// Maximum length of a lesson, in characters.
+pub const LONGEST_LESSON: usize = 240;
+
+names! {
+    /// Reach of a lesson.
+    #[derive(Default, JsonSchema)]
+    LessonScope {
+        /// True in the projects of its origins.
+        #[default]
+        Project = "project",
+        /// True wherever the same tool is used.
+        Everywhere = "everywhere",
+    }
+}
+
+/// Conditions under which a lesson is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Applies {
+    /// Phrases of an error; one of them in the output of a failing call is enough.
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<String>,
+    /// Phrases of an error that nobody has seen here; one counts only together with one of `commands`.
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<String>,
+    /// Beginnings of a command, without wrappers, assignments and `cd`.
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// Phrases of a command or an output that rule the lesson out.
+    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    pub not: Vec<String>,
+    /// Reach; `project` if missing.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub scope: LessonScope,
+}
+
+impl Applies {
+    /// Returns `true` if nothing but the project says when to tell the lesson.
+    pub fn is_blank(&self) -> bool {
+        self.errors.is_empty() && self.commands.is_empty()
+    }
+}
+
+/// Error pattern: a failing call, its error, and the call that worked.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Pattern {
+    /// The error line without its variable parts.
+    #[serde(deserialize_with = "lenient::text")]
+    pub error_key: String,
+    /// The deciding line of the error, with its names and numbers.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    pub error_line: String,
+    /// The failing code or command.
+    #[serde(deserialize_with = "lenient::text")]
+    pub failing_code: String,
+    /// The code or command that worked.
+    #[serde(deserialize_with = "lenient::text")]
+    pub working_code: String,
+    /// Output of the successful run.
+    #[serde(deserialize_with = "lenient::text")]
+    pub success_output: String,
+    /// Tool that was used: `cargo test`, `Edit`.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    pub tool: String,
+}
+
+/// File that a lesson was read from.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LessonFile {
+    /// Path, relative to the project.
+    #[serde(deserialize_with = "lenient::text")]
+    pub path: String,
+    /// Hash of the content when the lesson was stored; empty if the file could not be read.
+    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    pub hash: String,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -358,11 +444,6 @@ mod tests {
         let own = procedure.with_trust(Trust::User);
         assert_eq!(own.trust(), Trust::User);
     }
-}
-
-#[cfg(test)]
-mod tests_of_procedure_fields {
-    use super::*;
 
     fn fields(json: &str) -> ProcedureFields {
         let text = format!(r#"{{"procedure_id": "PROC-001", "data": {json}}}"#);

@@ -21,7 +21,6 @@ pub use browse::{
 };
 pub(crate) use find::compare;
 pub use find::query_embedding::{Embedded, embed};
-pub use find::remote_results::{RemoteResult, remote_results};
 pub use find::rewrite::rewrite;
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};

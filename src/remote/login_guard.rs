@@ -7,7 +7,7 @@
 //! Invariants: the driver receives no byte of a message before the guard has checked the whole
 //! message. The length of a message and the hashing work that a server may request are limited.
 
-use super::policy::Methods;
+use super::address::Methods;
 
 /// Maximum length of a message before the login, in bytes. Real messages have a few hundred.
 const LONGEST: usize = 64 << 10;

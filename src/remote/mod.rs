@@ -1,12 +1,10 @@
 //! Shared store: a PostgreSQL database with pgvector, plain or Supabase.
 //!
-//! - `address`: parsed database URL. `policy`: security policy of a connection.
-//! - `dial`: connects and logs in, using `stream`, `tls` and `login_guard`, which refuses to reveal
-//!   the password.
-//! - `connection`: a session and its errors.
-//! - `migrate`: schema versions. `foreign`: existing objects of other programs.
-//! - `users`: logins, each mapped to one user. `check`: isolation check. `status`: row counts.
-//! - `search`, `prune`: search of the shared store, and removal of expired rows.
+//! - `address`: parsed database URL, with the security policy of a connection.
+//! - `connection`: connects and logs in, using `tls` and `login_guard`, which refuses to reveal the password.
+//! - `migrate`: schema versions, and existing objects of other programs.
+//! - `users`: logins, each mapped to one user. `check`: isolation check.
+//! - `status`: row counts, and removal of expired rows.
 //! - `audit`: audit events.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
@@ -23,18 +21,12 @@ mod address;
 mod audit;
 mod check;
 mod connection;
-mod dial;
 mod error;
-mod foreign;
 mod login_guard;
 mod migrate;
-mod policy;
 mod primary;
-mod prune;
-mod search;
 pub(crate) mod sharing;
 mod status;
-mod stream;
 mod sync;
 mod tls;
 mod users;
@@ -47,9 +39,7 @@ pub use error::Error;
 pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
-pub use prune::{RemotePruneReport, prune};
-pub use search::{RemoteHit, RemoteQuestion, search};
-pub use status::{StatusReport, TableCount, status};
+pub use status::{RemotePruneReport, StatusReport, TableCount, prune, status};
 pub use sync::{
     Direction, Moved, MovedLines, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise,
     VectorsReport, fill_vectors, sync,

@@ -290,15 +290,6 @@ pub fn advice(path: &Path, error: &io::Error) -> String {
     let owned = is_denied.then(|| owned(path)).flatten();
     match owned {
         Some(Owned {
-            path,
-            owner,
-            is_foreign: true,
-            ..
-        }) => format!(
-            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
-            path.display()
-        ),
-        Some(Owned {
             path, is_own: true, ..
         }) => format!("chmod u+rwX {}", path.display()),
         Some(Owned { path, owner, .. }) => format!(

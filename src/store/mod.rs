@@ -31,7 +31,6 @@ pub(crate) mod audit;
 pub(crate) mod entry;
 pub(crate) mod error;
 pub(crate) mod files;
-pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
@@ -42,19 +41,18 @@ pub(crate) mod undo_journal;
 pub mod workspace;
 pub(crate) mod writer;
 
-pub(crate) use access::access_filter::AccessFilter;
-pub use access::disabled_users::{disabled_users, is_disabled};
+pub(crate) use access::AccessFilter;
 pub use access::query::{Listing, Selection};
 pub use access::scoped::{Pulled, Scoped};
-pub use audit::audit_log::{AuditAction, AuditContext, Line as AuditLine, Touched};
+pub use access::{disabled_users, is_disabled};
 pub use audit::chain::{Audited, ChainError};
+pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
 pub use entry::{Entry, Redacted, redact};
 pub use error::{Error, Fault, Problem, ProblemKind, advice};
 pub use files::counters::fields as counter_fields;
 pub use files::data::apply::{PulledChange, PulledCount};
-pub use files::data::file::FORMAT;
+pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};
-pub use files::data::frame::Frame;
 pub(crate) use files::data::offsets::Row;
 pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
 pub use files::directory::{
@@ -62,28 +60,26 @@ pub use files::directory::{
 };
 pub use files::inventory::{DataFile, Item, LOCAL_PATTERN, Role, inventory, lined, logs, role};
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use here::Here;
-pub use index::derived::{Derived, DerivedWriter, Map};
-pub use index::positions::Positions;
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::Terms;
-pub use logs::counts::{LateCalls, Retrieved};
+pub use index::{Derived, DerivedWriter, Map, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
 pub use logs::shared_lines::Unsent;
+pub use logs::{LateCalls, Retrieved};
 pub use memctl_files::json::{compact, with_fields};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
-pub use project::{Project, project_of_session, same_project, shown_project};
+pub use project::{Here, Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
-pub use undo_journal::step::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
+pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
 pub use writer::group_commit::{Added, GroupCommit};
 pub use writer::puller::{Moving, Puller};
 pub use writer::raw_transfer::{
-    RawEntry, foreign_entries, foreign_lines, foreign_origin, laid_out, raw_field, text_field,
+    Compared, RawEntry, Repeats, SeenEntries, SkipCondition, foreign_entries, foreign_lines,
+    foreign_origin, laid_out, raw_field, text_field,
 };
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
-pub use writer::seen_entries::{Compared, Repeats, SeenEntries, SkipCondition};
 pub use writer::update::{Returning, Reverted};

@@ -1,7 +1,6 @@
 //! Checks the store, and repairs damage.
 
 use std::collections::{BTreeSet, HashSet};
-use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
@@ -17,7 +16,7 @@ use crate::store::{
 };
 use crate::upkeep::merge;
 use crate::upkeep::merge::Conflict as MergeConflict;
-use memctl_files::{Directory, Foreign};
+use memctl_files::Directory;
 
 /// Result of the check and the repair.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -38,7 +37,7 @@ pub struct DoctorReport {
     pub guardrails: Vec<String>,
     /// Fields that two branches have set to different values.
     pub conflicts: Vec<MergeConflict>,
-    /// Guardrail files that are written now, and files that were given back to the owner of their directory.
+    /// Guardrail files that are written now.
     pub finished: Vec<String>,
     /// Links, pipes and devices among the data and skill files, which are never opened, and what
     /// keeps this user from reading or writing.
@@ -68,20 +67,6 @@ impl DoctorReport {
 /// Checks the store; with `repair`, repairs torn and damaged files first.
 pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error> {
     let mut repaired = Vec::new();
-    let given = if repair {
-        workspace.store.directory().give_back()
-    } else {
-        Vec::new()
-    };
-    let mut closed = false;
-    let access = access(&workspace.store, &mut closed);
-    if closed {
-        // Nothing else can be said of files that cannot be read.
-        return Ok(DoctorReport {
-            irregular: access,
-            ..DoctorReport::default()
-        });
-    }
     let mut finished = Vec::new();
     if repair {
         for file in DataFile::ALL {
@@ -98,9 +83,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let conflicts = merge::open_conflicts(&workspace.store)?;
     let guardrails: Vec<String> = workspace.pending_of(None)?.iter().map(pending).collect();
     let skills = check_skills(&workspace.skills_dir);
-    let mut irregular = irregular(workspace);
-    irregular.extend(access);
-    finished.extend(given.iter().map(|path| path.display().to_string()));
+    let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
     let mut doubtful = doubts(&procedures.records);
@@ -135,32 +118,18 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     })
 }
 
-/// Returns what keeps this user from the files of the memory. Sets `closed` if one cannot be read.
-fn access(store: &Scoped, closed: &mut bool) -> Vec<String> {
-    let directory = store.directory();
-    let mut found = Vec::new();
-    if let Some(error) = store.unwritable() {
-        found.push(format!(
-            "nothing can be written: {}; agents are still answered, and nothing is learned",
-            chain(&error)
-        ));
-    }
-    for Foreign { path, owner } in directory.foreign() {
-        *closed |= directory
-            .open(&path)
-            .is_err_and(|error| error.kind() == ErrorKind::PermissionDenied);
-        found.push(format!(
-            "`{}` belongs to {owner}, and its directory does not; as root: memctl doctor --repair",
-            path.display()
-        ));
-    }
-    found
-}
-
+/// Returns the links, pipes and devices among the files, and what keeps this user from writing.
 fn irregular(workspace: &Workspace) -> Vec<String> {
     let mut found = workspace.store.directory().irregular(true);
     found.extend(Directory::at(&workspace.skills_dir).irregular(false));
-    found.iter().map(ToString::to_string).collect()
+    let found = found.iter().map(ToString::to_string);
+    let unwritable = workspace.store.unwritable().map(|error| {
+        format!(
+            "nothing can be written: {}; agents are still answered, and nothing is learned",
+            chain(&error)
+        )
+    });
+    found.chain(unwritable).collect()
 }
 
 /// Retries every guardrail that could not be written. Returns the files that hold it now; the

@@ -1,14 +1,24 @@
 //! Deletes a record and leaves a tombstone. Deleting a session also deletes its action log.
+//!
+//! A purge removes the whole memory: records, data derived from them, and copies. Settings, prompts and the workspace name stay: they belong to a person and hold no record.
+//! Unknown files stay too, and so do the files that corrections left in skills. The report names
+//! them for removal by hand. Within a scope, or for a user, only visible records are removed.
+//!
+//! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
+
+use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
-use crate::model::{Kind, MemoryType, Reflexion, Session, utc};
+use crate::model::{Kind, MemoryType, Reflexion, Scope, Session, Viewer, utc};
 use crate::notes::indexing::Index;
 use crate::rules::RuleFiles;
 use crate::rules::hearing::end_suspension;
+use crate::store::skill::Skills;
 use crate::store::workspace::records::{document, remembered};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Expired, RemovalMode};
+use crate::store::{AuditAction, Expired, Item, RemovalMode, Role, inventory, lined, text_field};
 
 /// Result of a deletion.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -144,4 +154,246 @@ impl PruneReport {
         }
         self.unreadable.extend(expired.unreadable);
     }
+}
+
+/// File or directory that was removed whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Removed {
+    /// Path below the memory directory.
+    pub name: String,
+    /// Number of files.
+    pub files: u64,
+    /// Size in bytes.
+    pub bytes: u64,
+}
+
+/// Outcome of [`purge()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct PurgeReport {
+    /// Path of the memory directory.
+    pub directory: String,
+    /// `true` for everything, `false` if limited to what the caller may see.
+    pub complete: bool,
+    /// Number of removed records, by the plural of their kind.
+    pub records: BTreeMap<String, u64>,
+    /// Number of removed log lines.
+    pub lines: u64,
+    /// Files and directories removed whole.
+    pub removed: Vec<Removed>,
+    /// Total size removed, in bytes.
+    pub bytes: u64,
+    /// Files that hold no record, and stayed.
+    pub kept: Vec<String>,
+    /// Unknown files, which stayed.
+    pub unknown: Vec<String>,
+    /// Files that corrections left in skills, which stayed.
+    pub in_skills: Vec<String>,
+    /// `true` if nothing was removed.
+    pub dry_run: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Removes everything that the caller may see. A dry run only reports it.
+pub fn purge(workspace: &Workspace, dry_run: bool) -> Result<PurgeReport, Error> {
+    let directory = workspace.store.directory();
+    let items = inventory(directory)?;
+    let complete = workspace.store.sees_all();
+    let mut report = PurgeReport {
+        directory: directory.display().to_string(),
+        complete,
+        records: BTreeMap::new(),
+        lines: 0,
+        removed: Vec::new(),
+        bytes: 0,
+        kept: Vec::new(),
+        unknown: Vec::new(),
+        in_skills: Vec::new(),
+        dry_run,
+        warnings: Vec::new(),
+    };
+    if complete {
+        purge_all(workspace, items, &mut report)?;
+    } else {
+        purge_visible(workspace, &items, &mut report)?;
+    }
+    Ok(report)
+}
+
+/// Removes everything of the user who asks, and audits it.
+///
+/// # Errors
+///
+/// Fails unless the caller is a user with access to all domains: the removal of a part must not be
+/// taken for that of all.
+pub fn purge_user(workspace: &Workspace) -> Result<PurgeReport, Error> {
+    let user = workspace.whole_user()?;
+    let report = purge(workspace, false)?;
+    // Also a removal of nothing is one.
+    let touched = [("everything of a user", Some(user.as_str()))];
+    workspace.store.audit(AuditAction::Purged, &touched)?;
+    Ok(report)
+}
+
+fn purge_all(
+    workspace: &Workspace,
+    items: Vec<Item>,
+    report: &mut PurgeReport,
+) -> Result<(), Error> {
+    for item in &items {
+        if let Role::Records(kind) = item.role {
+            // A damaged file goes too; only its records are not counted.
+            let count = workspace.store.count(kind).unwrap_or_default();
+            if count > 0 {
+                report.records.insert(kind.plural().to_owned(), count);
+            }
+        }
+    }
+    for (name, _) in lined() {
+        report.lines += workspace
+            .store
+            .lines(name)
+            .map_or(0, |lines| lines.len() as u64);
+    }
+    for item in items {
+        match item.role {
+            role if role.is_memory() => {
+                report.bytes += item.bytes;
+                report.removed.push(Removed {
+                    name: item.name,
+                    files: item.files,
+                    bytes: item.bytes,
+                });
+            }
+            Role::Unknown => report.unknown.push(item.name),
+            Role::Lock => {}
+            _ => report.kept.push(item.name),
+        }
+    }
+    report.in_skills = left_in_skills(&workspace.skills_dir);
+    // An empty memory is not created just to be purged.
+    if !report.dry_run && !report.removed.is_empty() {
+        let mut writer = workspace.writer()?;
+        if let Some(primary) = workspace.store.primary() {
+            primary
+                .delete_logs(None)
+                .map_err(crate::store::Error::Primary)?;
+        }
+        writer.purge()?;
+    }
+    Ok(())
+}
+
+/// Removes the records visible to a user or in a scope.
+fn purge_visible(
+    workspace: &Workspace,
+    items: &[Item],
+    report: &mut PurgeReport,
+) -> Result<(), Error> {
+    if report.dry_run {
+        for kind in Kind::ALL {
+            let is_own = *workspace.store.viewer() == Viewer::Owner || kind.has_user();
+            let count = if is_own {
+                workspace.store.count(kind)?
+            } else {
+                0
+            };
+            if count > 0 {
+                report.records.insert(kind.plural().to_owned(), count);
+            }
+        }
+        return Ok(());
+    }
+    if !workspace.store.directory().is_there() {
+        return Ok(());
+    }
+    let mut writer = workspace.writer()?;
+    let before = bytes_of(items);
+    let mut gone = Vec::new();
+    for kind in Kind::ALL {
+        let ids = writer.remove_visible(kind, &workspace.timestamp())?;
+        if !ids.is_empty() {
+            report
+                .records
+                .insert(kind.plural().to_owned(), ids.len() as u64);
+        }
+        gone.extend(ids);
+    }
+    if *workspace.store.scope() == Scope::All {
+        // An audit event is chained to its neighbours, and holds no text of a record.
+        let with_words = |role| matches!(role, Role::Log | Role::Journal);
+        for (name, _) in lined().filter(|(_, role)| with_words(*role)) {
+            report.lines += writer.drop_lines(name, &|line| {
+                let is_own = text_field(line, "user_id")
+                    .is_some_and(|user| workspace.store.viewer().sees(Some(&user)));
+                !is_own && !gone.iter().any(|id| names(line, id))
+            })?;
+        }
+    }
+    if let (Scope::All, Viewer::User(user)) = (workspace.store.scope(), workspace.store.viewer())
+        && let Some(primary) = workspace.store.primary()
+    {
+        let deleted = primary.delete_logs(Some(user.as_str()));
+        deleted.map_err(crate::store::Error::Primary)?;
+    }
+    report
+        .warnings
+        .extend(repair_warnings(writer.take_repairs()));
+    drop(writer);
+    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    report.bytes = before.saturating_sub(bytes_of(&inventory(workspace.store.directory())?));
+    let copies = items
+        .iter()
+        .filter(|item| matches!(item.role, Role::Copies | Role::Leftover));
+    report.warnings.extend(copies.map(|item| {
+        format!(
+            "`{}` may hold copies of what was removed; only a purge of everything removes it",
+            item.name
+        )
+    }));
+    Ok(())
+}
+
+fn bytes_of(items: &[Item]) -> u64 {
+    items
+        .iter()
+        .filter(|item| item.role.is_memory())
+        .map(|item| item.bytes)
+        .sum()
+}
+
+/// Tests and guardrails that corrections left in skills, relative to the project.
+fn left_in_skills(skills_dir: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let Ok(skills) = Skills::open(skills_dir) else {
+        return found;
+    };
+    let shown = |path: &Path| skills.shown(path);
+    let listed = skills
+        .list()
+        .map(|listing| listing.skills)
+        .unwrap_or_default();
+    for skill in listed {
+        for case in skills.case_files(&skill).unwrap_or_default() {
+            found.push(shown(&case));
+        }
+        for file in skills.guardrail_files(&skill).unwrap_or_default() {
+            let text = skills.read(&file).ok().flatten().unwrap_or_default();
+            let name = shown(&file);
+            let has_source = text
+                .lines()
+                .any(|line| line.starts_with("**Source**: CORR-"));
+            if has_source && !found.contains(&name) {
+                found.push(name);
+            }
+        }
+    }
+    found
+}
+
+/// Returns `true` if a line holds an id as a whole string.
+fn names(line: &[u8], id: &str) -> bool {
+    let quoted = format!("\"{id}\"");
+    line.windows(quoted.len())
+        .any(|part| part == quoted.as_bytes())
 }

@@ -4,8 +4,7 @@
 //!
 //! - `why`: provenance of a record and its effects. `stats`, `status`: counts and trends. `audit`: the
 //!   log of writes and reads. `evaluate`: quality of search on labelled data.
-//! - `undo`: takes back what one command changed. `forget`: removes one record, or the expired ones. `purge`:
-//!   removes everything.
+//! - `undo`: takes back what one command changed. `forget`: removes one record, the expired ones, or everything.
 //! - `init`: a new memory directory. `doctor`: checks every file and repairs damage. `secrets`: finds and
 //!   redacts secrets. `reindex`: the search index and its vectors.
 //! - `exchange`: export, import, and the rules in `AGENTS.md`. `merge`: joins two versions in git.
@@ -22,7 +21,6 @@ pub mod exchange;
 pub(crate) mod forget;
 pub(crate) mod init;
 pub mod merge;
-pub(crate) mod purge;
 pub(crate) mod reindex;
 pub(crate) mod secrets;
 pub(crate) mod stats;
@@ -33,14 +31,14 @@ pub(crate) mod why;
 pub use audit::{AuditFilter, AuditReport, audit};
 pub use doctor::{DoctorReport, NewerFile, doctor};
 pub use evaluate::{EvaluateReport, Latency, Passage, Question, evaluate};
-pub use forget::{ForgetReport, PruneReport, Pruned, forget, prune};
+pub use forget::{
+    ForgetReport, PruneReport, Pruned, PurgeReport, Removed, forget, prune, purge, purge_user,
+};
 pub use init::{InitReport, initialise, with_lines};
-pub use purge::{PurgeReport, Removed, purge, purge_user};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
 pub use stats::{
-    AgentSessions, Part, Period, Piece, RuleAtCalls, SessionMeans, StatsReport, Used, save_page,
-    stats,
+    AgentSessions, Day, Part, RuleAtCalls, SessionMeans, StatsReport, Used, save_page, stats,
 };
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

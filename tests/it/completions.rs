@@ -32,7 +32,7 @@ fn bash_completes_with_the_installed_script() {
     complete(&["revi"], "review");
     complete(&["memory", "conf"], "conflicts");
     complete(&["memory", "export", "--form"], "--format");
-    complete(&["memory", "export", "--format", "sk"], "skills");
+    complete(&["memory", "export", "--format", "js"], "jsonl");
 }
 
 #[test]

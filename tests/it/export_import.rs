@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::support::{RUN, correction};
-use crate::workspace::{Workspace, copy};
+use crate::workspace::Workspace;
 
 const SKILL: &str = "hr/resume-screen";
 
@@ -186,47 +186,6 @@ fn an_export_takes_the_place_of_an_export_and_of_nothing_else() {
     assert!(
         !out.succeeds().stdout.contains(&secret) && out.stderr.contains("secrets were redacted")
     );
-}
-
-#[test]
-fn approved_procedures_become_skills_that_agents_load() {
-    let workspace = remembering();
-    let export = ["memory", "export", "--format", "skills", "--output", "out"];
-    let report = workspace.json(&export);
-    assert_eq!(report["counts"]["skills"], 0);
-    assert!(
-        report["warnings"]
-            .to_string()
-            .contains("nobody has approved them: 1")
-    );
-    workspace.run(&["memory", "approve", "PROC-001"]).succeeds();
-    assert_eq!(workspace.json(&export)["counts"]["skills"], 1);
-    assert_eq!(workspace.json(&export)["counts"]["skills"], 1);
-    let folder = std::fs::read_dir(workspace.root().join("out"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let name = folder.file_name().into_string().unwrap();
-    let text = workspace.read(&format!("out/{name}/SKILL.md"));
-    assert!(
-        text.starts_with(&format!("---\nname: {name}\ndescription: \"")),
-        "{text}"
-    );
-    // The program reads it as a skill without a problem.
-    copy(
-        &folder.path(),
-        &workspace.root().join("skills/learnt").join(&name),
-    );
-    let doctor = workspace.json_of(&["doctor"]);
-    assert!(!doctor["skills"].to_string().contains(&name), "{doctor}");
-    workspace.write(
-        &format!("out/{name}/SKILL.md"),
-        "---\nname: mine\n---\nmine\n",
-    );
-    workspace
-        .run(&export)
-        .fails(2, "is not an export of this program");
 }
 
 #[test]

@@ -8,8 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::decoded;
-use super::file::{self, Access, FoundKind};
-use super::refused::{Reason, Refused};
+use super::file::{self, Access, FoundKind, Reason, Refused};
 use super::system::files as sys;
 use super::system::files::Handle;
 

@@ -46,10 +46,8 @@ mod directory;
 mod file;
 pub mod json;
 pub mod named;
-mod ownership;
 pub mod parallel;
 pub mod process;
-mod refused;
 mod shared_file;
 #[cfg(unix)]
 mod unix;
@@ -66,10 +64,8 @@ use unix as system;
 use windows as system;
 
 pub use directory::{Directory, Found};
-pub use file::{FileState, FoundKind, PositionedFile};
-pub use ownership::{Foreign, Owned, owned};
+pub use file::{FileState, FoundKind, Owned, PositionedFile, Reason, Refused, owned};
 pub use process::user_directories;
-pub use refused::{Reason, Refused};
 pub use shared_file::{ProjectPath, SharedFile};
 pub use write::is_temporary;
 

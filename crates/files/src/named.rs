@@ -14,8 +14,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::directory::Directory;
-use super::file::FileState;
-use super::refused::{Reason, Refused};
+use super::file::{FileState, Reason, Refused};
 use super::system::files as sys;
 use super::write::temporary_name;
 use super::{decoded, file};

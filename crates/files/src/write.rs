@@ -12,8 +12,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 
 use super::directory::{Directory, Place};
-use super::file::{self, Access, FileState, FoundKind};
-use super::refused::{Reason, Refused};
+use super::file::{self, Access, FileState, FoundKind, Reason, Refused};
 use super::system::files as sys;
 use super::system::files::Handle;
 

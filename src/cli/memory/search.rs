@@ -1,7 +1,5 @@
 //! `memctl search`: keyword and semantic search of records.
 
-use std::time::Instant;
-
 use chrono::{DateTime, NaiveDate};
 use clap::Args;
 use memctl_search::Fusion;
@@ -13,16 +11,14 @@ use crate::cli::output::page::Page;
 use crate::cli::output::progress::follow;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Done, Report};
-use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
+use crate::notes;
 use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
-use crate::notes::{FindOptions, FindReport, Found, Ranks, RemoteResult};
-use crate::remote::RemoteQuestion;
+use crate::notes::{FindOptions, FindReport, Found};
 use crate::serve::arguments::{RESULTS, TYPED};
 use crate::store::workspace::RewriteBy;
-use crate::{notes, remote};
 
 /// Search records by keywords and meaning
 ///
@@ -69,12 +65,6 @@ pub(crate) struct SearchArgs {
     /// Show how each score was computed
     #[arg(long)]
     explain: bool,
-    /// Search the shared store itself, for lessons and notes
-    ///
-    /// The database is the one in `MEMCTL_DATABASE_URL` or `DATABASE_URL`. Records that
-    /// `memctl sync` has pulled are found without this.
-    #[arg(long, conflicts_with_all = ["conditions", "trust", "since", "until", "keyword", "explain", "skill", "min_score"])]
-    remote: bool,
 }
 
 /// Parses a time into seconds since 1970; a date is midnight UTC.
@@ -89,9 +79,6 @@ fn time(text: &str) -> Result<i64, String> {
 }
 
 pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
-    if args.remote {
-        return search_remotely(context, args);
-    }
     let mut filter = Filter {
         kind: args.kind,
         skill: args.skill.as_deref().map(str::parse).transpose()?,
@@ -145,55 +132,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     let mut report = report?;
     report.warnings.extend(warning);
     Ok(Box::new(report))
-}
-
-/// Searches the shared store instead of the files.
-fn search_remotely(context: &Context, args: &SearchArgs) -> Done {
-    let start = Instant::now();
-    let kind = args.kind;
-    if let Some(kind) = kind.filter(|kind| !matches!(kind, Kind::Procedure | Kind::Memory)) {
-        return Err(UserError::usage(
-            format!(
-                "`--remote` searches lessons and notes, not the kind {}",
-                kind.noun()
-            ),
-            "run `memctl sync`, then search without `--remote`",
-        ));
-    }
-    let address = address(context, None)?;
-    let workspace = context.workspace(None)?;
-    let embedded = notes::embed(&workspace, &[&args.query])?;
-    let vector = embedded.vectors.into_iter().next().unwrap_or_default();
-    let question = RemoteQuestion {
-        text: &args.query,
-        vector: &vector,
-        embedder: &embedded.model,
-        kind,
-        memory_type: args.memory_type,
-        user: workspace.store.viewer().user_id(),
-        limit: args.limit,
-    };
-    let spinner = context.printer.spinner("searching the shared store");
-    let hits = wait(remote::search(&address, &question))??;
-    drop(spinner);
-    let found = hits.into_iter().map(|hit| RemoteResult {
-        kind: hit.kind,
-        id: hit.id,
-        origin: hit.origin,
-        entry: hit.entry,
-        content: hit.content,
-        score: hit.score,
-        ranks: Ranks {
-            keyword: hit.keyword,
-            semantic: hit.semantic,
-        },
-    });
-    Ok(Box::new(notes::remote_results(
-        &workspace,
-        &args.query,
-        found.collect(),
-        start,
-    )))
 }
 
 impl Report for FindReport {

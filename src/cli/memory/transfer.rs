@@ -14,8 +14,8 @@ use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::upkeep::exchange;
 use crate::upkeep::exchange::{
-    AgentsMdOptions, AgentsMdReport, ExportFormat, ExportOptions, ExportReport, FileChange,
-    ImportOptions, ImportReport, ImportSource,
+    AgentsMdOptions, AgentsMdReport, ExportOptions, ExportReport, FileChange, ImportOptions,
+    ImportReport, ImportSource,
 };
 
 /// Format of an export.
@@ -23,8 +23,6 @@ use crate::upkeep::exchange::{
 enum FormatName {
     /// JSON Lines: everything, byte for byte; `memory import` reads it
     Jsonl,
-    /// A folder with a `SKILL.md` for each approved lesson
-    Skills,
     /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
     AgentsMd,
 }
@@ -32,8 +30,7 @@ enum FormatName {
 /// Export memories
 ///
 /// `memory import` restores the JSON Lines exactly, with tombstones and logs. Secrets are redacted.
-/// An existing file is replaced only if it is an export; a skill's folder only if `memctl` created
-/// it.
+/// An existing file is replaced only if it is an export.
 ///
 /// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
 /// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
@@ -41,10 +38,9 @@ enum FormatName {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
     memctl memory export --kind rule --output -\n  \
-    memctl memory export --format skills --output ~/.claude/skills\n  \
     memctl memory export --format agents-md --dry-run")]
 pub(crate) struct ExportArgs {
-    /// Output file or `-` for stdout; for skills, the parent directory; optional for agents-md
+    /// Output file or `-` for stdout; optional for agents-md
     #[arg(long, short, value_name = "FILE|-")]
     output: Option<PathBuf>,
     /// Format of the export
@@ -85,7 +81,7 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     }
     let Some(output) = args.output.as_deref() else {
         return Err(UserError::usage(
-            "the export needs a file or a directory",
+            "the export needs a file",
             "memctl memory export --output FILE",
         ));
     };
@@ -98,10 +94,6 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
     }
     let options = ExportOptions {
         output: (!is_stdout).then(|| context.environment.absolute(output)),
-        format: match args.format {
-            FormatName::Jsonl => ExportFormat::Jsonl,
-            FormatName::Skills | FormatName::AgentsMd => ExportFormat::Skills,
-        },
         kinds: args.kinds.clone(),
         skill,
         force: args.force,

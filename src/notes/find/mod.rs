@@ -6,7 +6,6 @@
 
 pub(crate) mod newer_first;
 pub(crate) mod query_embedding;
-pub(crate) mod remote_results;
 mod report;
 pub mod rewrite;
 

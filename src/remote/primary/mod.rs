@@ -1,6 +1,6 @@
 //! Primary store: memories in the database, with local files as copies.
 //!
-//! - `turn`: serialised writes. `fetch`: changes of other writers.
+//! - `turn`: serialised writes.
 //! - `join`: turns a directory into a copy. `logs`: log of agents.
 //!
 //! Callers of the store are blocking threads, and the sessions are asynchronous. So the store owns
@@ -10,7 +10,6 @@
 //! used only if the database is the one that the copy was made from. A write whose answer comes too
 //! late counts as failed; if it succeeded after all, the next fetch reads it.
 
-mod fetch;
 mod join;
 mod logs;
 mod turn;
@@ -25,10 +24,9 @@ use tokio::sync::{Mutex, oneshot};
 use crate::store::{self, Fault, Fetched, Primary, PrimaryChange, PrimaryName, SharedLine, Turn};
 
 use super::address::Address;
-use super::audit;
 use super::connection::Connection;
 use super::error::Error;
-use super::migrate;
+use super::{audit, migrate};
 
 pub use join::{JoinReport, has_memory, join};
 pub(super) use logs::send_missing;
@@ -186,14 +184,14 @@ impl Shared {
 
     async fn clock(&self) -> Result<i64, Error> {
         let reader = self.reader().await?;
-        let first = tokio::time::timeout(CLOCK_WITHIN, fetch::clock(&reader)).await;
+        let first = tokio::time::timeout(CLOCK_WITHIN, join::clock(&reader)).await;
         if let Ok(Ok(clock)) = first {
             return Ok(clock);
         }
         // The server may have restarted, or the connection may be dead. The query is safe to
         // repeat.
         self.reader.lock().await.take();
-        fetch::clock(&*self.reader().await?).await
+        join::clock(&*self.reader().await?).await
     }
 }
 
@@ -212,7 +210,7 @@ impl Primary for PgStore {
         let shared = Arc::clone(&self.shared);
         let fetching = async move {
             let reader = shared.reader().await?;
-            fetch::changes(&reader, &shared.name.origin, after, &send).await
+            join::changes(&reader, &shared.name.origin, after, &send).await
         };
         self.stream(fetching, receive, take, store::Error::Primary)
     }

@@ -22,7 +22,7 @@ use crate::store::{Fault, PrimaryRow, Reached, Turn};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::{fields_or_blank, is_fit, table};
-use super::fetch::{has_changed, last_change};
+use super::join::{has_changed, last_change};
 use super::{ANSWER_WITHIN, Shared, ask};
 
 /// Maximum number of rows per statement.

@@ -33,8 +33,7 @@ declare
     'public.match_memory(@vector@.vector, double precision, integer, text, uuid)'
   ];
   for_logins regprocedure[] := array[
-    'memctl.host_user(text)', 'memctl.delete_logs(text, text)',
-    'memctl.match_held_memory(@vector@.vector, integer, text, text)'
+    'memctl.host_user(text)', 'memctl.delete_logs(text, text)'
   ];
 begin
   insert into memctl.token_roles

@@ -39,7 +39,6 @@ use push::Unreadable;
 pub use plan::Shrinking;
 pub(super) use plan::is_fit;
 pub(super) use tables::{Table, fields_or_blank, table, time, without_nul};
-pub(super) use vectors::as_vector;
 pub use vectors::{Vectorise, VectorsReport, fill_vectors};
 
 /// Options of a synchronisation.

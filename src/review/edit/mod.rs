@@ -9,7 +9,6 @@
 //! Deliberately absent: tests. They come from the correction, not from the text of the rule.
 
 mod field;
-mod memory;
 
 use std::collections::HashMap;
 
@@ -100,7 +99,7 @@ pub fn edit(
     let mut values: Vec<(Field, Box<RawValue>)> = Vec::new();
     let mut paths: Vec<(&str, String)> = Vec::new();
     for (name, text) in given {
-        if let Some(path) = memory::path(name).filter(|_| kind == Kind::Memory) {
+        if let Some(path) = field::path(name).filter(|_| kind == Kind::Memory) {
             paths.push((path, text.clone()));
             continue;
         }
@@ -125,7 +124,7 @@ pub fn edit(
     if kind == Kind::Memory
         && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
     {
-        memory::fit(&mut values, &paths, *metadata, &stored)?;
+        field::fit(&mut values, &paths, *metadata, &stored)?;
     }
     values.retain(|(field, value)| {
         let before = stored.get(field.name);

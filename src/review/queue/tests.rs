@@ -1,9 +1,9 @@
+use memctl_files::named;
 use serde_json::{Value, json};
 
 use super::*;
 use crate::model::Scope;
 use crate::store::Approvals;
-use memctl_files::named;
 
 /// Entries of the store with these records, for a user who vouches for what is approved in it.
 fn queue(files: &[(Kind, Vec<Value>)]) -> Vec<Waiting> {
@@ -217,7 +217,7 @@ fn pairs_are_contradictions_or_nearest_to_each_other() {
         ),
         rule("REFL-006", "Run the linter before each commit.", ""),
     ];
-    let found = pairs::pairs(&rules, &mut |_, _| {});
+    let found = pairs(&rules, &mut |_, _| {});
     let pair = |kind: WaitingKind| -> Vec<(&str, Option<&str>)> {
         let of_kind = found.waiting.iter().filter(|one| one.kind == kind);
         of_kind

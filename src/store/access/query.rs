@@ -8,7 +8,7 @@ use memctl_files::json;
 
 use crate::model::{Kind, Record, Scope, SkillPath};
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::line_numbers::LineNumbers;
+use crate::store::files::data::scan::LineNumbers;
 use crate::store::{DataFile, Entry, Error, Problem, ProblemKind, Row, Scoped, Snapshot};
 
 /// Filter for records of a kind.

@@ -20,7 +20,7 @@ use memctl_files::{Directory, PositionedFile as _, hex};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
-use crate::store::audit::audit_log::{self, Line};
+use crate::store::audit::{self, Line};
 use crate::store::files::directory::{self, AUDIT_ANCHOR, AUDIT_LOG};
 use crate::store::{AuditAction, AuditContext, Error, atomic};
 
@@ -39,7 +39,7 @@ pub(super) struct Chain {
 
 impl Chain {
     pub(super) fn open(directory: &Directory, limit: Duration, key: &str) -> Result<Self, Error> {
-        let anchor_file = audit_log::lock(directory, limit)?;
+        let anchor_file = audit::lock(directory, limit)?;
         let anchor_path = directory.join(AUDIT_ANCHOR);
         let log_path = directory.join(AUDIT_LOG);
         let log = atomic::open_or_create(directory, AUDIT_LOG)?;
@@ -47,7 +47,7 @@ impl Chain {
         let key = Key::new(key).ok_or_else(|| {
             Error::io("lock", &anchor_path)(std::io::Error::other("the workspace has no key"))
         })?;
-        let saved = audit_log::read_anchor(&anchor_file, &anchor_path)?;
+        let saved = audit::read_anchor(&anchor_file, &anchor_path)?;
         let saved = saved.filter(|anchor| anchor.is_ours(&key));
         let mut chain = Self {
             end: Anchor::new(&key, 0, 0, String::new()),
@@ -81,7 +81,7 @@ impl Chain {
 
     /// Writes the anchor of a log without lines.
     pub(super) fn begin(&mut self) -> Result<(), Error> {
-        audit_log::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
+        audit::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
     }
 
     /// Makes the next append record that the log is not intact.
@@ -131,7 +131,7 @@ impl Chain {
             .map_err(Error::io("append to", &self.log_path))?;
         let bytes = self.end.bytes + text_of_line.len() as u64;
         self.end = Anchor::new(&self.key, line.seq, bytes, hash);
-        audit_log::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
+        audit::write_anchor(&self.anchor_file, &self.anchor_path, &self.end)
     }
 
     fn last_hash_is(&self, anchor: &Anchor) -> Result<bool, Error> {
@@ -341,11 +341,11 @@ pub(super) fn verify(
     // The shared lock keeps writers out during the comparison.
     if let Some(file) = &anchor_file {
         let path = directory.join(AUDIT_ANCHOR);
-        let limit = limit.min(audit_log::LOCK_LIMIT);
+        let limit = limit.min(audit::LOCK_LIMIT);
         directory::wait_for(&path, limit, || file.try_lock_shared())?;
     }
     let anchor = match &anchor_file {
-        Some(file) => audit_log::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
+        Some(file) => audit::read_anchor(file, &directory.join(AUDIT_ANCHOR))?,
         None => None,
     };
     let mut walk = Walk {

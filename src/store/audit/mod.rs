@@ -22,7 +22,211 @@
 //! verification then reports), the texts that were read or written, and a merge of two logs: git
 //! ignores the log, which is of one machine.
 //!
-//! - `audit_log`: appending of events. `verify`: verification.
+//! - Here: events, and the two files of the log. `chain`: the next line, and verification.
 
-pub(crate) mod audit_log;
 pub(crate) mod chain;
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
+
+use memctl_files::{Directory, PositionedFile as _};
+use serde::{Deserialize, Serialize};
+
+use crate::store::audit::chain::{Anchor, Chain, verify};
+use crate::store::files::directory::{self, AUDIT_ANCHOR};
+use crate::store::{Approvals, Audited, ChainError, Error, Identity, atomic};
+
+/// The log of a directory, with the caller's context.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AuditLog<'a> {
+    pub(crate) directory: &'a Directory,
+    pub(crate) audit_context: &'a AuditContext,
+    /// Maximum wait for the lock of the log.
+    pub(crate) lock_limit: Duration,
+    pub(crate) approvals: &'a Approvals,
+}
+
+impl AuditLog<'_> {
+    /// Appends a line. Without a key there is no memory to audit.
+    pub(crate) fn append(self, did: AuditAction, touched: &[Touched<'_>]) -> Result<(), Error> {
+        self.append_lines(did, &[(self.audit_context, touched)])
+    }
+
+    /// Appends a line for each caller and record.
+    pub(crate) fn append_each(
+        self,
+        did: AuditAction,
+        touched: &[(&AuditContext, Touched<'_>)],
+    ) -> Result<(), Error> {
+        let lines = touched.iter();
+        let lines: Vec<_> = lines
+            .map(|(audit_context, touched)| (*audit_context, std::slice::from_ref(touched)))
+            .collect();
+        self.append_lines(did, &lines)
+    }
+
+    fn append_lines(
+        self,
+        did: AuditAction,
+        lines: &[(&AuditContext, &[Touched<'_>])],
+    ) -> Result<(), Error> {
+        let Some(identity) = directory::identity(self.directory) else {
+            return Ok(());
+        };
+        let mut chain = Chain::open(self.directory, self.lock_limit, &identity.tombstone_key)?;
+        // A purge removes the log itself.
+        let is_missed = did != AuditAction::Purged && chain.is_blank();
+        if is_missed && self.approvals.remembers_audit(&identity.origin) {
+            chain.doubt();
+        }
+        for (audit_context, touched) in lines {
+            let mut of: Vec<String> = Vec::new();
+            for (_, user) in *touched {
+                let other =
+                    user.filter(|user| *user != audit_context.who && !of.iter().any(|o| o == user));
+                of.extend(other.map(str::to_owned));
+            }
+            let records = touched.iter().map(|(id, _)| (*id).to_owned()).collect();
+            chain.append(audit_context, did, records, of)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the audit log of a workspace with a new identity: an anchor and no line. From then
+    /// on, a missing anchor means a removed one.
+    pub(crate) fn begin(self, identity: &Identity) -> Result<(), Error> {
+        let mut chain = Chain::open(self.directory, self.lock_limit, &identity.tombstone_key)?;
+        if chain.is_blank() {
+            chain.begin()?;
+        }
+        // Without this record, a removal of the log goes unnoticed; nothing else fails.
+        drop(self.approvals.remember_audit(&identity.origin));
+        Ok(())
+    }
+
+    /// Verifies the whole log. `noted` is a hash noted elsewhere that the log must still contain.
+    pub(crate) fn verify(self, noted: Option<&str>) -> Result<Audited, Error> {
+        let mut audited = verify(self.directory, self.lock_limit, noted)?;
+        let origin = directory::identity(self.directory).map(|identity| identity.origin);
+        let origin = origin.unwrap_or_default();
+        if audited.is_begun {
+            drop(self.approvals.remember_audit(&origin));
+        } else if self.approvals.remembers_audit(&origin) {
+            audited.flaws.push(ChainError {
+                line: None,
+                message:
+                    "an audit was kept here, and it is gone: both `audit.jsonl` and `audit.anchor`"
+                        .to_owned(),
+            });
+        }
+        Ok(audited)
+    }
+}
+
+/// One call of a verb, on behalf of one caller.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditContext {
+    /// Id of the user, or the caller's name in the operating system. Empty if unknown.
+    pub who: String,
+    /// Reason: the command, as `correct hr/resume-screen`.
+    pub why: String,
+    /// Time of the call: RFC 3339, UTC.
+    pub at: String,
+    /// Id of the change that groups its writes. Writes with an empty id are not journaled and
+    /// cannot be reverted.
+    pub change: String,
+}
+
+impl AuditContext {
+    /// Derives the id of a change from random text: 12 hexadecimal digits.
+    pub fn change_name(random: &str) -> String {
+        random
+            .chars()
+            .filter(char::is_ascii_hexdigit)
+            .take(12)
+            .collect::<String>()
+            .to_ascii_lowercase()
+    }
+}
+
+/// Action of an audit event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AuditAction {
+    /// Records were shown, or used in an answer.
+    Read,
+    /// Records were added.
+    Added,
+    /// Records were changed.
+    Edited,
+    /// Records were removed.
+    Removed,
+    /// Records left the workspace as a file or over the network.
+    Exported,
+    /// All records were removed.
+    Purged,
+    /// The log did not continue from its anchor when the next line was written.
+    Broken,
+}
+
+/// One audit event: a line of the log, without its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Line {
+    /// Sequence number, from 1.
+    pub seq: u64,
+    /// Time: RFC 3339, UTC.
+    pub at: String,
+    /// Caller; empty if unknown.
+    pub who: String,
+    /// Action.
+    pub did: AuditAction,
+    /// Ids of the records.
+    pub records: Vec<String>,
+    /// Ids of the users that own the records, other than the caller.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub of: Vec<String>,
+    /// Reason: the command.
+    pub why: String,
+}
+
+impl Line {
+    /// Returns `true` if the caller accessed another user's records.
+    pub fn is_foreign(&self) -> bool {
+        !self.of.is_empty()
+    }
+}
+
+/// An affected record: its id, and the id of its user.
+pub type Touched<'a> = (&'a str, Option<&'a str>);
+
+/// Maximum wait for the lock. This program holds it for one line only; a longer hold is another
+/// program's.
+const LOCK_LIMIT: Duration = Duration::from_secs(5);
+
+/// Opens and locks the lock file of the log, within a time limit.
+fn lock(directory: &Directory, limit: Duration) -> Result<File, Error> {
+    let file = atomic::open_or_create(directory, AUDIT_ANCHOR)?;
+    let path = directory.join(AUDIT_ANCHOR);
+    directory::wait_for(&path, limit.min(LOCK_LIMIT), || file.try_lock())?;
+    Ok(file)
+}
+
+fn read_anchor(file: &File, path: &Path) -> Result<Option<Anchor>, Error> {
+    let mut bytes = Vec::new();
+    let mut source = file;
+    source
+        .seek(SeekFrom::Start(0))
+        .and_then(|_| source.take(4096).read_to_end(&mut bytes))
+        .map_err(Error::io("read", path))?;
+    Ok(serde_json::from_slice(&bytes).ok())
+}
+
+fn write_anchor(file: &File, path: &Path, anchor: &Anchor) -> Result<(), Error> {
+    // One short write at the start; padding keeps the length constant.
+    let text = anchor.render()?;
+    file.write_all_at(text.as_bytes(), 0)
+        .and_then(|()| file.set_len(text.len() as u64))
+        .map_err(Error::io("write", path))
+}

@@ -1,9 +1,343 @@
 //! Derived data, which can be rebuilt at any time.
 //!
-//! - `positions`: positions of entries. `terms`: table of the entries that contain a term.
-//! - `derived`: storage of derived files, for indexes. `sessions`: derived files of sessions.
+//! - Here: directories of derived files, with one writer at a time, and positions of entries.
+//! - `terms`: table of the entries that contain a term. `sessions`: derived files of sessions.
+//!
+//! A file is written once under a unique name, then memory-mapped by any reader. One file, the
+//! list, names the valid files and is replaced as a whole, so a reader with a list has a consistent
+//! state. A listed file that is gone was replaced; reading the list again helps.
+//!
+//! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
+//! does not save.
+//!
+//! Memory-mapped derived files: only the accessed parts of a 400 MB file are read.
+//!
+//! The only module with unsafe code. A mapping reflects later changes to the file, so its bytes are
+//! always treated as possibly damaged. It is exposed only as a slice of bytes, which has no invalid
+//! values; readers copy numbers out.
+//!
+//! Positions are not limited by the access filter, because derived data covers all records and is filtered on
+//! use. Only [`Positions::entry`], which returns a record, applies the filter.
+#![expect(
+    unsafe_code,
+    reason = "mapping a file is unsafe by nature; nothing else in the program is"
+)]
 
-pub(crate) mod derived;
-pub(crate) mod positions;
 pub(crate) mod sessions;
 pub(crate) mod terms;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::ops::Deref;
+
+use memctl_files::{Directory, FileState, PositionedFile as _};
+use memmap2::Mmap;
+
+use crate::model::Kind;
+use crate::store::{AccessFilter, DERIVED, Entry, Error, Problem, Scoped, Snapshot};
+
+const LOCK: &str = "lock";
+const LIST: &str = "list.json";
+/// Maximum size of a list in bytes: thousands of names.
+const LONGEST_LIST: u64 = 64 << 20;
+
+/// A directory of derived files.
+#[derive(Debug)]
+pub struct Derived {
+    memory: Directory,
+    directory: Directory,
+}
+
+/// Exclusive write access to a directory of derived files.
+#[derive(Debug)]
+pub struct DerivedWriter {
+    directory: Directory,
+    // Closing the file releases the lock.
+    _lock: File,
+}
+
+impl Scoped {
+    /// Returns the directory of derived files with this name. Its content may exceed the caller's
+    /// scope.
+    pub fn derived(&self, name: &str) -> Derived {
+        Derived {
+            memory: self.directory().clone(),
+            directory: self.directory().below(DERIVED).below(name),
+        }
+    }
+}
+
+impl Derived {
+    /// Returns the list of valid files, as last written.
+    pub fn list(&self) -> Option<Vec<u8>> {
+        self.directory.read(LIST, LONGEST_LIST).ok().flatten()
+    }
+
+    /// Returns the same with an open handle, so that each of many files takes one call; the same as
+    /// before if the directory cannot be opened.
+    #[must_use]
+    pub fn hold(self) -> Self {
+        let directory = self.directory.hold();
+        Self {
+            directory: directory.unwrap_or(self.directory),
+            ..self
+        }
+    }
+
+    /// Maps a file into memory.
+    pub fn map(&self, name: &str) -> Option<Map> {
+        Map::open(&self.directory, name)
+    }
+
+    /// Returns write access, or `None` if another process has it or the memory directory is missing
+    /// or read-only.
+    pub fn writer(&self) -> Option<DerivedWriter> {
+        if !self.memory.is_there() {
+            return None;
+        }
+        self.directory.create().ok()?;
+        let lock = self.directory.open_or_create(LOCK).ok()?;
+        lock.try_lock().ok()?;
+        Some(DerivedWriter {
+            directory: self.directory.clone(),
+            _lock: lock,
+        })
+    }
+}
+
+impl DerivedWriter {
+    /// Writes a file from these parts, under a unique name. Returns `false` on failure, which is
+    /// harmless for derived data.
+    pub fn write(&self, name: &str, parts: &[&[u8]]) -> bool {
+        self.directory.replace_derived(name, parts).is_ok()
+    }
+
+    /// Creates a sparse file of this size under a unique name, with these first bytes and zeros
+    /// after them.
+    pub fn reserve(&self, name: &str, first: &[u8], size: u64) -> bool {
+        let made = self.directory.replace_derived(name, &[first]).is_ok();
+        let file = made.then(|| self.directory.open_for_update(name).ok().flatten());
+        file.flatten()
+            .is_some_and(|file| file.set_len(size).is_ok())
+    }
+
+    /// Writes bytes at offsets of a file.
+    pub fn fill<'b>(&self, name: &str, places: impl Iterator<Item = (u64, &'b [u8])>) -> bool {
+        let Ok(Some(file)) = self.directory.open_for_update(name) else {
+            return false;
+        };
+        places
+            .into_iter()
+            .all(|(at, bytes)| file.write_all_at(bytes, at).is_ok())
+    }
+
+    /// Replaces the list, and removes every file that it does not name.
+    pub fn keep(&self, list: &[u8], files: &HashSet<String>) -> bool {
+        let replaced = self.directory.replace_derived(LIST, &[list]).is_ok();
+        if replaced {
+            for found in self.directory.list().unwrap_or_default() {
+                let name = found.name.to_string_lossy();
+                if name != LIST && name != LOCK && !files.contains(&*name) {
+                    drop(self.directory.remove(&found.name));
+                }
+            }
+        }
+        replaced
+    }
+}
+
+/// Bytes of a derived file.
+#[derive(Debug)]
+pub struct Map {
+    bytes: Option<Mmap>,
+    directory: Directory,
+    name: String,
+    /// State of the file when it was mapped.
+    mapped: FileState,
+}
+
+impl Map {
+    /// Maps a file; `None` if it does not exist or cannot be read.
+    pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
+        let file = directory.open(name).ok()??;
+        let mapped = FileState::of(&file).ok()?;
+        let of_map = |bytes| Self {
+            bytes,
+            directory: directory.clone(),
+            name: name.to_owned(),
+            mapped,
+        };
+        if mapped.size == 0 {
+            return Some(of_map(None));
+        }
+        // SAFETY: only this program writes derived files. It creates each under a unique name and
+        // never shortens it: a file is filled in place, or unlinked, and an unlinked file persists
+        // while mapped. Bytes that change during a read are still valid bytes, and every reader
+        // expects damage.
+        let map = unsafe { Mmap::map(&file) }.ok()?;
+        Some(of_map(Some(map)))
+    }
+
+    /// Opens the mapped file again; `None` if it was unlinked. A mapping keeps no file open.
+    pub(crate) fn reopen(&self) -> Option<File> {
+        let file = self.directory.open(&self.name).ok()??;
+        let state = FileState::of(&file).ok()?;
+        state.is_same_file(&self.mapped).then_some(file)
+    }
+}
+
+impl Deref for Map {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or_default()
+    }
+}
+
+/// Flag in the place of an entry of the local file. The largest place is kept free for the caller.
+const LOCAL: u32 = 1 << 31;
+
+/// Entries of a kind at one moment. Each has a place, which stays while the files only grow.
+#[derive(Debug)]
+pub struct Positions {
+    kind: Kind,
+    access: AccessFilter,
+    /// The files of the kind, the shared one first.
+    files: Vec<Snapshot>,
+}
+
+impl Scoped {
+    /// Returns the current positions of all entries of a kind.
+    pub fn positions(&self, kind: Kind) -> Result<Positions, Error> {
+        Ok(Positions {
+            kind,
+            access: self.access().clone(),
+            files: self.snapshots(kind)?,
+        })
+    }
+}
+
+impl Positions {
+    /// Returns a number and the number of entries for each file. The first is constant while entries
+    /// are only appended to that file, so that indexes stay valid.
+    pub fn generations(&self) -> impl Iterator<Item = (u64, usize)> {
+        self.files
+            .iter()
+            .map(|file| (file.table.header.generation, count(file)))
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.files.iter().map(count).sum()
+    }
+
+    /// Returns `true` if there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the places of all entries, each file oldest first.
+    pub fn places(&self) -> impl Iterator<Item = u32> {
+        self.places_behind(&[0, 0])
+    }
+
+    /// Returns the places of the entries of each file behind its first `known` ones.
+    pub fn places_behind(&self, known: &[usize]) -> impl Iterator<Item = u32> {
+        let known = known.iter().copied().chain(std::iter::repeat(0));
+        let files = self.files.iter().zip(known);
+        files.flat_map(|(file, known)| {
+            let flag = if file.of.is_local { LOCAL } else { 0 };
+            let rows = (known..count(file)).map_while(|row| u32::try_from(row).ok());
+            rows.take_while(|row| *row < LOCAL - 1)
+                .map(move |row| row | flag)
+        })
+    }
+
+    /// Returns the problems of the files; empty if no scan was needed.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.files.iter().flat_map(|file| &file.problems)
+    }
+
+    /// Returns the place of every entry and a hash of its text, which identifies its version. In the
+    /// order of [`Self::places`].
+    pub fn keys(&self) -> Result<Vec<(u32, u64)>, Error> {
+        let mut keys = Vec::with_capacity(self.len());
+        for file in &self.files {
+            file.each(false, &mut |row| {
+                keys.push(row.key);
+                true
+            })?;
+        }
+        Ok(self.places().zip(keys).collect())
+    }
+
+    /// Returns the key and the entry at a place, without the access filter. The id may be empty.
+    pub fn any_entry(&self, place: u32) -> Result<Option<(u64, Entry)>, Error> {
+        let is_local = place & LOCAL != 0;
+        let file = self.files.iter().find(|file| file.of.is_local == is_local);
+        let Some(file) = file else {
+            return Ok(None);
+        };
+        let row = file.table.get((place & !LOCAL) as usize);
+        let Some(row) = row.map_err(Error::io("read", &file.path))? else {
+            return Ok(None);
+        };
+        let entry = file.entry(self.kind, &row)?;
+        Ok(Some((row.key, entry)))
+    }
+
+    /// Returns the key and the entry at a place, if the caller may see it.
+    pub fn entry(&self, place: u32) -> Result<Option<(u64, Entry)>, Error> {
+        let entry = self.any_entry(place)?;
+        Ok(entry.filter(|(_, entry)| self.access.sees(self.kind, &entry.text)))
+    }
+}
+
+fn count(file: &Snapshot) -> usize {
+    usize::try_from(file.table.header.count).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+
+    fn derived(directory: &std::path::Path) -> Derived {
+        Scoped::new(directory, Scope::All).derived("x")
+    }
+
+    #[test]
+    fn what_the_list_does_not_name_goes_away_but_stays_for_those_who_read_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let derived = derived(dir.path());
+        let writer = derived.writer().unwrap();
+        assert!(writer.write("1", &[b"one", b"!"]));
+        assert!(writer.reserve("2", b"two", 8));
+        assert!(writer.fill("2", [(4u64, &b"x"[..])].into_iter()));
+        let names = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect();
+        assert!(writer.keep(b"both", &names(&["1", "2"])));
+        let (one, two) = (derived.map("1").unwrap(), derived.map("2").unwrap());
+        assert_eq!((&*one, &*two), (&b"one!"[..], &b"two\0x\0\0\0"[..]));
+        assert!(writer.keep(b"second", &names(&["2"])));
+        // Windows removes a mapped file only when nobody reads it any more.
+        assert!(derived.map("1").is_none() || cfg!(windows));
+        assert_eq!(&*one, b"one!");
+        drop(one);
+        assert!(writer.keep(b"second", &names(&["2"])));
+        assert!(derived.map("1").is_none());
+        assert_eq!(derived.list().unwrap(), b"second");
+    }
+
+    #[test]
+    fn one_writes_and_nothing_is_made_where_there_is_no_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let missing = dir.path().join("missing");
+        assert!(derived(&missing).writer().is_none());
+        assert!(!missing.exists());
+        let derived = derived(dir.path());
+        let writer = derived.writer().unwrap();
+        assert!(derived.writer().is_none());
+        drop(writer);
+        assert!(derived.writer().is_some());
+    }
+}

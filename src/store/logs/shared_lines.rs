@@ -13,7 +13,7 @@ use memctl_files::{PositionedFile as _, json};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::store::audit::audit_log::Line;
+use crate::store::audit::Line;
 use crate::store::files::directory::{self, AUDIT_LOG};
 use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, redact};
 

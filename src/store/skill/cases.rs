@@ -18,10 +18,8 @@ use memctl_files::FoundKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::store::skill::error::with_cause;
-use crate::store::skill::layers::not_utf8;
 use crate::store::skill::root::{Root, Within};
-use crate::store::skill::{Error, Problem};
+use crate::store::skill::{Error, Problem, not_utf8, with_cause};
 
 /// Default input of `run`.
 const SAMPLE_INPUT: &str = "sample_input.json";

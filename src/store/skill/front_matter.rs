@@ -10,14 +10,18 @@
 //!
 //! Deliberately absent: the meaning of the keys.
 //!
-//! Skill metadata, checked against the directory names.
+//! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
+//! with `@` or `%`. For such metadata, the parser of lines accepts `key: value` at the start of a line,
+//! quotes, and lines that continue a value. It never fails, takes linear time, and skips lines that it does
+//! not understand.
 
 use std::path::PathBuf;
 
+use memctl_files::yaml::{self, Invalid, Numbers};
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Error, Problem, Role, Skill, bundled, yaml};
+use crate::store::skill::{Error, Problem, Role, Skill, discover};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,11 +167,11 @@ impl Split<'_> {
                 ),
             });
         }
-        let (metadata, tolerated) = match yaml::read(self.yaml) {
+        let (metadata, tolerated) = match read_map(self.yaml) {
             Ok(metadata) => (metadata, None),
             Err((line, reason)) => {
                 let line = self.first_line + line - 1;
-                let metadata = yaml::read_lines(self.yaml);
+                let metadata = read_lines(self.yaml);
                 if metadata.is_empty() {
                     return Err(Refused::Unreadable { line, reason });
                 }
@@ -259,7 +263,7 @@ pub(super) fn skill(
     if body.is_empty() {
         problem(None, "the prompt is missing".to_owned());
     }
-    let files = setting(&metadata, "files").map(bundled::named);
+    let files = setting(&metadata, "files").map(discover::named);
     Ok(Skill {
         files: files.unwrap_or_default(),
         name: name.unwrap_or_else(|| path.name().to_owned()),
@@ -288,12 +292,81 @@ fn setting<'a>(metadata: &'a Map<String, Value>, key: &str) -> Option<&'a Value>
     metadata.get(key).or_else(below)
 }
 
+/// Parses a YAML map. The error is the line in the YAML, from 1, and the reason.
+pub(super) fn read_map(text: &str) -> Result<Map<String, Value>, Invalid> {
+    match yaml::parse(text, Numbers::AsWritten)? {
+        Value::Object(map) => Ok(map),
+        // Empty or comment-only metadata is an empty map.
+        Value::Null => Ok(Map::new()),
+        _ => Err((1, "it is no map".to_owned())),
+    }
+}
+
+/// Recognised keys and values. A later key of the same name wins, as in most YAML parsers.
+pub(super) fn read_lines(text: &str) -> Map<String, Value> {
+    let mut found: Vec<(&str, String)> = Vec::new();
+    let mut is_open = false;
+    for line in text.lines() {
+        if let Some((key, value)) = key_of(line) {
+            found.push((key, value.to_owned()));
+            is_open = true;
+        } else if line.starts_with('#') || line.starts_with("---") {
+            is_open = false;
+        } else if let Some((_, value)) = found.last_mut().filter(|_| is_open) {
+            value.extend([" ", line.trim()]);
+        }
+    }
+    let values = found.into_iter().map(|(key, value)| {
+        // The marks of a block say how its lines are joined.
+        let is_mark = |c| matches!(c, '|' | '>' | '+' | '-');
+        let text = match value.split_once(' ') {
+            Some((marks, text)) if marks.starts_with(['|', '>']) && marks.chars().all(is_mark) => {
+                text
+            }
+            _ => &value,
+        };
+        let text = unquoted(text);
+        let value = Some(text).filter(|text| !text.is_empty());
+        (key.to_owned(), Value::from(value))
+    });
+    values.collect()
+}
+
+/// Splits `key: value`. The key starts the line and is one plain word.
+fn key_of(line: &str) -> Option<(&str, &str)> {
+    let (key, rest) = line.split_once(':')?;
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let is_key = !key.is_empty() && key.len() <= 64 && key.chars().all(plain);
+    let is_separated = rest.is_empty() || rest.starts_with([' ', '\t']);
+    // A list item is not a key, although keys may contain dashes.
+    (is_key && is_separated && !key.starts_with('-')).then(|| (key, rest.trim()))
+}
+
+/// Removes quotes around the whole text; an unmatched quote stays.
+fn unquoted(text: &str) -> String {
+    let text = text.trim();
+    let inner = |quote: char| {
+        text.strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+    };
+    if let Some(inner) = inner('"') {
+        return inner.replace("\\\"", "\"").replace("\\n", "\n");
+    }
+    if let Some(inner) = inner('\'') {
+        return inner.replace("''", "'");
+    }
+    text.to_owned()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
+    use crate::store::skill::Skills;
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better with `json!`")]
     fn check(text: &str, metadata: Value, body: &str) {
@@ -426,14 +499,6 @@ mod tests {
             drop(read(&format!("---\n{text}\n---\n")));
         }
     }
-}
-
-#[cfg(test)]
-mod tests_of_describe {
-    use std::fs;
-
-    use super::super::Skills;
-    use super::*;
 
     #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
     fn load(text: &str) -> Result<Skill, Error> {
@@ -522,5 +587,69 @@ mod tests_of_describe {
             &format!("{MINIMAL}{}", "x".repeat(1024 * 1024)),
             "`skills/hr/x/SKILL.md` has 1048613 bytes; at most 1048576 are read",
         );
+    }
+
+    #[test]
+    fn hostile_yaml_is_bounded() {
+        let laughs: Vec<String> = ('b'..='i')
+            .zip('a'..)
+            .map(|(this, last)| format!("{this}: &{this} [*{last},*{last},*{last},*{last}]"))
+            .collect();
+        let steps: Vec<String> = (0..300).map(|n| format!("{}a:", " ".repeat(n))).collect();
+        let n = 30_000;
+        for yaml in [
+            format!("a: &a [x,x,x,x]\n{}", laughs.join("\n")),
+            steps.join("\n"),
+            format!("a: {}", "[".repeat(n)),
+            format!("a: {}", "{a: ".repeat(n / 4)),
+            format!("a:\n {}", "- ".repeat(n)),
+            "? ".repeat(n),
+            "&a ".repeat(n / 2),
+            format!("a: &a [{}]", "*a,".repeat(n / 2)),
+            format!("<<: {}", "*x ".repeat(n / 2)),
+            "---\n".repeat(1000),
+        ] {
+            // Any result is fine, as long as it arrives.
+            drop(read(&yaml));
+        }
+    }
+
+    #[test]
+    fn what_the_author_meant_is_read() {
+        let check = |text: &str, expected: Value| {
+            assert_eq!(Value::Object(read_lines(text)), expected, "{text}");
+        };
+        check(
+            "description: Use when: it breaks",
+            json!({"description": "Use when: it breaks"}),
+        );
+        check(
+            "name: @scope/x\nv: %d",
+            json!({"name": "@scope/x", "v": "%d"}),
+        );
+        check("name:\t\"x: y\"", json!({"name": "x: y"}));
+        check(
+            "a: 'it''s'\nb: \"say\" hi",
+            json!({"a": "it's", "b": "\"say\" hi"}),
+        );
+        check(
+            "a: one\n  two\nthree\nb: x",
+            json!({"a": "one two three", "b": "x"}),
+        );
+        check(
+            "a: |\n  x\n\n  z\nb: >-\n  1",
+            json!({"a": "x  z", "b": "1"}),
+        );
+        check(
+            "tags:\n  - a\n- b\nname: x",
+            json!({"tags": "- a - b", "name": "x"}),
+        );
+        check("a:\n  just text", json!({"a": "just text"}));
+        check("a:", json!({"a": null}));
+        check("# c\na: 1\n# d\na: 2", json!({"a": "2"}));
+        check("a: 1\n---\nb: 2", json!({"a": "1", "b": "2"}));
+        check("no keys here\n- a: b\nhttp://x", json!({}));
+        check("a: \"", json!({"a": "\""}));
+        check("", json!({}));
     }
 }

@@ -23,33 +23,36 @@
 //!
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
 //! the learned rules, which are layer 2 and come from the store.
+//!
+//! Errors that make a skill, or all skills, unusable.
+//!
+//! Messages name the file relative to the project root; the caller adds a hint.
+//!
+//! Prompt layers from files: 0 workspace, 1 domain, 3 skill.
+//!
+//! `WORKSPACE.md` is looked up in the skill, the domain, the skills directory and the project root;
+//! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
+//! lets a skill opt out of its domain's layer. An empty layer is left out.
 
-mod bundled;
 mod cases;
 mod discover;
-mod error;
 mod front_matter;
 pub mod guardrails;
-mod layers;
-mod listing;
 mod root;
-mod yaml;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
+use crate::model::error::{Explain, Explanation, Kind, of_io};
+use crate::store::skill::root::{Root, Within};
 
-pub use bundled::BundledFile;
-pub use cases::{Example, Examples};
-pub use discover::Skills;
-pub use error::Error;
-pub use front_matter::{FrontMatter, Refused, read as read_front_matter};
-pub use layers::Layer;
-pub use listing::Listing;
-pub use root::MAX_BYTES;
+pub use crate::store::skill::cases::{Example, Examples};
+pub use crate::store::skill::discover::{BundledFile, Listing, Skills};
+pub use crate::store::skill::front_matter::{FrontMatter, Refused, read as read_front_matter};
+pub use crate::store::skill::root::MAX_BYTES;
 
 /// Loaded skill.
 #[derive(Debug, Clone)]
@@ -89,7 +92,7 @@ impl Skill {
         let own = Layer {
             number: 3,
             source: self.source.clone(),
-            text: [self.body.clone(), bundled::listing(&self.files)]
+            text: [self.body.clone(), discover::listing(&self.files)]
                 .into_iter()
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
@@ -161,10 +164,208 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Error of a skill.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The skills directory does not exist or is not a directory.
+    #[error("skills directory `{}` not found", path.display())]
+    NoDirectory {
+        /// Expected path.
+        path: PathBuf,
+    },
+    /// No directory of that name has a SKILL.md.
+    #[error("skill `{skill}` not found{}", did_you_mean(candidates))]
+    NotFound {
+        /// Requested skill.
+        skill: SkillPath,
+        /// Skills with similar names, most similar first.
+        candidates: Vec<SkillPath>,
+    },
+    /// SKILL.md has no metadata.
+    #[error(
+        "`{}` has no metadata: it needs a `description` between `---` lines at the top, or in a \
+         ```yaml block under `## Skill Metadata`",
+        path.display()
+    )]
+    NoMetadata {
+        /// Path of the file.
+        path: PathBuf,
+    },
+    /// No key of the metadata can be read.
+    #[error("{}:{line}: the metadata cannot be read: {reason}", path.display())]
+    Metadata {
+        /// Path of the file.
+        path: PathBuf,
+        /// Line number in the file, from 1.
+        line: usize,
+        /// Message of the YAML parser.
+        reason: String,
+    },
+    /// Unknown role in the metadata.
+    #[error(
+        "`{}` has the role `{}`; a role is one of {}",
+        path.display(),
+        value.escape_debug(),
+        Role::ALL.map(Role::as_str).join(", ")
+    )]
+    Role {
+        /// Path of the file.
+        path: PathBuf,
+        /// Value in the file.
+        value: String,
+    },
+    /// A file exceeds the size limit.
+    #[error("`{}` has {bytes} bytes; at most {limit} are read", path.display())]
+    TooLarge {
+        /// Path of the file.
+        path: PathBuf,
+        /// Size in bytes.
+        bytes: u64,
+        /// Limit in bytes.
+        limit: u64,
+    },
+    /// A symbolic link, or a path with `..`, leaves the skills directory.
+    #[error("`{}` leads outside of the skills directory", path.display())]
+    Outside {
+        /// Path of the link. Its target is not revealed.
+        path: PathBuf,
+    },
+    /// A symbolic link. Links are not followed, even within the directory.
+    #[error("`{}` is a symbolic link, and links are not followed", path.display())]
+    Link {
+        /// Path of the link. Its target is not revealed.
+        path: PathBuf,
+    },
+    /// Not a regular file.
+    #[error("`{}` is not a regular file", path.display())]
+    NotAFile {
+        /// Path of the entry.
+        path: PathBuf,
+    },
+    /// Error of the file system.
+    #[error("cannot read `{}`", path.display())]
+    Io {
+        /// Path of the file.
+        path: PathBuf,
+        /// Cause.
+        source: std::io::Error,
+    },
+}
+
+fn did_you_mean(candidates: &[SkillPath]) -> String {
+    match candidates {
+        [] => String::new(),
+        some => {
+            let names: Vec<String> = some.iter().map(|skill| format!("`{skill}`")).collect();
+            format!("; did you mean {}?", names.join(" or "))
+        }
+    }
+}
+
+/// Error and its cause on one line.
+fn with_cause(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        None => error.to_string(),
+        Some(cause) => format!("{error}: {cause}"),
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let (kind, hint) = match self {
+            Self::NotFound { candidates, .. } => {
+                let hint = match candidates.first() {
+                    Some(candidate) => format!("memctl run {candidate}"),
+                    None => "ls skills/*/".to_owned(),
+                };
+                (Kind::NotFound, hint)
+            }
+            Self::NoDirectory { path } => {
+                let example = path.join("DOMAIN/SKILL/SKILL.md");
+                let hint = format!(
+                    "write the instructions of the skill to `{}`; for a coding agent, without \
+                     skills: memctl lesson add",
+                    example.display()
+                );
+                (Kind::NotFound, hint)
+            }
+            Self::Outside { .. } => (
+                Kind::Input,
+                "replace the link by the file itself".to_owned(),
+            ),
+            Self::Io { source, .. } => (of_io(source), "memctl doctor".to_owned()),
+            Self::NoMetadata { .. } => (
+                Kind::Input,
+                r"begin the file with: ---\ndescription: what the skill does\n---".to_owned(),
+            ),
+            Self::Metadata { .. }
+            | Self::Role { .. }
+            | Self::TooLarge { .. }
+            | Self::Link { .. }
+            | Self::NotAFile { .. } => (Kind::Input, "memctl doctor".to_owned()),
+        };
+        (kind, Some(hint))
+    }
+}
+
+/// One layer of the prompt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layer {
+    /// 0 workspace, 1 domain, 3 skill. Layer 2 has the learned rules, which come from the store.
+    pub number: u8,
+    /// Path relative to the project root.
+    pub source: PathBuf,
+    /// Trimmed text; never empty.
+    pub text: String,
+}
+
+/// Layers 0 and 1 of the skill in this directory.
+fn above(root: &Root, skill_dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<Layer>, Error> {
+    let mut layers = Vec::new();
+    for (number, name) in [(0, "WORKSPACE.md"), (1, "DOMAIN.md")] {
+        for dir in skill_dir.ancestors() {
+            if number == 1 && !dir.starts_with(&root.skills) {
+                break;
+            }
+            let within = if dir.starts_with(&root.skills) {
+                Within::Skills
+            } else {
+                Within::Project
+            };
+            let path = dir.join(name);
+            if let Some(file) = root.read(&path, within)? {
+                let source = root.shown(&path);
+                if file.lossy {
+                    problems.push(not_utf8(source.clone()));
+                }
+                let text = file.text.trim().to_owned();
+                layers.extend((!text.is_empty()).then_some(Layer {
+                    number,
+                    source,
+                    text,
+                }));
+                break;
+            }
+            if dir == root.project {
+                break;
+            }
+        }
+    }
+    Ok(layers)
+}
+
+fn not_utf8(path: PathBuf) -> Problem {
+    Problem {
+        path,
+        line: None,
+        message: "has bytes that are not UTF-8; they were replaced".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::Path;
+    use std::fs;
 
     use serde_json::value::RawValue;
 
@@ -246,5 +447,75 @@ mod tests {
             "{path}: {new}"
         );
         assert!(new.contains(closing), "{path}: {new}");
+    }
+
+    /// Asserts the layers of `hr/x`, as `number source text`, for a tree of files.
+    #[expect(clippy::disallowed_methods, reason = "a test makes its own tree")]
+    fn check(files: &[(&str, &str)], expected: &[&str]) {
+        let tmp = tempfile::tempdir().unwrap();
+        let project = tmp.path().join("above/project");
+        let skill = project.join("skills/hr/x");
+        fs::create_dir_all(&skill).unwrap();
+        for (path, text) in files {
+            fs::write(project.join(path), text).unwrap();
+        }
+        let root = Root::open(&project.join("skills")).unwrap();
+        let layers = above(&root, &skill, &mut Vec::new()).unwrap();
+        let shown: Vec<String> = layers
+            .iter()
+            .map(|l| format!("{} {} {}", l.number, l.source.display(), l.text))
+            .collect();
+        assert_eq!(shown, expected, "{files:?}");
+    }
+
+    #[test]
+    fn the_nearest_file_wins() {
+        check(&[], &[]);
+        check(
+            &[
+                ("skills/WORKSPACE.md", " a\r\nb \n"),
+                ("skills/hr/DOMAIN.md", "d\n"),
+            ],
+            &["0 skills/WORKSPACE.md a\nb", "1 skills/hr/DOMAIN.md d"],
+        );
+        check(
+            &[
+                ("skills/WORKSPACE.md", "far"),
+                ("skills/hr/WORKSPACE.md", "near"),
+            ],
+            &["0 skills/hr/WORKSPACE.md near"],
+        );
+        check(&[("WORKSPACE.md", "w")], &["0 WORKSPACE.md w"]);
+        check(
+            &[
+                ("skills/hr/x/DOMAIN.md", "own"),
+                ("skills/DOMAIN.md", "far"),
+            ],
+            &["1 skills/hr/x/DOMAIN.md own"],
+        );
+        check(&[("skills/DOMAIN.md", "d")], &["1 skills/DOMAIN.md d"]);
+    }
+
+    #[test]
+    fn an_empty_file_is_found_and_left_out() {
+        check(
+            &[
+                ("skills/WORKSPACE.md", "far"),
+                ("skills/hr/WORKSPACE.md", " \n\u{feff}".trim()),
+            ],
+            &[],
+        );
+    }
+
+    #[test]
+    fn nothing_is_looked_for_above_the_project_root() {
+        check(
+            &[
+                ("../WORKSPACE.md", "w"),
+                ("../DOMAIN.md", "d"),
+                ("DOMAIN.md", "d"),
+            ],
+            &[],
+        );
     }
 }

@@ -27,19 +27,24 @@
 //!
 //! Deliberately absent: settings files (`config` only asks for their digest), and the display of
 //! observed text (`guard::fence`).
+//!
+//! Key of a user, and digests under it.
+//!
+//! List of approved texts: one digest per line, append-only.
 
-mod key;
 mod note;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-pub(super) use key::{Mac, UserKey, parse};
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use memctl_files::{hex, named};
+use sha2::{Digest as _, Sha256};
 
-use crate::model::{Kind, Record, Reflexion, Trust};
-use crate::store::Entry;
+use crate::model::{CallPattern, Kind, Record, Reflexion, Trust, by_kind};
+use crate::store::{Entry, Error};
 
-pub use note::{Basis, Note};
+pub use crate::store::trust::note::{Basis, Note};
 
 /// Decisions of one user about trust in one workspace.
 #[derive(Debug, Clone, Default)]
@@ -126,7 +131,7 @@ impl Approvals {
             return TrustSnapshot(State::Whole);
         }
         let key = self.state.as_deref().and_then(UserKey::read);
-        let listed = self.state.as_deref().map(key::approved);
+        let listed = self.state.as_deref().map(approved);
         TrustSnapshot(State::Listed(key, listed.unwrap_or_default()))
     }
 
@@ -161,7 +166,7 @@ impl TrustSnapshot {
     /// Returns the trust in a record: the level in its file, or `observed` if this user does not
     /// vouch for it.
     pub fn level<R: Record>(&self, record: &R) -> Trust {
-        self.effective(record.trust(), |key| key::digest(key, record))
+        self.effective(record.trust(), |key| digest(key, record))
     }
 
     /// Returns the part of a record that this user vouches for.
@@ -175,7 +180,7 @@ impl TrustSnapshot {
 
     /// Returns the trust in an entry whose file gives `own`.
     pub fn of_entry(&self, entry: &Entry, own: Trust) -> Trust {
-        self.effective(own, |key| key::digest_of(key, entry))
+        self.effective(own, |key| digest_of(key, entry))
     }
 
     /// Returns `true` if a rule may act on calls: it is in use, and this user approved exactly these
@@ -188,7 +193,7 @@ impl TrustSnapshot {
         match &self.0 {
             State::Whole => true,
             State::Listed(Some(key), listed) => {
-                let digest = key::digest_of_patterns(key, rule);
+                let digest = digest_of_patterns(key, rule);
                 digest.is_some_and(|digest| listed.contains(&digest))
             }
             State::Listed(None, _) => false,
@@ -217,6 +222,136 @@ impl TrustSnapshot {
 /// Returns `true` for kinds whose text acts on an agent.
 pub(super) fn acts(kind: Kind) -> bool {
     matches!(kind, Kind::Reflexion | Kind::Procedure | Kind::Memory)
+}
+
+/// Names of the files.
+const KEY: &str = "key";
+/// Length of the key and of a digest, in bytes.
+const LENGTH: usize = 32;
+
+/// A keyed digest (HMAC-SHA-256).
+pub(crate) type Mac = [u8; LENGTH];
+
+/// Random bytes that only this user can read.
+#[derive(Clone)]
+pub(crate) struct UserKey([u8; LENGTH]);
+
+impl std::fmt::Debug for UserKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("UserKey(..)")
+    }
+}
+
+impl UserKey {
+    /// Reads the key in a state directory; `None` if it is missing or damaged.
+    fn read(state: &Path) -> Option<Self> {
+        let bytes = named::read(&state.join(KEY), LENGTH as u64).ok()?;
+        Some(Self(bytes.try_into().ok()?))
+    }
+
+    /// Creates the key. The first of several concurrent processes wins, and all use its key.
+    fn make(state: &Path, random: &mut dyn FnMut() -> String) -> Result<Self, Error> {
+        let mut hash = Sha256::new();
+        for _ in 0..4 {
+            hash.update(random());
+        }
+        let key: [u8; LENGTH] = hash.finalize().into();
+        let file = state.join(KEY);
+        named::create_dir(state).map_err(Error::io("create", state))?;
+        named::create_once(&file, &key).map_err(Error::io("write", &file))?;
+        Ok(Self::read(state).unwrap_or(Self(key)))
+    }
+
+    /// Returns the digest of the parts; `purpose` separates the digests of different uses.
+    pub(crate) fn digest<T: AsRef<[u8]>>(
+        &self,
+        purpose: &str,
+        parts: impl IntoIterator<Item = T>,
+    ) -> Mac {
+        let mut mac = self.mac();
+        mac.update(purpose.as_bytes());
+        for part in parts {
+            let part = part.as_ref();
+            mac.update(&(part.len() as u64).to_le_bytes());
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
+    }
+
+    #[expect(
+        clippy::expect_used,
+        reason = "HMAC takes keys of every length; the error type cannot occur"
+    )]
+    fn mac(&self) -> Hmac<Sha256> {
+        Hmac::new_from_slice(&self.0).expect("a key of any length")
+    }
+}
+
+const APPROVED: &str = "approved";
+/// Maximum size of the list in bytes: a quarter of a million texts.
+const LONGEST: u64 = 16 << 20;
+
+/// Reads the digests in the list; skips invalid lines.
+fn approved(state: &Path) -> HashSet<Mac> {
+    let text = named::read_text(&state.join(APPROVED), LONGEST).unwrap_or_default();
+    text.lines().filter_map(parse).collect()
+}
+
+/// Appends the digests that are not yet in the list.
+fn approve(state: &Path, digests: &[Mac]) -> Result<(), Error> {
+    let known = approved(state);
+    let new: HashSet<&Mac> = digests.iter().filter(|d| !known.contains(*d)).collect();
+    if new.is_empty() {
+        return Ok(());
+    }
+    let lines: String = new.into_iter().map(|d| hex(d) + "\n").collect();
+    let file = state.join(APPROVED);
+    named::append(&file, lines.as_bytes()).map_err(Error::io("append to", &file))
+}
+
+/// Returns the digest of a record's claims; `None` for kinds that do not act on an agent.
+fn digest<R: Record>(key: &UserKey, record: &R) -> Option<Mac> {
+    let claims = record.claims();
+    if claims.is_empty() {
+        return None;
+    }
+    let kind = [R::KIND.name().to_owned(), record.trust().name().to_owned()];
+    Some(key.digest("approved", kind.into_iter().chain(claims)))
+}
+
+/// Returns the digest of an entry's claims; `None` if it is not a readable record of such a kind.
+fn digest_of(key: &UserKey, entry: &Entry) -> Option<Mac> {
+    fn of<R: Record>(key: &UserKey, entry: &Entry) -> Option<Mac> {
+        digest(key, &entry.parse::<R>().ok()?)
+    }
+    by_kind!(entry.kind, of(key, entry))
+}
+
+/// Returns the digest of a rule together with its patterns and its action; `None` without patterns.
+fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
+    if rule.seen_by.is_empty() {
+        return None;
+    }
+    let own = [rule.trust().name(), rule.action.name()].map(str::to_owned);
+    let patterns = rule.seen_by.iter().flat_map(CallPattern::claims);
+    let claims = own.into_iter().chain(rule.claims());
+    Some(key.digest("acts", claims.chain(patterns.map(str::to_owned))))
+}
+
+/// Parses a digest from hexadecimal.
+pub(crate) fn parse(text: &str) -> Option<Mac> {
+    let digits: Vec<u32> = text
+        .chars()
+        .map(|c| c.to_digit(16))
+        .collect::<Option<_>>()?;
+    let bytes: Vec<u8> = digits
+        .chunks(2)
+        .map(|pair| match pair {
+            [high, low] => u8::try_from(high * 16 + low).ok(),
+            _ => None,
+        })
+        .collect::<Option<_>>()?;
+    bytes.try_into().ok()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::model::Reflexion;
 use crate::store::files::directory::TRUST_MARKER as MARKER;
-use crate::store::trust::{UserKey, acts, key};
+use crate::store::trust::{self, UserKey, acts};
 use crate::store::{Approvals, Entry, Error};
 
 const DIRECTORY: &str = "workspaces";
@@ -185,14 +185,14 @@ impl Approvals {
             return Ok(());
         };
         let acting = entries.iter().filter(|entry| acts(entry.kind));
-        let digests = acting.filter_map(|entry| key::digest_of(key, entry));
-        key::approve(state, &digests.collect::<Vec<_>>())
+        let digests = acting.filter_map(|entry| trust::digest_of(key, entry));
+        trust::approve(state, &digests.collect::<Vec<_>>())
     }
 
     /// Lets a rule act on calls, with its patterns as they are now.
     pub(crate) fn let_act(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
-        match (&self.state, key::digest_of_patterns(key, rule)) {
-            (Some(state), Some(digest)) => key::approve(state, &[digest]),
+        match (&self.state, trust::digest_of_patterns(key, rule)) {
+            (Some(state), Some(digest)) => trust::approve(state, &[digest]),
             _ => Ok(()),
         }
     }

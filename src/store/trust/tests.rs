@@ -5,7 +5,6 @@ use serde_json::json;
 use super::*;
 use crate::model::Procedure;
 use crate::store::files::directory::TRUST_MARKER as MARKER;
-use memctl_files::named;
 
 struct Machine {
     home: tempfile::TempDir,

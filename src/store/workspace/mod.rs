@@ -3,23 +3,22 @@
 //! - [`Workspace`]: context of every verb; a verb is a function over it, such as `skills::run`.
 //! - [`Records`]: its records alone, for verbs that need nothing else.
 //! - [`Settings`], [`Providers`]: what the configuration says.
-//! - `redacting_writer`: every write of user text, without its secrets. `read_audit`: audit events of reads.
-//! - `records`: the record that an id means, records of any kind in one form, lines of the execution log.
-//! - `error`, `explain`: errors of the verbs.
+//! - `redacting_writer`: every write of user text, without its secrets.
+//! - `records`: the record that an id means, records of any kind in one form, lines of the execution log, audit
+//!   events of reads.
+//! - `error`: errors of the verbs.
 //!
 //! Deliberately absent: the verbs themselves.
 
 pub(crate) mod error;
-pub(crate) mod explain;
 
 pub(crate) mod providers;
-pub(crate) mod read_audit;
 pub(crate) mod records;
 pub(crate) mod redacting_writer;
 
 pub use error::Error;
 pub use providers::{Chosen, Providers};
-pub use read_audit::AuditReads;
+pub use records::AuditReads;
 
 use std::str::FromStr;
 use std::sync::Arc;

@@ -12,14 +12,12 @@
 //! - `repair`: checks and repairs for `doctor`.
 
 pub(crate) mod append;
-mod free_ids;
 pub(crate) mod group_commit;
 pub(crate) mod local_files;
 pub(crate) mod puller;
 pub(crate) mod raw_transfer;
 pub(crate) mod remove;
 pub(crate) mod repair;
-pub(crate) mod seen_entries;
 pub(crate) mod update;
 
 use std::time::Duration;

@@ -12,10 +12,9 @@ use crate::model::Kind;
 use crate::store::access::scoped::STATE;
 use crate::store::files::data::apply::{apply, places};
 use crate::store::files::directory::{self, PRIMARY, REPLICA, directory_name, is_pulled_origin};
-use crate::store::primary::follow;
 use crate::store::{
     DataFile, Error, Identity, Lock, PrimaryName, PulledChange, PulledCount, SMALL_FILE, Scoped,
-    Selection, Writer, atomic, is_origin,
+    Selection, Writer, atomic, is_origin, primary,
 };
 
 /// Maximum wait for another process that pulls.
@@ -205,7 +204,7 @@ impl Moving {
         let directory = lock.directory();
         directory::name(lock, identity)?;
         atomic::replace(directory, REPLICA, format!("{replica}\n").as_bytes())?;
-        follow::forget(directory)?;
+        primary::forget(directory)?;
         let mut text = serde_json::to_vec_pretty(name)?;
         text.push(b'\n');
         // Last: from here on, nothing is written without the database.

@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use crate::model::{Expiry, Kind, Viewer};
-use crate::store::access::access_filter::expiry;
+use crate::store::access::expiry;
 use crate::store::files::inventory;
 use crate::store::files::tombstones::{self, Removal};
 use crate::store::index::sessions;

@@ -15,13 +15,12 @@ use memctl_files::json::{self, Stop};
 use serde::Serialize;
 
 use crate::model::{Expiry, Kind, Record, by_kind};
-use crate::store::access::access_filter::expiry;
+use crate::store::access::expiry;
 use crate::store::access::query::unreadable;
-use crate::store::files::data::line_numbers::LineNumbers;
-use crate::store::files::data::scan::patience;
+use crate::store::files::data::scan::{LineNumbers, patience};
 use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
-use crate::store::primary::{AtPrimary, follow};
+use crate::store::primary::{self, AtPrimary};
 use crate::store::{
     DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Scoped, Snapshot, atomic, redact,
 };
@@ -132,7 +131,7 @@ impl Scoped {
         if self.primary_name()?.is_some() {
             // The database holds the intact records.
             let (_, copy) = copy_aside(lock, &snapshot, now)?;
-            follow::fetch_anew(self, lock, of.kind)?;
+            primary::fetch_anew(self, lock, of.kind)?;
             return Ok(Some(Repaired {
                 path,
                 copy,

@@ -1,4 +1,4 @@
-//! Exports memories: complete for this program, or as skills for agents.
+//! Exports memories as JSON Lines, which an import restores without loss.
 //!
 //! An export holds only what the caller may see, and no secrets. A file is written completely or
 //! not at all, and replaces nothing but an earlier export.
@@ -8,39 +8,26 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::model::{Kind, Procedure, SkillPath, Trust};
+use crate::model::{Kind, SkillPath};
 use crate::store::{
     self, AuditAction, AuditLine, Entry, Frame, Role, Scoped, Selection, logs, redact,
 };
 use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
-use crate::upkeep::exchange::skill_md;
 use memctl_files::named;
 
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 
-/// Format of an export.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ExportFormat {
-    /// JSON Lines, which can be imported without loss.
-    Jsonl,
-    /// Folder with a `SKILL.md` for each approved procedure.
-    Skills,
-}
-
 /// Content and target of an export.
 #[derive(Debug)]
 pub struct ExportOptions {
-    /// File, or directory for skills; `None` returns the text instead.
+    /// File; `None` returns the text instead.
     pub output: Option<PathBuf>,
-    /// Format of the export.
-    pub format: ExportFormat,
     /// Kinds to export; empty for all kinds and the logs.
     pub kinds: Vec<Kind>,
     /// Only records of this skill, and no logs; `None` for all.
     pub skill: Option<SkillPath>,
-    /// Overwrites a file that is not an export. Skill folders are never overwritten this way.
+    /// Overwrites a file that is not an export.
     pub force: bool,
 }
 
@@ -49,8 +36,6 @@ pub struct ExportOptions {
 pub struct ExportReport {
     /// Path of the export; `None` if the text is in [`Self::text`].
     pub output: Option<PathBuf>,
-    /// Format of the export.
-    pub format: ExportFormat,
     /// Number of records by the plural of their kind, and of lines by log.
     pub counts: BTreeMap<String, u64>,
     /// Number of bytes written.
@@ -66,7 +51,6 @@ impl ExportReport {
     fn new(options: &ExportOptions) -> Self {
         Self {
             output: options.output.clone(),
-            format: options.format,
             counts: BTreeMap::new(),
             bytes: 0,
             warnings: Vec::new(),
@@ -89,25 +73,17 @@ pub fn export(
     }
     let parent = options.output.as_deref().and_then(Path::parent);
     if let Some((path, parent)) = options.output.as_ref().zip(parent)
-        && options.format != ExportFormat::Skills
         && !named::is_dir(parent)
     {
         return Err(Error::no_parent(path));
     }
     let mut report = ExportReport::new(options);
-    let text = match options.format {
-        ExportFormat::Jsonl => lines(workspace, options, &mut report, progress)?,
-        ExportFormat::Skills => {
-            skills_of(workspace, options, &mut report, progress)?;
-            return Ok(report);
-        }
-    };
+    let text = lines(workspace, options, &mut report, progress)?;
     report.bytes = text.len() as u64;
     match &options.output {
         None => report.text = Some(text),
         Some(path) => {
-            let is_ours = |text: &str| text.lines().next().and_then(Header::of).is_some();
-            may_replace(path, options.force, is_ours)?;
+            may_replace(path, options.force)?;
             redacting_writer::write_output(path, text.as_bytes())?;
         }
     }
@@ -258,7 +234,6 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
     let of_user = Kind::ALL.into_iter().filter(|kind| kind.has_user());
     let options = ExportOptions {
         output: None,
-        format: ExportFormat::Jsonl,
         kinds: of_user.collect(),
         skill: None,
         force: false,
@@ -293,75 +268,6 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
     text_of(workspace, &report.counts, &lines)
 }
 
-/// Writes the approved procedures as skill folders.
-fn skills_of(
-    workspace: &Workspace,
-    options: &ExportOptions,
-    report: &mut ExportReport,
-    progress: OnRecords<'_>,
-) -> Result<(), Error> {
-    let Some(directory) = &options.output else {
-        return Err(Error::usage(
-            "skills are exported as folders, which standard output cannot hold",
-            "memctl memory export --format skills --output DIR",
-        ));
-    };
-    let only = ExportOptions {
-        output: None,
-        format: options.format,
-        kinds: vec![Kind::Procedure],
-        skill: options.skill.clone(),
-        force: false,
-    };
-    let entries = entries(workspace, &only, report, progress)?;
-    report.counts.clear();
-    let mut folders = Vec::new();
-    let mut observed = 0;
-    let trust_snapshot = workspace.store.trust_snapshot();
-    for entry in entries {
-        let Ok(procedure) = entry.parse::<Procedure>() else {
-            report
-                .warnings
-                .push(format!("`{}` cannot be read", entry.id));
-            continue;
-        };
-        if trust_snapshot.level(&procedure) != Trust::Approved {
-            observed += 1;
-            continue;
-        }
-        match skill_md::skill(&entry.id, &procedure.data) {
-            Some(folder) => folders.push(folder),
-            None => report
-                .warnings
-                .push(format!("`{}` says no step to take", entry.id)),
-        }
-    }
-    if observed > 0 {
-        report.warnings.push(format!(
-            "left out, since nobody has approved them: {observed}; memctl list lessons, \
-             then memctl approve ID"
-        ));
-    }
-    // All targets are checked before the first write.
-    for folder in &folders {
-        let path = directory.join(&folder.name);
-        let file = path.join("SKILL.md");
-        if named::link_metadata(&path).is_ok() && !named::is_file(&file) {
-            return Err(occupied(&path));
-        }
-        may_replace(&file, false, skill_md::is_generated)?;
-    }
-    for folder in &folders {
-        let file = directory.join(&folder.name).join("SKILL.md");
-        redacting_writer::create(&file, &folder.text)?;
-        report.bytes += folder.text.len() as u64;
-    }
-    report
-        .counts
-        .insert("skills".to_owned(), folders.len() as u64);
-    Ok(())
-}
-
 fn occupied(path: &Path) -> Error {
     let path = path.display();
     let message = format!("`{path}` exists, and is not an export of this program");
@@ -372,7 +278,7 @@ fn occupied(path: &Path) -> Error {
 }
 
 /// Fails if the target exists and was not written by this program.
-fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Result<(), Error> {
+fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
     let Ok(metadata) = named::metadata(path) else {
         return Ok(());
     };
@@ -394,7 +300,8 @@ fn may_replace(path: &Path, force: bool, is_ours: impl Fn(&str) -> bool) -> Resu
         &mut std::io::Read::take(file, 64 << 10),
         &mut start,
     ));
-    if is_ours(&String::from_utf8_lossy(&start)) {
+    let start = String::from_utf8_lossy(&start);
+    if start.lines().next().and_then(Header::of).is_some() {
         Ok(())
     } else {
         Err(occupied(path))

@@ -2,9 +2,8 @@
 //!
 //! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
 //! - `lines`: native export as JSON Lines, restored byte for byte.
-//! - `skill_md`: export for agents that load skills.
 //! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
-//! - `mem0`, `notes`: imports from other tools, read as [`Foreign`] records.
+//! - `notes`: imports from other tools, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.
@@ -15,13 +14,12 @@ pub(crate) mod agents_md;
 pub(crate) mod export;
 pub(crate) mod import;
 pub mod lines;
-pub mod mem0;
 pub mod notes;
-pub mod skill_md;
 
-pub use agents_md::export as export_agents_md;
-pub use agents_md::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule};
-pub use export::{ExportFormat, ExportOptions, ExportReport, OnRecords, export, export_user};
+pub use agents_md::{
+    AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule, export as export_agents_md,
+};
+pub use export::{ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
 
 use serde::Serialize;

@@ -9,10 +9,8 @@
 //!
 //! Deliberately absent: git itself. The caller reads the three versions.
 
-mod data_file_text;
 pub(crate) mod git;
 mod ids;
-mod records;
 pub(crate) mod resolve;
 mod side;
 mod skills;
@@ -28,15 +26,14 @@ use crate::store::{DIRECTORY, Role, logs, text_field};
 use crate::upkeep::exchange::import::tests;
 use memctl_files::Directory;
 
-use data_file_text::DataFileText;
 use ids::Ids;
 pub use ids::NewId;
-use records::{Union, Versions as RecordVersions};
 pub(crate) use resolve::{open_conflicts, open_fields};
 pub(crate) use side::CONFLICT;
-use side::Side;
 pub use side::{Conflict, Files, Unjoinable};
+use side::{DataFileText, Side};
 pub use skills::is_of_corrections;
+use three_way::{Union, Versions as RecordVersions};
 
 use crate::store::workspace::{Error, redacting_writer};
 

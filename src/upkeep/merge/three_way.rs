@@ -1,22 +1,24 @@
 //! Three-way merge of one entry, field by field.
 //!
-//! A change on one side wins. If both sides changed a field, counts add up, the later of two times
-//! wins, lists become their union without removed items, and objects merge recursively. Everything
+//! A change on one side wins. If both sides changed a field, the larger of two counts and the later of two
+//! times win, lists become their union without removed items, and objects merge recursively. Everything
 //! else is a conflict: the entry keeps our value, and theirs is returned for a user to decide.
 //!
 //! Works on text: numbers, strings and layout stay byte for byte unless they are merged.
+//!
+//! The records of a kind become the union of both sides. A record that only one side has changed is taken from that side. A tombstone of one side wins
+//! over a change of the other: deletion is a decision. A record that one side lacks without a
+//! tombstone, and that the other has changed, stays.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, FixedOffset};
 use memctl_files::json::{compact, fields, items, with_fields, without_fields};
 
-/// Usage counters: the changes of both sides add up.
-const COUNTS: [&str; 13] = [
-    "times_injected", "times_helped", "times_harmed", "occurrences", "shown", "helped", "harmed",
-    "repeats", "needless", "times_told", "times_heeded", "times_recurred", "times_overridden",
-];
-/// Fields between 0 and 1 that every outcome moves slightly.
-const SHARES: [&str; 2] = ["confidence", "utility_score"];
+use crate::model::Kind;
+use crate::store::counter_fields;
+use crate::upkeep::merge::side::{CONFLICT, Conflict, MERGED_FROM, Record};
+
 /// Fields with the time of the last event.
 const LATEST: [&str; 2] = ["updated_at", "last_seen"];
 
@@ -112,7 +114,7 @@ impl Field<'_> {
             return own(theirs);
         }
         if let (Some(a), Some(b)) = (ours, theirs) {
-            if let Some(joined) = self.numbers(base, a, b).or_else(|| self.times(a, b)) {
+            if let Some(joined) = self.counts(a, b).or_else(|| self.times(a, b)) {
                 return Some(joined);
             }
             if a.starts_with('{') && b.starts_with('{') {
@@ -134,29 +136,12 @@ impl Field<'_> {
         own(ours)
     }
 
-    fn numbers(&self, base: Option<&str>, ours: &str, theirs: &str) -> Option<String> {
-        let is_count = COUNTS.contains(&self.name);
-        if !is_count && !SHARES.contains(&self.name) {
-            return None;
-        }
+    /// Each machine counts for itself, so a count that both sides hold is from before.
+    fn counts(&self, ours: &str, theirs: &str) -> Option<String> {
+        let is_count = |kind: Kind| counter_fields(kind).contains(&self.name);
         let (a, b): (f64, f64) = (ours.parse().ok()?, theirs.parse().ok()?);
-        let before: Option<f64> = match base {
-            Some(base) => Some(base.parse().ok()?),
-            None => (self.is_known && is_count).then_some(0.0),
-        };
-        let sum = before.map_or(a.max(b), |before| a + b - before);
-        let sum = if is_count {
-            sum.max(0.0)
-        } else {
-            (sum.clamp(0.0, 1.0) * 10_000.0).round() / 10_000.0
-        };
-        // A count stays a whole number if it was one.
-        let is_whole = is_count && !ours.contains(['.', 'e', 'E']) && sum.fract() == 0.0;
-        Some(if is_whole {
-            format!("{sum:.0}")
-        } else {
-            format!("{sum:?}")
-        })
+        let larger = if b > a { theirs } else { ours };
+        (Kind::ALL.into_iter().any(is_count)).then(|| larger.to_owned())
     }
 
     fn times(&self, ours: &str, theirs: &str) -> Option<String> {
@@ -165,7 +150,7 @@ impl Field<'_> {
         }
         let time = |text: &str| {
             let text: String = serde_json::from_str(text).ok()?;
-            chrono::DateTime::parse_from_rfc3339(&text).ok()
+            DateTime::parse_from_rfc3339(&text).ok()
         };
         let later = if time(theirs)? > time(ours)? {
             theirs
@@ -223,6 +208,148 @@ fn find<'a>(parts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     Some(value)
 }
 
+/// Records of one kind on both sides, under their final ids.
+pub(crate) struct Versions<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) base: &'a [Record],
+    pub(crate) ours: &'a [Record],
+    pub(crate) theirs: &'a [Record],
+    /// New ids of theirs, mapped to their former ids.
+    pub(crate) new: &'a HashMap<String, String>,
+    /// Tombstones of each side.
+    pub(crate) removed: [&'a HashSet<(Kind, String)>; 2],
+}
+
+/// Merged records of a kind.
+#[derive(Default)]
+pub(crate) struct Union {
+    pub(crate) entries: Vec<String>,
+    pub(crate) conflicts: Vec<Conflict>,
+    pub(crate) notes: Vec<String>,
+}
+
+impl Versions<'_> {
+    pub(crate) fn union(&self) -> Union {
+        let base = by_id(self.base);
+        let ours = by_id(self.ours);
+        let theirs = by_id(self.theirs);
+        let mut union = Union::default();
+        let mut coming: Vec<(&Record, String)> = Vec::new();
+        for record in self.theirs {
+            if ours.contains_key(record.key()) {
+                continue;
+            }
+            if let Some(before) = base.get(record.key()) {
+                if compact(&before.text) == compact(&record.text) {
+                    continue;
+                }
+                if self.is_removed(0, record) {
+                    union.notes.push(self.stays_away(record, "here"));
+                    continue;
+                }
+            }
+            let mut text = record.text.clone();
+            if let Some(from) = self.new.get(&record.id) {
+                let mut before = record.before.clone();
+                before.push(from.clone());
+                let before = serde_json::Value::from(before).to_string();
+                text = with_fields(&text, &[(MERGED_FROM, before)], 6);
+            }
+            coming.push((record, text));
+        }
+        let mut coming = coming.into_iter().peekable();
+        for record in self.ours {
+            let before = base.get(record.key()).copied();
+            let Some(other) = theirs.get(record.key()) else {
+                let Some(before) = before else {
+                    // The record is new; older records of theirs go before it.
+                    while let Some((_, text)) = coming.next_if(|(r, _)| is_older(r, record)) {
+                        union.entries.push(text);
+                    }
+                    union.entries.push(record.text.clone());
+                    continue;
+                };
+                let is_changed = compact(&before.text) != compact(&record.text);
+                if is_changed && !self.is_removed(1, record) {
+                    union.entries.push(record.text.clone());
+                } else if is_changed {
+                    union.notes.push(self.stays_away(record, "there"));
+                }
+                continue;
+            };
+            union
+                .entries
+                .push(self.both(before, record, other, &mut union.conflicts));
+        }
+        union.entries.extend(coming.map(|(_, text)| text));
+        union
+    }
+
+    fn both(
+        &self,
+        base: Option<&Record>,
+        ours: &Record,
+        theirs: &Record,
+        conflicts: &mut Vec<Conflict>,
+    ) -> String {
+        let decided = three_way(base.map(|b| b.text.as_str()), &ours.text, &theirs.text);
+        let mut text = decided.text;
+        if !decided.conflicts.is_empty() {
+            let mut open: serde_json::Map<String, serde_json::Value> = serde_json::Map::new();
+            for field in decided.conflicts {
+                let theirs = field
+                    .theirs
+                    .and_then(|text| serde_json::from_str(&text).ok());
+                open.insert(field.pointer.clone(), theirs.unwrap_or_default());
+                conflicts.push(Conflict {
+                    kind: self.kind,
+                    id: ours.id.clone(),
+                    field: field.pointer,
+                });
+            }
+            let open = serde_json::Value::Object(open).to_string();
+            text = with_fields(&text, &[(CONFLICT, open)], 6);
+        }
+        text
+    }
+
+    fn is_removed(&self, side: usize, record: &Record) -> bool {
+        self.removed[side].contains(&(self.kind, record.id.clone()))
+    }
+
+    fn stays_away(&self, record: &Record, place: &str) -> String {
+        let (kind, id) = (self.kind, &record.id);
+        format!(
+            "{kind} {id} was removed on purpose {place}, and stays removed though it was changed since"
+        )
+    }
+}
+
+impl Record {
+    /// Key of a record: its id, or its whole text without an id.
+    fn key(&self) -> &str {
+        if self.id.is_empty() {
+            &self.text
+        } else {
+            &self.id
+        }
+    }
+}
+
+fn by_id(records: &[Record]) -> HashMap<&str, &Record> {
+    records
+        .iter()
+        .map(|record| (record.key(), record))
+        .collect()
+}
+
+fn is_older(a: &Record, b: &Record) -> bool {
+    let time = |record: &Record| -> Option<DateTime<FixedOffset>> {
+        DateTime::parse_from_rfc3339(&record.created).ok()
+    };
+    matches!((time(a), time(b)), (Some(a), Some(b)) if a < b)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -269,28 +396,14 @@ mod tests {
             r#"{"times_helped":2}"#,
             r#"{"times_helped":5}"#,
             r#"{"times_helped":3}"#,
-            r#"{"times_helped":6}"#,
-            &[],
-        );
-        check(
-            "{}",
-            r#"{"shown":5}"#,
-            r#"{"shown":3}"#,
-            r#"{"shown":8}"#,
+            r#"{"times_helped":5}"#,
             &[],
         );
         check(
             "",
-            r#"{"shown":5.0}"#,
             r#"{"shown":3}"#,
             r#"{"shown":5.0}"#,
-            &[],
-        );
-        check(
-            r#"{"confidence":0.5}"#,
-            r#"{"confidence":0.9}"#,
-            r#"{"confidence":0.8}"#,
-            r#"{"confidence":1.0}"#,
+            r#"{"shown":5.0}"#,
             &[],
         );
         let at = |at: &str| format!(r#"{{"updated_at":"{at}"}}"#);

@@ -103,7 +103,6 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
     let lessons = most_used(lessons);
     let executions = runs.end();
     let first_and_last = days.first_and_last();
-    let (period, over_time) = days.pieces();
     Ok(StatsReport {
         days: first_and_last.map(|days| days.map(|day| day.to_string())),
         executions,
@@ -113,8 +112,7 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         rules,
         lessons,
         at_calls,
-        period,
-        over_time,
+        over_time: days.newest(),
         warnings,
     })
 }
@@ -212,9 +210,9 @@ fn count_by_day(days: &mut Days, rules: &[Reflexion], procedures: &[Procedure], 
         days.at(&procedure.created_at).lessons += 1;
     }
     for trial in trials {
-        let piece = days.at(&trial.at);
-        piece.hints_shown += 1;
-        piece.hints_helped += u64::from(trial.helped);
+        let day = days.at(&trial.at);
+        day.hints_shown += 1;
+        day.hints_helped += u64::from(trial.helped);
     }
 }
 
@@ -288,8 +286,8 @@ impl Runs {
         for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
             *self.injected.entry(id.clone()).or_default() += 1;
         }
-        let piece = days.at(&run.timestamp);
-        piece.executions += 1;
+        let day = days.at(&run.timestamp);
+        day.executions += 1;
         let has_rules = !run.reflexions_injected.is_empty();
         let is_corrected = corrected.contains_key(&run.execution_id);
         let right = match run.outcome {
@@ -306,8 +304,8 @@ impl Runs {
             }
         };
         if let Some(right) = right {
-            piece.right += u64::from(right);
-            piece.wrong += u64::from(!right);
+            day.right += u64::from(right);
+            day.wrong += u64::from(!right);
             let of = if has_rules {
                 &mut self.with
             } else {
@@ -319,7 +317,7 @@ impl Runs {
         match run.cost_usd.filter(|cost| cost.is_finite()) {
             Some(cost) => {
                 *self.report.cost_usd.get_or_insert_default() += cost;
-                *piece.cost_usd.get_or_insert_default() += cost;
+                *day.cost_usd.get_or_insert_default() += cost;
             }
             None => self.report.cost_unknown += 1,
         }

@@ -1,44 +1,32 @@
-//! Counts by day, and sums by day, week or month without gaps.
+//! Counts by day, in UTC.
 
 use std::collections::BTreeMap;
 
-use chrono::NaiveDate;
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
 
-use super::time::{Period, day};
-use super::{Piece, quotient};
+use super::{Day, quotient};
 use crate::store::workspace::dollars;
 
-/// Maximum number of periods in a report: ten years of months.
-const NEWEST: usize = 120;
+/// Maximum number of days in a report: those of a year.
+const NEWEST: usize = 366;
 
-/// Counts by day.
+/// Counts by day. Those without a valid date count on no day.
 #[derive(Debug, Default)]
-pub(crate) struct Days {
-    pieces: BTreeMap<NaiveDate, Piece>,
-    latencies: BTreeMap<NaiveDate, Vec<f64>>,
-    /// Counts without a valid date.
-    undated: Piece,
-    undated_latencies: Vec<f64>,
-}
+pub(crate) struct Days(BTreeMap<Option<NaiveDate>, (Day, Vec<f64>)>);
 
 impl Days {
-    pub(crate) fn at(&mut self, time: &str) -> &mut Piece {
-        match day(time) {
-            Some(day) => self.pieces.entry(day).or_default(),
-            None => &mut self.undated,
-        }
+    pub(crate) fn at(&mut self, time: &str) -> &mut Day {
+        &mut self.0.entry(day(time)).or_default().0
     }
 
     pub(crate) fn latencies(&mut self, time: &str) -> &mut Vec<f64> {
-        match day(time) {
-            Some(day) => self.latencies.entry(day).or_default(),
-            None => &mut self.undated_latencies,
-        }
+        &mut self.0.entry(day(time)).or_default().1
     }
 
     pub(crate) fn first_and_last(&self) -> Option<[NaiveDate; 2]> {
-        let (first, last) = (self.pieces.keys().next()?, self.pieces.keys().next_back()?);
-        Some([*first, *last])
+        let mut days = self.0.keys().flatten();
+        let first = *days.next()?;
+        Some([first, *days.next_back().unwrap_or(&first)])
     }
 
     /// Average per week; `None` for less than a week.
@@ -48,34 +36,22 @@ impl Days {
         quotient(count * 7, days).filter(|_| days >= 7)
     }
 
-    pub(crate) fn pieces(mut self) -> (Option<Period>, Vec<Piece>) {
-        let Some([first, last]) = self.first_and_last() else {
-            return (None, Vec::new());
-        };
-        let period = Period::of(first, last);
-        let mut pieces = Vec::new();
-        let mut from = Some(period.start(first));
-        while let Some(start) = from.filter(|start| *start <= last) {
-            from = period.next(start);
-            let mut sum = Piece {
-                from: start.to_string(),
-                ..Piece::default()
-            };
-            let mut latencies = Vec::new();
-            // Days before the end of this period; those of earlier periods are already removed.
-            let end = from.unwrap_or(NaiveDate::MAX);
-            while let Some(entry) = self.pieces.first_entry().filter(|entry| *entry.key() < end) {
-                add(&mut sum, &entry.remove());
-            }
-            while let Some(entry) = self.latencies.first_entry().filter(|e| *e.key() < end) {
-                latencies.extend(entry.remove());
-            }
-            sum.cost_usd = sum.cost_usd.map(dollars);
-            sum.latency_ms = percentile(&mut latencies, 50);
-            pieces.push(sum);
-        }
-        pieces.drain(..pieces.len().saturating_sub(NEWEST));
-        (Some(period), pieces)
+    /// Returns the newest days on which something happened, oldest first.
+    pub(crate) fn newest(self) -> Vec<Day> {
+        let dated = self
+            .0
+            .into_iter()
+            .filter_map(|(date, counts)| Some((date?, counts)));
+        let mut days: Vec<Day> = dated
+            .map(|(date, (day, mut latencies))| Day {
+                day: date.to_string(),
+                cost_usd: day.cost_usd.map(dollars),
+                latency_ms: percentile(&mut latencies, 50),
+                ..day
+            })
+            .collect();
+        days.drain(..days.len().saturating_sub(NEWEST));
+        days
     }
 }
 
@@ -86,17 +62,14 @@ pub(crate) fn percentile(values: &mut [f64], percent: usize) -> Option<f64> {
     values.get(rank - 1).copied()
 }
 
-fn add(sum: &mut Piece, day: &Piece) {
-    sum.executions += day.executions;
-    sum.right += day.right;
-    sum.wrong += day.wrong;
-    if let Some(cost) = day.cost_usd {
-        *sum.cost_usd.get_or_insert_default() += cost;
-    }
-    sum.rules += day.rules;
-    sum.lessons += day.lessons;
-    sum.hints_shown += day.hints_shown;
-    sum.hints_helped += day.hints_helped;
+/// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
+fn day(text: &str) -> Option<NaiveDate> {
+    let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
+    let plain =
+        || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());
+    // A year far away comes from a broken clock, and would stretch every average.
+    let day = with_zone.or_else(|_| plain()).ok()?;
+    (2000..2200).contains(&day.year()).then_some(day)
 }
 
 #[cfg(test)]
@@ -104,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happened_is_told_without_gaps() {
+    fn days_on_which_something_happened_are_told() {
         let mut days = Days::default();
         days.at("2026-01-01T10:00:00Z").executions += 1;
         days.at("2026-01-03T10:00:00Z").cost_usd = Some(0.5);
@@ -112,30 +85,42 @@ mod tests {
             .extend([3.0, 1.0, 2.0]);
         days.at("someday").executions += 1;
         assert_eq!(days.a_week(4), None);
-        let (period, pieces) = days.pieces();
-        assert_eq!(period, Some(Period::Day));
-        let told: Vec<_> = pieces
-            .iter()
-            .map(|p| (p.from.as_str(), p.executions, p.cost_usd, p.latency_ms))
+        let told: Vec<_> = days
+            .newest()
+            .into_iter()
+            .map(|one| (one.day, one.executions, one.cost_usd, one.latency_ms))
             .collect();
         assert_eq!(
             told,
             [
-                ("2026-01-01", 1, None, None),
-                ("2026-01-02", 0, None, None),
-                ("2026-01-03", 0, Some(0.5), Some(2.0))
+                ("2026-01-01".to_owned(), 1, None, None),
+                ("2026-01-03".to_owned(), 0, Some(0.5), Some(2.0))
             ]
         );
     }
 
     #[test]
-    fn only_the_newest_pieces_are_told() {
+    fn rates_are_by_week() {
         let mut days = Days::default();
-        for year in ["0001", "2001", "2099", "9999"] {
-            days.at(&format!("{year}-12-31T00:00:00Z")).executions += 1;
-        }
-        let (period, pieces) = days.pieces();
-        assert_eq!(period, Some(Period::Month));
-        assert_eq!((pieces.len(), &*pieces[119].from), (NEWEST, "2099-12-01"));
+        days.at("2026-01-01T10:00:00Z").rules += 1;
+        assert_eq!(days.a_week(1), None);
+        days.at("2026-01-14T10:00:00Z").rules += 1;
+        assert_eq!(days.a_week(3), Some(1.5));
+    }
+
+    #[test]
+    fn times_with_and_without_a_zone() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(
+                day(text).map(|day| day.to_string()).as_deref(),
+                expected,
+                "{text}"
+            );
+        };
+        check("2026-02-20T23:30:00-05:00", Some("2026-02-21"));
+        check("2026-02-20T12:43:41.681444", Some("2026-02-20"));
+        check("2026-02-20T12:43:41", Some("2026-02-20"));
+        check("20 February", None);
+        check("0001-01-01T00:00:00Z", None);
     }
 }

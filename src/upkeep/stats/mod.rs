@@ -4,24 +4,22 @@
 //! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
 //! more often for other reasons.
 //!
-//! - `interval`: confidence intervals. `time`, `days`: days, weeks and months. `collect`: one pass
-//!   over the store.
+//! - `days`: counts by day. `collect`: one pass over the store.
+//!
+//! Intervals of shares are Wilson's, which also hold for small counts and for shares near 0 and 1.
+#![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
 mod collect;
 mod days;
-mod interval;
-mod time;
 
 use std::path::Path;
 
 use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
-
 use crate::store::workspace::{Error, redacting_writer};
 
-pub use collect::stats;
-pub use time::Period;
+pub use crate::upkeep::stats::collect::stats;
 
 /// Statistics on the value of memory. Shares and rates are from 0 to 1.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -42,10 +40,8 @@ pub struct StatsReport {
     pub lessons: Vec<Used>,
     /// Rules that act on calls, and those that did, most told first.
     pub at_calls: Vec<RuleAtCalls>,
-    /// Length of a piece of `over_time`; `None` without data.
-    pub period: Option<Period>,
-    /// Statistics by period, without gaps, oldest first.
-    pub over_time: Vec<Piece>,
+    /// The days on which something happened, at most 366, oldest first.
+    pub over_time: Vec<Day>,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -65,7 +61,7 @@ pub struct Part {
 
 impl Part {
     fn new(count: u64, of: u64) -> Self {
-        let interval = interval::share(count, of);
+        let interval = share(count, of);
         Self {
             count,
             of,
@@ -200,11 +196,11 @@ pub struct RuleAtCalls {
     pub active: bool,
 }
 
-/// Statistics of a day, a week or a month.
+/// Statistics of a day.
 #[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
-pub struct Piece {
-    /// First day of the period.
-    pub from: String,
+pub struct Day {
+    /// The day, in UTC.
+    pub day: String,
     /// Number of runs.
     pub executions: u64,
     /// Number of right runs among the judged ones.
@@ -250,4 +246,43 @@ fn mean(values: &[f64]) -> Option<f64> {
 /// Rounds to a ten-thousandth; no figure here is more precise.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
+}
+
+/// Quantile of the normal distribution at 97.5 %.
+const Z: f64 = 1.959_963_984_540_054;
+
+/// Interval of a share, `count` of `of`; `None` if `of` is 0.
+pub(crate) fn share(count: u64, of: u64) -> Option<[f64; 2]> {
+    if of == 0 {
+        return None;
+    }
+    let (n, p) = (of as f64, count as f64 / of as f64);
+    let middle = p + Z * Z / (2.0 * n);
+    let half = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + Z * Z / n;
+    Some([
+        ((middle - half) / scale).max(0.0),
+        ((middle + half) / scale).min(1.0),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: Option<[f64; 2]>, expected: [f64; 2]) {
+        let found = found.unwrap();
+        for (a, b) in found.iter().zip(expected) {
+            assert!((a - b).abs() < 6e-4, "{found:?} {expected:?}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_those_of_the_literature() {
+        // Newcombe 1998: 81 of 263.
+        near(share(81, 263), [0.2553, 0.3662]);
+        near(share(0, 20), [0.0, 0.1611]);
+        near(share(20, 20), [0.8389, 1.0]);
+        assert_eq!(share(0, 0), None);
+    }
 }

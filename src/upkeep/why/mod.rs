@@ -9,7 +9,6 @@
 //!
 //! Out of scope: guesses. A link is a reference between records, never a similarity.
 
-mod by_kind;
 mod walk;
 
 use serde::Serialize;

@@ -1,21 +1,31 @@
 //! Follows the links of one record.
 //!
-//! Each record is followed once. References to a record are found by a scan of the file of the
-//! referring kind; only entries whose text contains the id are parsed as JSON.
+//! Each record is followed once. What leads on from a record is data ([`Leads`]): one function for each kind
+//! says it, and [`Walk::visit`] alone follows it. References to a record are found by a scan of the file of
+//! the referring kind; only entries whose text contains the id are parsed as JSON.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 
 use super::{Link, Relation};
-use crate::model::{Evidence, Kind, Record, utc};
+use crate::model::{
+    Correction, Evidence, Execution, Kind, Procedure, Record, Reflexion, Said, Session, Trust, utc,
+};
 use crate::store::workspace::Error;
 use crate::store::workspace::records::document;
-use crate::store::{Scoped, Selection, TrustSnapshot};
+use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+
+/// Maximum number of executions of a rule, and of origins of a procedure, in a chain: the newest.
+const NAMED: usize = 3;
 
 /// Builds the chain of a record.
 pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<'a>, Error> {
     let mut walk = Walk::new(store);
-    walk.visit(kind, id, Relation::Asked, None, Direction::Both)?;
+    walk.visit(
+        link(id, kind.name(), Relation::Asked),
+        kind,
+        Direction::Both,
+    )?;
     Ok(walk)
 }
 
@@ -23,34 +33,25 @@ pub(crate) fn chain<'a>(store: &'a Scoped, kind: Kind, id: &str) -> Result<Walk<
 /// if there are none.
 pub(crate) fn transcript<'a>(store: &'a Scoped, name: &str) -> Result<Option<Walk<'a>>, Error> {
     let mut walk = Walk::new(store);
-    walk.chain.push(Link {
-        kind: "transcript",
-        ..link(name, Kind::Session, Relation::Asked, None)
-    });
-    let from = Step {
-        id: name,
-        depth: 0,
-        way: Direction::Both,
-    };
-    walk.recoveries(name, from)?;
+    walk.chain.push(link(name, "transcript", Relation::Asked));
+    let leads = walk.taught(name)?;
+    walk.follow(leads, name, 0)?;
     Ok((walk.chain.len() > 1).then_some(walk))
 }
 
-/// Link of which nothing but its place in the chain is known.
-pub(super) fn link(id: &str, kind: Kind, relation: Relation, from: Option<Step<'_>>) -> Link {
+/// Link of which nothing but its id is known.
+fn link(id: &str, kind: &'static str, relation: Relation) -> Link {
     Link {
         id: id.to_owned(),
-        kind: kind.name(),
+        kind,
         relation,
-        to: from.map(|from| from.id.to_owned()),
-        depth: from.map_or(0, |from| from.depth + 1),
         ..Link::default()
     }
 }
 
 /// Direction in which links are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
+enum Direction {
     /// Causes, then effects.
     Both,
     /// Causes only.
@@ -62,27 +63,55 @@ pub(super) enum Direction {
 }
 
 impl Direction {
-    pub(super) const fn is_up(self) -> bool {
+    const fn is_up(self) -> bool {
         matches!(self, Self::Both | Self::Up)
     }
 
-    pub(super) const fn is_down(self) -> bool {
+    const fn is_down(self) -> bool {
         matches!(self, Self::Both | Self::Down)
     }
 }
 
-/// Link from which the walk continues.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Step<'a> {
-    pub(super) id: &'a str,
-    depth: usize,
-    pub(super) way: Direction,
+/// What a record says of itself in a chain, and the links that lead on from it.
+#[derive(Debug, Default)]
+struct Leads {
+    state: Option<String>,
+    evidence: Option<Evidence>,
+    executions: Option<u64>,
+    origins: Option<u64>,
+    /// Links in order, each with the direction in which it is followed.
+    links: Vec<(Link, Direction)>,
+}
+
+impl Leads {
+    /// Adds links to records, which their ids name. What is no id of a record is left out.
+    fn records(
+        &mut self,
+        relation: Relation,
+        ids: impl IntoIterator<Item = String>,
+        way: Direction,
+    ) {
+        for id in ids {
+            if let Some(kind) = Kind::of_id(&id) {
+                self.links.push((link(&id, kind.name(), relation), way));
+            }
+        }
+    }
+
+    /// Adds a link to a test or a transcript.
+    fn other(&mut self, relation: Relation, kind: &'static str, id: &str, summary: String) {
+        let link = Link {
+            summary,
+            ..link(id, kind, relation)
+        };
+        self.links.push((link, Direction::End));
+    }
 }
 
 /// Walk over the links of a record.
 pub(crate) struct Walk<'a> {
     store: &'a Scoped,
-    pub(super) trust_snapshot: TrustSnapshot,
+    trust_snapshot: TrustSnapshot,
     /// Links, from the record itself.
     pub(crate) chain: Vec<Link>,
     /// Ids visited so far; each is followed once.
@@ -104,20 +133,12 @@ impl<'a> Walk<'a> {
             read: Vec::new(),
         }
     }
-}
 
-impl Walk<'_> {
-    fn visit(
-        &mut self,
-        kind: Kind,
-        id: &str,
-        relation: Relation,
-        from: Option<Step<'_>>,
-        way: Direction,
-    ) -> Result<(), Error> {
-        let mut link = link(id, kind, relation, from);
-        let depth = link.depth;
-        let Some(entry) = self.store.find(kind, id)? else {
+    /// Adds a record to the chain, and what leads on from it.
+    fn visit(&mut self, mut link: Link, kind: Kind, way: Direction) -> Result<(), Error> {
+        let id = link.id.clone();
+        let (depth, counts) = (link.depth, link.relation.counts());
+        let Some(entry) = self.store.find(kind, &id)? else {
             return self.gone(kind, link);
         };
         if let Some(document) = document(&entry) {
@@ -127,27 +148,19 @@ impl Walk<'_> {
             link.status = document.status;
             link.source = document.source;
         }
-        let at = self.chain.len();
-        self.chain.push(link);
-        let is_new = self.met.insert(id.to_owned());
+        let is_new = self.met.insert(id.clone());
         if is_new {
             let user = entry.user_id().map(Cow::into_owned);
-            self.read.push((kind, id.to_owned(), user));
+            self.read.push((kind, id.clone(), user));
         }
-        let from = Step {
-            id,
-            depth,
-            way: if is_new { way } else { Direction::End },
-        };
-        let evidence = match kind {
-            Kind::Execution => self.execution(at, &entry, from)?,
-            Kind::Correction => self.correction(&entry, from)?,
-            Kind::Reflexion => self.rule(at, &entry, from)?,
-            Kind::Procedure => self.procedure(at, &entry, from)?,
-            Kind::Session => self.session(&entry, from)?,
-            Kind::Memory => None,
-        };
-        if let Some(found) = evidence.filter(|_| is_new && relation.counts()) {
+        let mut leads = self.leads(&entry, &id, if is_new { way } else { Direction::End })?;
+        link.state = leads.state.take();
+        link.executions = leads.executions;
+        link.origins = leads.origins;
+        self.chain.push(link);
+        let evidence = leads.evidence.take();
+        self.follow(leads, &id, depth)?;
+        if let Some(found) = evidence.filter(|_| is_new && counts) {
             self.evidence.shown += found.shown;
             self.evidence.helped += found.helped;
             self.evidence.harmed += found.harmed;
@@ -155,18 +168,17 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Follows a link from one record to another, which its id names.
-    pub(super) fn follow(
-        &mut self,
-        from: Step<'_>,
-        way: Direction,
-        relation: Relation,
-        id: &str,
-    ) -> Result<(), Error> {
-        match Kind::of_id(id) {
-            Some(kind) => self.visit(kind, id, relation, Some(from), way),
-            None => Ok(()),
+    /// Follows the links that lead on from a record.
+    fn follow(&mut self, leads: Leads, from: &str, depth: usize) -> Result<(), Error> {
+        for (mut link, way) in leads.links {
+            link.to = Some(from.to_owned());
+            link.depth = depth + 1;
+            match Kind::of_id(&link.id).filter(|kind| kind.name() == link.kind) {
+                Some(kind) => self.visit(link, kind, way)?,
+                None => self.chain.push(link),
+            }
         }
+        Ok(())
     }
 
     /// Adds a link to a record that is not there.
@@ -186,35 +198,203 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Returns the records of a type that name an id and satisfy `is_meant`, oldest first.
-    pub(super) fn naming<R: Record>(
-        &self,
-        id: &str,
-        is_meant: impl Fn(&R) -> bool,
-    ) -> Result<Vec<R>, Error> {
-        let mut found = Vec::new();
-        self.each_naming(id, &mut |record: R| {
-            if is_meant(&record) {
-                found.push(record);
-            }
-        })?;
-        Ok(found)
+    /// Returns what leads on from an entry; nothing if it is no valid record.
+    fn leads(&self, entry: &Entry, id: &str, way: Direction) -> Result<Leads, Error> {
+        fn of<R: Record>(
+            entry: &Entry,
+            leads: impl FnOnce(R) -> Result<Leads, Error>,
+        ) -> Result<Leads, Error> {
+            entry.parse().map_or_else(|_| Ok(Leads::default()), leads)
+        }
+        match entry.kind {
+            Kind::Execution => of(entry, |one| self.execution(one, id, way)),
+            Kind::Correction => of(entry, |one| self.correction(one, id, way)),
+            Kind::Reflexion => of(entry, |one| self.rule(one, id, way)),
+            Kind::Procedure => of(entry, |one| self.procedure(&one, id, way)),
+            Kind::Session => of(entry, |one| self.session(&one, way)),
+            Kind::Memory => Ok(Leads::default()),
+        }
     }
 
-    /// Visits the records of a type whose text contains an id. Only these are parsed as JSON: a
-    /// store has many executions, and few refer to one rule.
-    pub(super) fn each_naming<R: Record>(
+    fn execution(&self, run: Execution, id: &str, way: Direction) -> Result<Leads, Error> {
+        let mut leads = Leads {
+            state: Some(run.outcome.as_str().to_owned()),
+            ..Leads::default()
+        };
+        if way != Direction::Both {
+            return Ok(leads);
+        }
+        let case = run.nearest_case.map(|case| case.source);
+        let corrections = self.naming(id, |one: Correction| {
+            (one.execution_id == id).then_some(one.correction_id)
+        })?;
+        leads.records(Relation::HadRule, run.reflexions_injected, Direction::Up);
+        leads.records(
+            Relation::HadProcedure,
+            run.procedures_injected,
+            Direction::End,
+        );
+        leads.records(Relation::Repeats, case, Direction::End);
+        leads.records(Relation::CorrectedBy, corrections, Direction::Down);
+        Ok(leads)
+    }
+
+    fn correction(&self, correction: Correction, id: &str, way: Direction) -> Result<Leads, Error> {
+        let mut leads = Leads::default();
+        if way.is_up() {
+            let execution = [correction.execution_id];
+            leads.records(Relation::Corrects, execution, Direction::End);
+        }
+        if way.is_down() {
+            let rules = self.naming(id, |rule: Reflexion| {
+                let is_strengthened = || rule.also_corrected_by.iter().any(|one| one == id);
+                if rule.correction_id == id {
+                    Some((Relation::Became, rule.reflexion_id))
+                } else {
+                    is_strengthened().then_some((Relation::Strengthened, rule.reflexion_id))
+                }
+            })?;
+            for (relation, rule) in rules {
+                leads.records(relation, [rule], Direction::Down);
+            }
+        }
+        Ok(leads)
+    }
+
+    fn rule(&self, rule: Reflexion, id: &str, way: Direction) -> Result<Leads, Error> {
+        let mut leads = Leads {
+            state: match rule.state() {
+                "active" => Some(rule.receipts().words()).filter(|words| !words.is_empty()),
+                state => Some(state.to_owned()),
+            },
+            evidence: Some(rule.evidence()),
+            ..Leads::default()
+        };
+        if way.is_up() {
+            let first = [rule.correction_id];
+            leads.records(Relation::DistilledFrom, first, Direction::Up);
+            let later = rule.also_corrected_by;
+            leads.records(Relation::StrengthenedBy, later, Direction::Up);
+        }
+        if way == Direction::Both {
+            for said in rule.said.iter().rev().take(NAMED) {
+                leads.other(Relation::SaidIn, "transcript", &said.session, message(said));
+            }
+            let older = self.naming(id, |older: Reflexion| {
+                (older.superseded_by == id).then_some(older.reflexion_id)
+            })?;
+            leads.records(Relation::Supersedes, older, Direction::End);
+        }
+        if way.is_down() {
+            let newer = [rule.superseded_by];
+            leads.records(Relation::SupersededBy, newer, Direction::End);
+            for (relation, tests) in [
+                (Relation::ValidatedBy, rule.generated_test_ids),
+                (Relation::PartlyValidatedBy, rule.partial_test_ids),
+                (Relation::Breaks, rule.breaks_test_ids),
+            ] {
+                for test in tests {
+                    leads.other(relation, "test", &test, String::new());
+                }
+            }
+            self.injections(id, &mut leads)?;
+        }
+        Ok(leads)
+    }
+
+    fn procedure(&self, one: &Procedure, id: &str, way: Direction) -> Result<Leads, Error> {
+        let is_approved = self.trust_snapshot.level(one) == Trust::Approved;
+        let mut leads = Leads {
+            state: match one.state.as_str() {
+                "" | "active" => is_approved.then(|| "approved".to_owned()),
+                state => Some(state.to_owned()),
+            },
+            evidence: Some(one.evidence()),
+            ..Leads::default()
+        };
+        if way != Direction::Both {
+            return Ok(leads);
+        }
+        self.injections(id, &mut leads)?;
+        // Most procedures were in no prompt.
+        leads.executions = leads.executions.filter(|count| *count > 0);
+        leads.origins = Some(one.origins.len() as u64);
+        for origin in one.origins.iter().rev().take(NAMED) {
+            let mut summary = format!("step {}", origin.step);
+            if !origin.workspace.is_empty() {
+                summary.extend([" in `", &origin.workspace, "`"]);
+            }
+            leads.other(Relation::SeenIn, "transcript", &origin.session, summary);
+        }
+        Ok(leads)
+    }
+
+    fn session(&self, session: &Session, way: Direction) -> Result<Leads, Error> {
+        match session.native_id().filter(|_| way == Direction::Both) {
+            // The record has the name of the host before the id that the session file has.
+            Some(native) => self.taught(native.split_once('/').map_or(&native, |(_, id)| id)),
+            None => Ok(Leads::default()),
+        }
+    }
+
+    /// Returns links to the procedures that were seen in a session.
+    fn taught(&self, name: &str) -> Result<Leads, Error> {
+        let mut leads = Leads::default();
+        if !name.is_empty() {
+            let taught = self.naming(name, |one: Procedure| {
+                let mut origins = one.origins.iter();
+                let is_of_it = origins.any(|origin| origin.session == name);
+                is_of_it.then_some(one.procedure_id)
+            })?;
+            leads.records(Relation::Taught, taught, Direction::End);
+        }
+        Ok(leads)
+    }
+
+    /// Adds links to the newest executions whose prompt held a record, and counts them all.
+    fn injections(&self, id: &str, leads: &mut Leads) -> Result<(), Error> {
+        let runs = self.naming(id, |run: Execution| {
+            let rules = run.reflexions_injected.iter();
+            let mut held = rules.chain(&run.procedures_injected);
+            held.any(|one| one == id).then_some(run.execution_id)
+        })?;
+        leads.executions = Some(runs.len() as u64);
+        let newest = runs.into_iter().rev().take(NAMED);
+        leads.records(Relation::InjectedInto, newest, Direction::End);
+        Ok(())
+    }
+
+    /// Returns what `take` takes from the records of a type that name an id, oldest first. Only records
+    /// whose text contains the id are parsed as JSON: a store has many executions, and few refer to one
+    /// rule.
+    fn naming<R: Record, T>(
         &self,
         id: &str,
-        visit: &mut dyn FnMut(R),
-    ) -> Result<(), Error> {
+        take: impl Fn(R) -> Option<T>,
+    ) -> Result<Vec<T>, Error> {
+        let mut found = Vec::new();
         let all = Selection::default();
         self.store.each_entry(R::KIND, &all, &mut |entry| {
             let holds = memchr::memmem::find(&entry.text, id.as_bytes()).is_some();
-            if let Some(record) = holds.then(|| entry.parse().ok()).flatten() {
-                visit(record);
-            }
+            let record = holds.then(|| entry.parse().ok()).flatten();
+            found.extend(record.and_then(&take));
         })?;
-        Ok(())
+        Ok(found)
     }
+}
+
+/// Describes the message that a rule was heard in.
+fn message(said: &Said) -> String {
+    let turn = match said.turn {
+        0 => String::new(),
+        turn => format!(" {turn}"),
+    };
+    let mut summary = format!("message{turn}: \"{}\"", said.quote);
+    if !said.workspace.is_empty() {
+        summary.extend([" in `", &said.workspace, "`"]);
+    }
+    if !said.after.is_empty() {
+        summary.extend([", after `", &said.after, "`"]);
+    }
+    summary
 }

@@ -68,11 +68,10 @@ fn no_command_waits_for_ever_for_a_table() {
     laptop.set("MEMCTL_DATABASE_URL", &impatient(&usual));
     // Whoever has more rights than a login of ours: another program of the same database.
     let other = Client::connect(&store.database.url);
-    let commands: [&[&str]; 5] = [
+    let commands: [&[&str]; 4] = [
         &["remote", "status"],
         &["remote", "check"],
         &["sync"],
-        &["memory", "search", "x", "--remote", "--kind", "memory"],
         &["memory", "prune", "--remote"],
     ];
     for table in ["corrections", "agent_memory"] {

@@ -147,26 +147,6 @@ fn rows_of_a_token_belong_to_its_user() {
     assert_eq!(found(&as_ada), ["Ada's voice is calm."]);
     assert_eq!(found(&as_bob), ["Bob's voice is loud."]);
     assert_eq!(found(&store.ben), [""; 0]);
-    // The login of the server finds the memories of all whom it answers for, or of one.
-    let remote = |user: &[&str]| {
-        let search = [
-            "memory", "search", "voice", "--remote", "--kind", "memory", "-n", "9",
-        ];
-        let found = server.json(&[&search, user].concat());
-        let results = found["results"].as_array().unwrap().iter();
-        let snippet = |row: &Value| row["snippet"].as_str().unwrap().to_owned();
-        let mut texts: Vec<String> = results.map(snippet).collect();
-        texts.sort_unstable();
-        texts
-    };
-    assert_eq!(
-        remote(&[]),
-        [
-            "Ada's voice is calm.", "Bob's voice is loud.", "Everybody's voice."
-        ]
-    );
-    assert_eq!(remote(&["--user", "bob"]), ["Bob's voice is loud."]);
-    assert_eq!(remote(&["--user", "carl"]), [""; 0]);
     // A second server has the same users.
     let second = store.server();
     let again = Served::start(&second, &[]);

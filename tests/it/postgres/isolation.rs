@@ -171,12 +171,6 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
     ben.refused(DENIED, "select memctl.keep_logs()");
     ben.refused(DENIED, "select memctl.keep_audit()");
     ben.refused(DENIED, "select memctl.grant_rights()");
-    // Memories that another holds are not found.
-    let held = format!(
-        "select * from memctl.match_held_memory({}, 9, null, null)",
-        vector(1.0)
-    );
-    assert_eq!(ben.run(&held).len(), 0);
     ben.refused(DENIED, "select * from memctl.logs_other");
     // Whom another one holds rows for is not told, and a name makes a new user.
     assert_eq!(ben.value(&format!("select memctl.hosts('{ANN}')")), "f");
@@ -229,7 +223,6 @@ fn no_function_does_for_a_user_what_a_table_refuses() {
             "keep_audit",
             "keep_logs",
             "keyword_candidates",
-            "match_held_memory",
             "notify_memory_update",
             "open_admin_read",
             "searched_models",

@@ -177,15 +177,6 @@ fn rows_without_a_vector_are_embedded_by_sync() {
     // The vector of another program stays.
     store.ann.run(&super::sample("agent_memory", ANN));
     store.ben.run(&super::sample("agent_sessions", BEN));
-    let search = || {
-        laptop.json(&[
-            "memory",
-            "search",
-            "how should the narrator sound",
-            "--remote",
-        ])
-    };
-    assert!(!search().to_string().contains(&voice));
     let report = laptop.json(&["sync"]);
     let vectors = &report["vectors"];
     assert_eq!(
@@ -196,15 +187,6 @@ fn rows_without_a_vector_are_embedded_by_sync() {
     assert_eq!(laptop.json(&["sync"])["vectors"]["made"], json!(0));
     let unnamed = "select count(*) from agent_memory where embedding_model = ''";
     assert_eq!(store.ann.value(unnamed), "1");
-    let best = search()["results"][0].clone();
-    assert_eq!(
-        (&best["id"], &best["origin"], &best["trust"]),
-        (
-            &json!(format!("MEM-{voice}")),
-            &json!("postgres:public"),
-            &json!("observed")
-        )
-    );
     laptop.json(&["memory", "show", &format!("MEM-{voice}@postgres")]);
     // Clients that name no model find the row by its new vector.
     let sql = format!(

@@ -121,32 +121,6 @@ fn metadata_of_link(path: &Path) -> Option<Metadata> {
     std::fs::symlink_metadata(path).ok()
 }
 
-/// Returns the name of the owner of an entry that its directory does not belong to.
-pub(crate) fn foreign_owner(at: &Handle, name: &OsStr) -> Option<String> {
-    let above = rustix::fs::fstat(&at.0).ok()?;
-    let own = rustix::fs::statat(&at.0, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-    (own.st_uid != above.st_uid).then(|| user_name(own.st_uid))
-}
-
-/// Gives an entry to the owner of its directory. A file with another name may lie outside, and stays.
-pub(crate) fn give_to_owner(at: &Handle, name: &OsStr) -> io::Result<()> {
-    let above = rustix::fs::fstat(&at.0)?;
-    let own = rustix::fs::statat(&at.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-    let kind = FileType::from_raw_mode(own.st_mode);
-    if kind != FileType::Directory && (kind != FileType::RegularFile || own.st_nlink > 1) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    let (user, group) = (Uid::from_raw(above.st_uid), Gid::from_raw(above.st_gid));
-    let flags = AtFlags::SYMLINK_NOFOLLOW;
-    Ok(rustix::fs::chownat(
-        &at.0,
-        name,
-        Some(user),
-        Some(group),
-        flags,
-    )?)
-}
-
 /// Returns the name of the owner of a path, not following a link; `None` if it does not exist.
 pub(crate) fn owner_of_path(path: &Path) -> Option<String> {
     Some(user_name(metadata_of_link(path)?.uid()))

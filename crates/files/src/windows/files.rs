@@ -267,21 +267,10 @@ pub(crate) const fn sync_path(_: &Path) -> io::Result<()> {
 /// Does nothing: a directory has the permissions of the one that it was made in.
 pub(crate) const fn make_private(_: &Handle) {}
 
-/// Returns `None`: files have the rights of their directory.
-pub(crate) const fn foreign_owner(_: &Handle, _: &OsStr) -> Option<String> {
-    None
-}
-
-/// Does nothing; see [`foreign_owner`].
-#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-pub(crate) const fn give_to_owner(_: &Handle, _: &OsStr) -> io::Result<()> {
-    Ok(())
-}
-
-/// Does nothing; see [`foreign_owner`].
+/// Does nothing: files have the rights of their directory.
 pub(crate) const fn keep_owner_of(_: &Path, _: &Path) {}
 
-/// Returns `false`; see [`foreign_owner`].
+/// Returns `false`; see [`keep_owner_of`].
 pub(crate) const fn is_own(_: &Path) -> bool {
     false
 }
@@ -292,7 +281,7 @@ pub(crate) const fn check_writable(_: &Handle) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `None`; see [`foreign_owner`].
+/// Returns `None`; see [`keep_owner_of`].
 pub(crate) const fn owner_of_path(_: &Path) -> Option<String> {
     None
 }

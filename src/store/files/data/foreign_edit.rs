@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 
 use memctl_files::{Directory, FileState, PositionedFile as _};
 
-use crate::store::files::data::frame::CLOSING;
+use crate::store::files::data::file::CLOSING;
 use crate::store::files::data::offsets::{Header, Offsets};
 use crate::store::files::data::scan;
 use crate::store::files::directory::{self, RECOVERED};

@@ -1,16 +1,14 @@
 //! Data files: one JSON file of records per kind.
 //!
-//! - `file`: reading. `write`: appending at a constant cost, and other writes. `scan` finds the entries.
+//! - `file`: reading. `write`: appending at a constant cost, and other writes. `scan`: finds the entries, and
+//!   lines of positions for messages.
 //! - `offsets`: derived table of entry offsets.
 //! - `foreign_edit`: detection of edits by programs that take no lock, and repair of a torn tail.
-//! - `apply`: changes from another place, applied to a file. `frame`: text around the entries of a file.
-//! - `line_numbers`: lines of positions, for messages.
+//! - `apply`: changes from another place, applied to a file.
 
 pub(crate) mod apply;
 pub(crate) mod file;
 pub(crate) mod foreign_edit;
-pub(crate) mod frame;
-pub(crate) mod line_numbers;
 pub(crate) mod offsets;
 pub(crate) mod scan;
 pub(crate) mod write;

@@ -4,16 +4,14 @@
 //! The file streams through a window that holds one entry at a time. A file that ends inside an
 //! entry is the result of a crash: all entries before it count. Invalid bytes elsewhere are damage:
 //! they are reported, and reading continues at the next text that looks like an entry.
-//!
-//! Window through which a data file is read: it holds at least the entry that is being read.
 
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
+use memctl_files::PositionedFile as _;
 use memctl_files::json::{self, Stop};
 
-use crate::store::files::data::line_numbers::LineNumbers;
 use crate::store::{Problem, ProblemKind};
 
 /// Structure of the file as a whole.
@@ -361,6 +359,49 @@ impl<'a> Window<'a> {
 /// Returns the number of bytes that may be read in vain in a broken text of this length.
 pub(crate) fn patience(length: usize) -> usize {
     length.saturating_mul(4).saturating_add(4 << 20)
+}
+
+/// Number of bytes that are read at once.
+const BLOCK: usize = 64 << 10;
+
+/// Line numbers, from 1, of bytes in a file. Queries in file order read the file only once.
+#[derive(Debug)]
+pub(crate) struct LineNumbers<'a> {
+    file: &'a File,
+    at: u64,
+    line: u64,
+    chunk: Vec<u8>,
+}
+
+impl<'a> LineNumbers<'a> {
+    pub(crate) fn of(file: &'a File) -> Self {
+        Self {
+            file,
+            at: 0,
+            line: 1,
+            chunk: Vec::new(),
+        }
+    }
+
+    /// Returns the line of the byte at `offset`.
+    pub(crate) fn at(&mut self, offset: u64) -> io::Result<u64> {
+        if offset < self.at {
+            (self.at, self.line) = (0, 1);
+        }
+        self.chunk.resize(BLOCK, 0);
+        while self.at < offset {
+            let want = usize::try_from(offset - self.at)
+                .unwrap_or(BLOCK)
+                .min(BLOCK);
+            let read = self.file.read_at(&mut self.chunk[..want], self.at)?;
+            if read == 0 {
+                break;
+            }
+            self.line += memchr::memchr_iter(b'\n', &self.chunk[..read]).count() as u64;
+            self.at += read as u64;
+        }
+        Ok(self.line)
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,8 @@ use std::time::Duration;
 use memctl_files::{FileState, PositionedFile as _};
 
 use crate::model::IdShape;
+use crate::store::files::data::file::CLOSING;
 use crate::store::files::data::foreign_edit::{AppendState, Point, WritePosition, reach};
-use crate::store::files::data::frame::CLOSING;
 use crate::store::files::data::offsets::{Header, Offsets, generation};
 use crate::store::files::directory::PROBE;
 use crate::store::{Error, FORMAT, Frame, JsonFile, Row, Snapshot, atomic};

@@ -1,13 +1,12 @@
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::Barrier;
-use std::thread;
 use std::time::Duration;
+use std::{fs, thread};
 
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
-use crate::store::audit::audit_log::AuditContext;
+use crate::store::audit::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
 use crate::store::{Compared, Selection};

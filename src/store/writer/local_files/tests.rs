@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use crate::model::{Kind, Procedure, Reflexion, Scope};
 use crate::store::access::query::Selection;
 use crate::store::access::scoped::Scoped;
-use crate::store::audit::audit_log::AuditContext;
+use crate::store::audit::AuditContext;
 use crate::store::files::inventory::DataFile;
 use crate::store::trust::Approvals;
-use crate::store::undo_journal::step::Step;
+use crate::store::undo_journal::Step;
 use crate::store::writer::Writer;
 
 struct Memory {

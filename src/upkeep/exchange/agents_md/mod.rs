@@ -10,24 +10,25 @@
 //! - The target, after all links, is inside the workspace.
 //!
 //! Deliberately absent: reading rules back from the block (`memory import` skips it).
+//!
+//! Options and outcome of an export of the rules.
+//!
+//! Files that the rules go to. A target, after all links, is inside the workspace; a link leads to
+//! another Markdown file.
 
 pub(crate) mod block;
-mod report;
-mod said;
-mod targets;
 
-use std::path::Path;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use memctl_files::{ProjectPath, named};
+use serde::Serialize;
 
 use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{Here, Selection};
-use memctl_files::ProjectPath;
-
-use block::{Block, Misplaced, with_lines};
-pub use report::{AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule};
-use said::{same, statements};
-use targets::{journaled, real, root_of, targets};
-pub(crate) use targets::{of_journal, read};
+use crate::upkeep::exchange::notes;
+use block::{Block, Misplaced, same, statements, with_lines};
 
 /// Lines above the rules.
 const HEADING: [&str; 4] = [
@@ -160,7 +161,7 @@ fn file_report(
         change,
         rules: items.len(),
         said,
-        diff: report::diff(text, &after),
+        diff: diff(text, &after),
         before,
         after,
     })
@@ -190,4 +191,256 @@ fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Res
         report.warnings.push(notice.to_owned());
     }
     Ok(())
+}
+
+/// Target of the rules.
+#[derive(Debug)]
+pub struct AgentsMdOptions {
+    /// Directory of the workspace.
+    pub root: PathBuf,
+    /// File to write, created if missing; `None` for `AGENTS.md` and `CLAUDE.md` if they exist.
+    pub output: Option<PathBuf>,
+    /// Replaces a block that was edited by hand.
+    pub force: bool,
+    /// Writes nothing.
+    pub dry_run: bool,
+}
+
+/// Result of an export of the rules.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct AgentsMdReport {
+    /// `agents-md`.
+    pub format: &'static str,
+    /// The files, in the order of writing.
+    pub files: Vec<FileReport>,
+    /// Number of rules left out because they are of other projects.
+    pub other_projects: usize,
+    /// Number of candidates from chats that wait for approval.
+    pub candidates: usize,
+    /// `true` if nothing was written.
+    pub dry_run: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Outcome for one file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct FileReport {
+    /// Path relative to the workspace.
+    pub path: String,
+    /// Change of the file.
+    pub change: FileChange,
+    /// Number of rules in the block.
+    pub rules: usize,
+    /// Rules left out because the file says them itself.
+    pub said: Vec<SaidRule>,
+    /// Changed lines; empty for no change.
+    pub diff: String,
+    #[serde(skip)]
+    before: Option<String>,
+    #[serde(skip)]
+    after: String,
+}
+
+/// Change of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileChange {
+    /// The file is new.
+    Created,
+    /// The file has a new block.
+    Added,
+    /// The block has other lines.
+    Updated,
+    /// Nothing changes.
+    Unchanged,
+}
+
+/// Rule that a file says itself, with the same words.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SaidRule {
+    /// Id of the rule.
+    pub id: String,
+    /// Statement of the file.
+    pub statement: String,
+}
+
+/// Number of equal lines shown around a change.
+const CONTEXT: usize = 2;
+
+/// Returns the lines from the first change to the last one with `-` and `+`, among the lines around
+/// them; empty for equal texts. Only the block changes, so one place holds all changes.
+pub(crate) fn diff(before: &str, after: &str) -> String {
+    let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
+    let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let (old_rest, new_rest) = (&old[same..], &new[same..]);
+    if old_rest.is_empty() && new_rest.is_empty() {
+        return String::new();
+    }
+    let pairs = old_rest.iter().rev().zip(new_rest.iter().rev());
+    let tail = pairs.take_while(|(a, b)| a == b).count();
+    let (gone, below) = old_rest.split_at(old_rest.len() - tail);
+    let first = same.saturating_sub(CONTEXT);
+    let mut out = format!("@@ line {} @@\n", first + 1);
+    let parts = [
+        (" ", &old[first..same]),
+        ("-", gone),
+        ("+", &new_rest[..new_rest.len() - tail]),
+        (" ", &below[..tail.min(CONTEXT)]),
+    ];
+    for (mark, lines) in parts {
+        for line in lines {
+            out.extend([mark, line, "\n"]);
+        }
+    }
+    out
+}
+
+/// Files that are kept in step if they exist.
+const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
+/// Maximum size of a file: 4 MiB.
+const LARGEST: u64 = 4 << 20;
+const OUTSIDE: &str = "it is outside of the workspace";
+
+/// Returns the files to write, with all links resolved.
+fn targets(
+    options: &AgentsMdOptions,
+    root: &Path,
+    report: &mut AgentsMdReport,
+) -> Result<Vec<ProjectPath>, Error> {
+    if let Some(path) = &options.output {
+        return Ok(vec![inside(root, path)?]);
+    }
+    let mut found: Vec<ProjectPath> = Vec::new();
+    for name in FILES {
+        let path = root.join(name);
+        if named::link_metadata(&path).is_err() {
+            continue;
+        }
+        let path = inside(root, &path)?;
+        let has_block = |text: &str| text.lines().any(block::begins);
+        let imports = |text: &str| {
+            let lines = text.lines().map(str::trim);
+            let names = lines.filter(|line| notes::is_import(line));
+            let path = |line: &str| {
+                line.trim_start_matches(['-', '*', '+', ' ', '@'])
+                    .to_owned()
+            };
+            names
+                .map(path)
+                .any(|line| line.trim_start_matches("./") == FILES[0])
+        };
+        // Agents that read both files would read the rules twice.
+        if !found.is_empty() && read(&path)?.is_some_and(|text| imports(&text) && !has_block(&text))
+        {
+            let notice = format!(
+                "`{name}` imports `{}`, and gets no rules of its own",
+                FILES[0]
+            );
+            report.warnings.push(notice);
+            continue;
+        }
+        found.push(path);
+    }
+    if found.is_empty() {
+        let message = "the workspace has neither `AGENTS.md` nor `CLAUDE.md`";
+        return Err(Error::usage(message, NAME_IT));
+    }
+    Ok(found)
+}
+
+/// Hint for a file that cannot hold the rules.
+const NAME_IT: &str = "memctl memory export --format agents-md --output AGENTS.md";
+
+fn not_of_workspace(path: &Path, reason: &str) -> Error {
+    let message = format!("`{}` cannot hold the rules: {reason}", path.display());
+    Error::input(message, NAME_IT)
+}
+
+/// Resolves a path, which must lead to a file inside the workspace. No link is followed after that.
+fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
+    let refused = |reason| not_of_workspace(path, reason);
+    let target = if named::link_metadata(path).is_ok() {
+        real(path)?
+    } else {
+        let name = path.file_name().ok_or_else(|| refused("it is no file"))?;
+        real(path.parent().unwrap_or(root))?.join(name)
+    };
+    let Ok(below) = target.strip_prefix(root) else {
+        return Err(refused(OUTSIDE));
+    };
+    let first = below.components().next();
+    let closed = [".git", crate::store::DIRECTORY];
+    if closed
+        .iter()
+        .any(|name| first == Some(Component::Normal(name.as_ref())))
+    {
+        return Err(refused("the directory belongs to another program"));
+    }
+    let is_link = named::link_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    if is_link && below.extension().is_none_or(|ending| ending != "md") {
+        return Err(refused("the link leads to a file of another kind"));
+    }
+    named::refuse_special(&target).map_err(crate::store::Error::io("write", &target))?;
+    Ok(ProjectPath::new(root, below))
+}
+
+/// Returns the directory that holds the memory, with all links resolved.
+fn root_of(workspace: &Workspace) -> Option<PathBuf> {
+    named::real(workspace.store.directory().parent()?).ok()
+}
+
+/// Path of a file of the workspace in the undo journal. Files of skills have no `./`.
+fn journaled(path: &str) -> String {
+    format!("./{path}")
+}
+
+/// Resolves a path of the undo journal; `None` if it is a file of a skill. The journal may be
+/// forged, so the path is checked as one that a user names.
+pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<ProjectPath, Error>> {
+    let path = path.strip_prefix("./")?;
+    let parts = Path::new(path).components();
+    let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
+    let found = match (parts.count(), root_of(workspace)) {
+        (0, Some(root)) => inside(&root, &root.join(path)),
+        _ => Err(not_of_workspace(Path::new(path), OUTSIDE)),
+    };
+    Some(found)
+}
+
+/// Reads a file; `None` if it does not exist.
+pub(crate) fn read(file: &ProjectPath) -> Result<Option<String>, Error> {
+    let text = file.read_text(LARGEST);
+    text.map_err(|source| unreadable(file.path(), source))
+}
+
+fn real(path: &Path) -> Result<PathBuf, Error> {
+    named::real(path).map_err(|source| unreadable(path, source))
+}
+
+fn unreadable(path: &Path, source: io::Error) -> Error {
+    Error::Unreadable {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn change_is_shown_with_its_neighbours() {
+        let check = |before: &str, after: &str, expected: &str| {
+            assert_eq!(diff(before, after), expected);
+        };
+        check("a\nb\n", "a\nb\n", "");
+        check("", "a\n", "@@ line 1 @@\n+a\n");
+        check(
+            "1\n2\n3\nx\n4\ny\n5\n6\n7\n",
+            "1\n2\n3\nz\n4\n5\n6\n7\n",
+            "@@ line 2 @@\n 2\n 3\n-x\n-4\n-y\n+z\n+4\n 5\n 6\n",
+        );
+        check("a\n", "", "@@ line 1 @@\n-a\n");
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 use crate::upkeep::exchange::lines::{Header, Line, VERSION};
-use crate::upkeep::exchange::{Found, Skipped, mem0, notes};
+use crate::upkeep::exchange::{Found, Skipped, notes};
 use memctl_files::{decoded, named};
 
 use super::{ImportSource, unreadable};
@@ -185,9 +185,9 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         ));
     }
     if let Some(documents) = documents(&text)
-        && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
+        && (from == Some(ImportSource::Mem0) || documents.iter().all(notes::is_answer))
     {
-        return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
+        return Ok(foreign(ImportSource::Mem0, notes::answers(documents)));
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {

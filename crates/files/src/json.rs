@@ -1,8 +1,19 @@
-//! Ends of values: skips white space, strings, keys and whole values.
+//! JSON as text: finds the ends of values without interpreting them, and changes fields in place.
 //!
-//! Fields of an object: decoded keys with the spans of their values.
+//! The store must keep entries that a strict parser rejects (Python writes `NaN`, `Infinity` and
+//! lone surrogates), and must preserve unchanged bytes. It therefore works on spans of text. Only
+//! the structure is checked: brackets, quotes, commas and colons. The meaning of numbers and
+//! escapes is left to the parser of the entry.
+//!
+//! No function recurses: text nested 10⁵ deep takes a long loop, not a stack overflow.
+//!
+//! A change of a field leaves all other bytes as they are. An id is replaced wherever it is a whole string
+//! value: in a reference to another record, in a list of rules, deep in the data of a session. Keys, and
+//! ids inside sentences, stay. A change of the layout touches white space alone.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::Range;
 
 /// Reason why the end of a value was not found.
@@ -203,7 +214,7 @@ pub fn string_field<'a>(object: &'a [u8], name: &str) -> Option<Cow<'a, str>> {
 }
 
 /// Decodes a quoted string. Invalid escapes (lone surrogates) become `U+FFFD`.
-pub(super) fn decode(quoted: &[u8]) -> Cow<'_, str> {
+fn decode(quoted: &[u8]) -> Cow<'_, str> {
     let inner = &quoted[1..quoted.len() - 1];
     if !inner.contains(&b'\\') {
         return String::from_utf8_lossy(inner);
@@ -236,22 +247,191 @@ pub fn items(array: &str) -> Vec<&str> {
     spans.map(|span| &array[span]).collect()
 }
 
-#[cfg(test)]
-mod tests;
+/// Sets fields of an object to new JSON texts; all other bytes stay unchanged. New fields go to the
+/// end, with the given indentation.
+pub fn with_fields(object: &str, changes: &[(&str, String)], indent: usize) -> String {
+    let mut edits: Vec<(Range<usize>, &str)> = Vec::new();
+    let mut added: Vec<(&str, &str)> = Vec::new();
+    let mut last_end = None;
+    let spans: Vec<(String, Range<usize>)> = fields(object.as_bytes())
+        .map(|(key, span)| {
+            last_end = Some(span.end);
+            (key.into_owned(), span)
+        })
+        .collect();
+    for (name, value) in changes {
+        match spans.iter().rev().find(|(key, _)| key == name) {
+            Some((_, span)) => edits.push((span.clone(), value)),
+            None => added.push((name, value)),
+        }
+    }
+    edits.sort_by_key(|(span, _)| span.start);
+    let tail_at = last_end.unwrap_or_else(|| object.find('{').map_or(0, |at| at + 1));
+    let mut out = String::with_capacity(object.len() + 64);
+    let mut from = 0;
+    for (span, value) in edits {
+        out.push_str(&object[from..span.start]);
+        out.push_str(value);
+        from = span.end;
+    }
+    out.push_str(&object[from..tail_at]);
+    let pad = " ".repeat(indent);
+    for (i, (name, value)) in added.iter().enumerate() {
+        let comma = if i == 0 && last_end.is_none() {
+            ""
+        } else {
+            ","
+        };
+        let name = serde_json::Value::from(*name).to_string();
+        out.extend([comma, "\n", &pad, &name, ": ", value]);
+    }
+    out.push_str(&object[tail_at..]);
+    out
+}
 
-#[cfg(test)]
-mod tests_of_object_fields {
-    use super::*;
+/// Removes fields of an object, each with its comma; all other bytes stay unchanged.
+pub fn without_fields(object: &str, names: &[&str]) -> String {
+    let bytes = object.as_bytes();
+    let opening = object.find('{').map_or(0, |at| at + 1);
+    let spans: Vec<(String, Range<usize>)> = fields(bytes)
+        .map(|(key, span)| (key.into_owned(), span))
+        .collect();
+    let behind_comma = |n: usize| skip_space(bytes, spans[n].1.end) + 1;
+    let mut out = String::with_capacity(object.len());
+    let mut from = 0;
+    let mut kept_one = false;
+    for (n, (key, span)) in spans.iter().enumerate() {
+        if !names.contains(&key.as_str()) {
+            kept_one = true;
+            continue;
+        }
+        // Remove the comma before the field, or the one after it if no field is left before it.
+        let start = match n.checked_sub(1) {
+            None => opening,
+            Some(before) if kept_one => spans[before].1.end,
+            Some(before) => behind_comma(before),
+        };
+        out.push_str(&object[from..start]);
+        from = if kept_one || n + 1 == spans.len() {
+            span.end
+        } else {
+            behind_comma(n)
+        };
+    }
+    out.push_str(&object[from..]);
+    out
+}
 
-    #[test]
-    fn fields_are_found_by_their_decoded_key() {
-        let object = br#" { "a": 1, "b\u00e9": {"a": 2}, "s": "x\ny", "s": "last" }"#;
-        let keys: Vec<_> = fields(object).map(|(key, _)| key.into_owned()).collect();
-        assert_eq!(keys, ["a", "bé", "s", "s"]);
-        assert_eq!(string_field(object, "s").as_deref(), Some("last"));
-        assert_eq!(string_field(object, "a"), None);
-        assert_eq!(string_field(b"[1]", "a"), None);
-        assert_eq!(fields(b"{}").count(), 0);
-        assert_eq!(fields(b"{\"a\": 1, ").count(), 1);
+/// Returns the text with other values for these; `None` if nothing changes.
+pub fn with_other_strings<S: BuildHasher>(
+    text: &str,
+    ids: &HashMap<String, String, S>,
+) -> Option<String> {
+    if ids.is_empty() {
+        return None;
+    }
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(start) = bytes[at..].iter().position(|b| *b == b'"').map(|n| at + n) {
+        let Some(end) = string_end(bytes, start) else {
+            break;
+        };
+        let is_key = bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
+        if let Some(new) = ids.get(&text[start + 1..end - 1]).filter(|_| !is_key) {
+            out.extend([&text[from..=start], new, "\""]);
+            from = end;
+        }
+        at = end;
+    }
+    (from > 0).then(|| out + &text[from..])
+}
+
+/// Position after the string that starts here.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at)? {
+            b'\\' => at += 2,
+            b'"' => return Some(at + 1),
+            _ => at += 1,
+        }
     }
 }
+
+/// Formats JSON with two spaces per level, `": "`, and one value per line. `level` is the depth of
+/// the first bracket.
+pub fn pretty(json: &str, mut level: usize) -> String {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len() + json.len() / 4);
+    let new_line = |out: &mut String, level: usize| {
+        out.push('\n');
+        for _ in 0..level {
+            out.push_str("  ");
+        }
+    };
+    let mut at = skip_space(bytes, 0);
+    while let Some(&b) = bytes.get(at) {
+        let mut end = at + 1;
+        match b {
+            b'{' | b'[' => {
+                let inside = skip_space(bytes, end);
+                if matches!(bytes.get(inside), Some(b'}' | b']')) {
+                    out.push_str(if b == b'{' { "{}" } else { "[]" });
+                    end = inside + 1;
+                } else {
+                    out.push(char::from(b));
+                    level += 1;
+                    new_line(&mut out, level);
+                }
+            }
+            b'}' | b']' => {
+                level = level.saturating_sub(1);
+                new_line(&mut out, level);
+                out.push(char::from(b));
+            }
+            b',' => {
+                out.push(',');
+                new_line(&mut out, level);
+            }
+            b':' => out.push_str(": "),
+            b'"' => {
+                end = skip_string(bytes, at).unwrap_or(bytes.len());
+                out.push_str(&json[at..end]);
+            }
+            _ => {
+                end = bytes[at..]
+                    .iter()
+                    .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\n' | b'\r' | b'\t'))
+                    .map_or(bytes.len(), |n| at + n.max(1));
+                out.push_str(&json[at..end]);
+            }
+        }
+        at = skip_space(bytes, end);
+    }
+    out
+}
+
+/// Formats JSON on one line, without white space outside of strings.
+pub fn compact(json: &str) -> String {
+    let bytes = json.as_bytes();
+    let mut out = String::with_capacity(json.len());
+    let mut at = skip_space(bytes, 0);
+    while at < bytes.len() {
+        let end = if bytes[at] == b'"' {
+            skip_string(bytes, at).unwrap_or(bytes.len())
+        } else {
+            let rest = bytes[at..].iter();
+            rest.skip(1)
+                .position(|b| b.is_ascii_whitespace() || *b == b'"')
+                .map_or(bytes.len(), |n| at + n + 1)
+        };
+        out.push_str(&json[at..end]);
+        at = skip_space(bytes, end);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;
