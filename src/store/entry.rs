@@ -29,23 +29,6 @@ impl Entry {
         json::string_field(&self.text, "user_id").filter(|_| self.kind.has_user())
     }
 
-    /// Returns the entry with only the fields that decide access, expiry and type.
-    #[must_use]
-    pub fn outline(&self) -> Self {
-        let names = ["skill", "user_id", "expires_at", "memory_type"];
-        let fields = names.into_iter().filter_map(|name| {
-            let value = json::field(&self.text, name)?;
-            Some(format!("\"{name}\": {}", String::from_utf8_lossy(value)))
-        });
-        let fields: Vec<String> = fields.collect();
-        Self {
-            kind: self.kind,
-            id: self.id.clone(),
-            text: format!("{{{}}}", fields.join(", ")).into_bytes(),
-            offset: self.offset,
-        }
-    }
-
     /// Parses the entry as a record of its kind.
     pub fn parse<R: Record>(&self) -> Result<R, serde_json::Error> {
         serde_json::from_slice(&self.text)

@@ -114,7 +114,7 @@ pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError
         clock: context.environment.clock(),
         log: log.at(Level::Warning),
         access_log: context.verbose.then(|| log.at(Level::Note)),
-    })?;
+    });
     let url = format!("http://{}", bound.address);
     let memory = context.places.memory.display().to_string();
     let line = if context.printer.is_json() {

@@ -120,21 +120,10 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     }
 }
 
-/// Names and values of the query, in their order.
-fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
+/// Names and values of the query, in their order; a name may come twice.
+pub(super) fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
     let query = parts.uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned()
-}
-
-/// Query parameters as they are: names may come twice.
-pub(super) struct Pairs(pub(super) Vec<(String, String)>);
-
-impl<S: Send + Sync> FromRequestParts<S> for Pairs {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
-        Ok(Self(pairs(parts).collect()))
-    }
 }
 
 /// Value of a query parameter: a number where one is expected, text elsewhere.

@@ -27,11 +27,7 @@ pub struct Limits {
     /// Maximum number of open connections; default 512. A further one waits for
     /// an idle one to end.
     pub connections: usize,
-    /// Maximum number of event streams; default 128. One user may have a quarter of them, and at
-    /// least 4.
-    pub listeners: usize,
-    /// Maximum time in which a client reads nothing, event streams included; default 10 s. Linux ends
-    /// such a connection.
+    /// Maximum time in which a client reads nothing; default 10 s. Linux ends such a connection.
     pub stall: Duration,
     /// Time for requests in flight to end when the server stops; default 10 s.
     pub grace: Duration,
@@ -45,7 +41,6 @@ impl Default for Limits {
             rate: 100,
             at_once: 16,
             connections: 512,
-            listeners: 128,
             stall: Duration::from_secs(10),
             grace: Duration::from_secs(10),
         }
@@ -117,21 +112,6 @@ impl Problem {
                 "rate",
                 "too many requests with tokens of this user",
                 "wait for the time in `retry-after`",
-            )
-        }
-    }
-}
-
-impl Problem {
-    /// Returns the error for a user with the maximum number of event streams.
-    pub(super) fn too_many_streams(share: usize) -> Self {
-        Self {
-            retry_after: Some(10),
-            ..Self::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "listeners",
-                format!("{share} streams are open with tokens of this user, which is the limit"),
-                "close one, or wait for the time in `retry-after`",
             )
         }
     }

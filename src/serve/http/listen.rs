@@ -1,8 +1,7 @@
 //! Listening socket and graceful shutdown.
 //!
-//! At a shutdown, the server accepts no new connection, answers requests in flight and ends event
-//! streams. Started writes are completed. Only a kill interrupts them, and the store recovers as
-//! after any crash.
+//! At a shutdown, the server accepts no new connection and answers requests in flight.
+//! Started writes are completed. Only a kill interrupts them, and the store recovers as after any crash.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -127,7 +126,6 @@ impl Bound {
             });
         }
         drop(listener);
-        server.stop();
         let grace = server.limits().grace;
         if tokio::time::timeout(grace, graceful.shutdown())
             .await

@@ -9,7 +9,6 @@
 //! - `supabase`: endpoints in the format of Supabase: edge functions, RPC and tables.
 //! - `v1`: executions, corrections, hints, search, prompts.
 //! - `mcp`: the tools for agents.
-//! - `events`: change feed.
 //! - `openapi`: description of the API for programs.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
@@ -19,7 +18,6 @@
 //! Deliberately absent: TLS, which a proxy in front provides, and HTTP/2, which browsers and
 //! clients use only with TLS.
 
-mod events;
 mod input;
 mod limits;
 mod listen;

@@ -14,10 +14,10 @@ use tower_http::cors::CorsLayer;
 
 use super::problem::Problem;
 
-/// Request headers of Supabase clients, tracing and event streams.
-const HEADERS: [&str; 13] = [
-    "accept", "apikey", "authorization", "baggage", "content-type", "last-event-id", "prefer",
-    "traceparent", "tracestate", "x-client-info", "x-region", "x-request-id", "x-retry-count",
+/// Request headers of Supabase clients and tracing.
+const HEADERS: [&str; 12] = [
+    "accept", "apikey", "authorization", "baggage", "content-type", "prefer", "traceparent",
+    "tracestate", "x-client-info", "x-region", "x-request-id", "x-retry-count",
 ];
 
 /// Host names and origins that a server accepts.

@@ -26,21 +26,12 @@ pub(super) struct Place {
     _of_all: OwnedSemaphorePermit,
 }
 
-/// Reason why no place is free.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    /// All places are taken.
-    All,
-    /// The user has reached their share, which is this.
-    Share(usize),
-}
-
 impl Shares {
-    /// Creates places, of which one user has at most a quarter, or `least` if that is more.
-    pub(super) fn new(places: usize, least: usize) -> Self {
+    /// Creates places, of which one user has at most a quarter, and at least one.
+    pub(super) fn new(places: usize) -> Self {
         Self {
             places: Arc::new(Semaphore::new(places)),
-            share: (places / 4).max(least),
+            share: (places / 4).max(1),
             users: Mutex::default(),
         }
     }
@@ -56,17 +47,6 @@ impl Shares {
         Ok(Place {
             _of_user: of_user,
             _of_all: of_all,
-        })
-    }
-
-    /// Returns a place of a user if one is free.
-    pub(super) fn free_place(&self, user: &str) -> Result<Place, Taken> {
-        let of_user = self.of(user).try_acquire_owned();
-        let of_user = of_user.map_err(|_| Taken::Share(self.share))?;
-        let of_all = Arc::clone(&self.places).try_acquire_owned();
-        Ok(Place {
-            _of_user: of_user,
-            _of_all: of_all.map_err(|_| Taken::All)?,
         })
     }
 
@@ -91,7 +71,7 @@ mod tests {
 
     #[test]
     fn who_waits_for_their_own_share_holds_up_nobody() {
-        let shares = Shares::new(8, 1);
+        let shares = Shares::new(8);
         let mut context = Context::from_waker(Waker::noop());
         let mut poll = |user: &'static str| {
             let mut place = Box::pin(shares.place(user));
@@ -111,8 +91,6 @@ mod tests {
             held.push(poll(guest).unwrap_or_else(|_| panic!()));
         }
         // All places are taken.
-        assert_eq!(shares.free_place("hog").err(), Some(Taken::Share(2)));
-        assert_eq!(shares.free_place("dan").err(), Some(Taken::All));
         assert!(poll("dan").is_err());
         held.pop();
         assert!(poll("dan").is_ok());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::model::Viewer;
 use crate::model::error::Kind;
@@ -23,7 +23,6 @@ use crate::store::{
 use memctl_files::Directory;
 use memctl_search::embedder::EmbedderCache;
 
-use super::events::Events;
 use super::limits::{Limits, Rates};
 use super::origin::Origins;
 use super::problem::Problem;
@@ -93,26 +92,15 @@ struct Inner {
     turns: Semaphore,
     /// Queue of additions, which share their writes.
     additions: Shares,
-    events: Events,
     log: Log,
     access_log: Option<Log>,
-    stopping: watch::Sender<bool>,
 }
 
 impl Server {
     /// Creates a server that does not listen yet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the file system cannot report changes.
-    pub fn new(options: Options) -> Result<Self, notify::Error> {
+    pub fn new(options: Options) -> Self {
         let Options { workspace, .. } = options;
-        let events = Events::follow(
-            workspace.store.clone(),
-            options.limits.listeners,
-            Arc::clone(&options.log),
-        )?;
-        Ok(Self(Arc::new(Inner {
+        Self(Arc::new(Inner {
             memory: workspace.store.directory().to_path_buf(),
             approvals: workspace.store.approvals().clone(),
             primary: workspace.store.primary().cloned(),
@@ -130,15 +118,13 @@ impl Server {
             verifier: options.verifier,
             origins: options.origins,
             rates: Rates::new(options.limits.rate),
-            slots: Shares::new(options.limits.at_once, 1),
+            slots: Shares::new(options.limits.at_once),
             turns: Semaphore::new(WRITERS),
-            additions: Shares::new(ADDITIONS, 1),
+            additions: Shares::new(ADDITIONS),
             limits: options.limits,
-            events,
             log: options.log,
             access_log: options.access_log,
-            stopping: watch::Sender::new(false),
-        })))
+        }))
     }
 
     /// Opens the memory for one request: for this caller, purpose and time.
@@ -330,10 +316,6 @@ impl Server {
         &self.0.rates
     }
 
-    pub(super) fn events(&self) -> &Events {
-        &self.0.events
-    }
-
     pub(super) fn log(&self, line: &str) {
         (self.0.log)(line);
     }
@@ -342,15 +324,5 @@ impl Server {
         if let Some(log) = &self.0.access_log {
             log(&line());
         }
-    }
-
-    /// Tells long-running requests that the server stops.
-    pub(super) fn stop(&self) {
-        self.0.stopping.send_replace(true);
-    }
-
-    /// Returns a receiver that becomes true when the server stops.
-    pub(super) fn stopping(&self) -> watch::Receiver<bool> {
-        self.0.stopping.subscribe()
     }
 }

@@ -19,10 +19,10 @@ use super::input::{json, reply};
 use super::problem::{Problem, render};
 use super::route::{self, Access, Route};
 use super::state::Server;
+use super::supabase::query::QueryParameters;
 use super::supabase::recall::{RankedRow, SimilarRow};
-use super::supabase::tables::{self, QueryParameters};
-use super::supabase::{functions, rpc};
-use super::{events, mcp, middleware, openapi, v1};
+use super::supabase::{functions, rpc, tables};
+use super::{mcp, middleware, openapi, v1};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -57,7 +57,7 @@ pub(super) fn routes() -> Vec<Route> {
             .answers::<Rows<SimilarRow>>(ROWS)
             .parameters::<QueryParameters>()
             .body::<rpc::MatchArguments>(),
-        Route::get("/rest/v1/agent_memory", tables::memories)
+        Route::get("/rest/v1/agent_memory", tables::select::<tables::MemoryRow>)
             .named("selectMemories", "The caller's memories")
             .answers::<Rows<tables::MemoryRow>>(ROWS)
             .parameters::<QueryParameters>(),
@@ -67,7 +67,7 @@ pub(super) fn routes() -> Vec<Route> {
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewMemory>),
-        Route::get("/rest/v1/agent_sessions", tables::sessions)
+        Route::get("/rest/v1/agent_sessions", tables::select::<tables::SessionRow>)
             .named("selectSessions", "The caller's sessions of agents")
             .answers::<Rows<tables::SessionRow>>(ROWS)
             .parameters::<QueryParameters>(),
@@ -75,7 +75,7 @@ pub(super) fn routes() -> Vec<Route> {
             .named("selectLogs", "The log of a session of the caller: `session_id=eq.SESSION`")
             .answers::<Rows<ExecutionLog>>(ROWS)
             .parameters::<QueryParameters>(),
-        Route::get("/rest/v1/context_eng_memories", tables::procedures)
+        Route::get("/rest/v1/context_eng_memories", tables::select::<tables::ProcedureRow>)
             .named("selectProcedures", "Procedures")
             .answers::<Rows<tables::ProcedureRow>>(ROWS)
             .parameters::<QueryParameters>(),
@@ -152,13 +152,6 @@ pub(super) fn routes() -> Vec<Route> {
         Route::post("/v1/users/me/enable", v1::enable_user)
             .named("enableUser", "Switch the memory on again for the caller")
             .answers::<v1::Switched>("State of the switch"),
-        Route::get("/v1/events", events::events)
-            .named("events", "Change feed: server-sent events")
-            .answers_lines(
-                "text/event-stream",
-                "Events `memory_updated`, whose data is an object with `kind`, `id`, `skill`, `user_id`, \
-                 `memory_type` and `operation` (`INSERT`, `UPDATE` or `DELETE`)",
-            ),
     ]
 }
 

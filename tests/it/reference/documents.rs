@@ -296,7 +296,7 @@ fn page_of_http_endpoints_is_what_the_server_describes() {
         "# HTTP endpoints\n\n\
          `memctl serve` describes itself at `/openapi.json` (OpenAPI 3.1), with the meaning of each field of an\n\
          answer. This page is made from it; fields without a type are texts, and `?` marks one that may be absent.\n\
-         [Serve over HTTP](../serve.md) explains tokens, limits, errors and events. Every request but two needs\n\
+         [Serve over HTTP](../serve.md) explains tokens, limits and errors. Every request but two needs\n\
          `Authorization: Bearer TOKEN`.\n",
     );
     page.push_str(&endpoints.table_of_shared());

@@ -46,8 +46,7 @@ fn a_request_that_panics_ends_alone() {
         }),
         log: Arc::new(|_| {}),
         access_log: None,
-    })
-    .unwrap();
+    });
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -13,7 +13,6 @@
 pub(crate) mod access;
 pub(crate) mod clients;
 mod defect;
-pub(crate) mod events;
 mod keys;
 pub(crate) mod load;
 mod native;
@@ -106,14 +105,6 @@ impl Served {
             .args([name, id.as_str()])
             .status();
         assert!(sent.unwrap().success());
-    }
-
-    /// How much memory it has, in bytes.
-    pub(crate) fn resident(&self) -> usize {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        let kilobytes = line.and_then(|line| line.split_whitespace().next());
-        kilobytes.unwrap().parse::<usize>().unwrap() << 10
     }
 
     /// Waits for the end; the exit code.

@@ -6,7 +6,7 @@
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -15,13 +15,13 @@ use serde::{Deserialize, Deserializer};
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, text};
 use crate::serve::token::Caller;
 
-use super::super::input::{Body, Pairs};
+use super::super::input::Body;
 use super::super::problem::Problem;
 use super::super::route;
 use super::super::state::Server;
 use super::functions::{memory_type, threshold};
+use super::query::Query;
 use super::recall::{Hybrid, Near};
-use super::tables::Query;
 
 /// Maximum dimension of a vector.
 const DIMENSIONS: usize = 4_096;
@@ -61,11 +61,9 @@ pub(crate) struct HybridArguments {
 pub(crate) async fn hybrid(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-    Pairs(asked): Pairs,
+    query: Query,
     Body(given): Body<HybridArguments>,
 ) -> Result<Response, Problem> {
-    let query = Query::parse(asked)?;
     let search = Hybrid {
         query_text: text("query_text", given.query_text, LONGEST_QUERY)?,
         query_embedding: given.query_embedding,
@@ -79,7 +77,7 @@ pub(crate) async fn hybrid(
     let rows = server
         .work(&caller, why, |workspace| search.rows(workspace))
         .await?;
-    query.reply(&rows, &headers)
+    query.reply(&rows)
 }
 
 /// Arguments of `match_memory`.
@@ -107,11 +105,9 @@ pub(crate) struct MatchArguments {
 pub(crate) async fn match_memory(
     State(server): State<Server>,
     Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-    Pairs(asked): Pairs,
+    query: Query,
     Body(given): Body<MatchArguments>,
 ) -> Result<Response, Problem> {
-    let query = Query::parse(asked)?;
     if given.query_embedding.is_none() {
         return Err(Problem::unfit(
             "`query_embedding` is null",
@@ -127,12 +123,12 @@ pub(crate) async fn match_memory(
     };
     let asked = given.filter_user_id;
     if asked.is_some_and(|user| user != caller.user.as_str()) {
-        return query.reply::<()>(&[], &headers);
+        return query.reply::<()>(&[]);
     }
     let work = server.work(&caller, "serve match_memory", |workspace| {
         search.rows(workspace)
     });
-    query.reply(&work.await?, &headers)
+    query.reply(&work.await?)
 }
 
 /// Answers for an unknown function.
