@@ -39,6 +39,13 @@ fn what_is_said_otherwise_is_found_by_its_meaning() {
     assert_eq!(report["results"][0]["ranks"]["semantic"], 1);
     let report = workspace.json(&[&query[..], &["--keyword"]].concat());
     assert_eq!(ids(&report["results"]), [""; 0]);
+    // The question of the source document, also where the answer is a weak match.
+    write_memories(
+        &workspace,
+        ["Follow all regulatory requirements.", "The tea is green."].map(str::to_owned),
+    );
+    let report = workspace.json(&["memory", "search", "check compliance", "--kind", "memory"]);
+    assert_eq!(report["results"][0]["id"], "MEM-001", "{report}");
 }
 
 #[test]

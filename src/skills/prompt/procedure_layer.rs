@@ -13,13 +13,14 @@ use super::choose::{Choice, Omitted, tokens};
 use super::render::harmless;
 
 const HEADING: &str = "## Learned Procedures\n\n";
-/// Minimum score of a procedure of no skill, and of one of the skill. Tasks that no procedure fits stay below,
-/// and most that one fits in other words reach it.
-const FITS: f64 = 0.15;
+/// Minimum score of a procedure of the skill.
 const FITS_OWN: f64 = 0.1;
-/// Share of the best score that another procedure of no skill has to reach: behind a near one, a distant one
-/// is about something else.
-const BESIDE_THE_BEST: f64 = 0.7;
+/// Minimum score of a procedure of no skill with others beside it, and of one that is nearest by far: a task in
+/// other words reaches less, and what resembles several procedures a little is about none of them.
+const FITS: f64 = 0.2;
+const FITS_ALONE: f64 = 0.15;
+/// Share of the best score from which another procedure is beside the best; any other is about something else.
+const BESIDE_THE_BEST: f64 = 0.82;
 /// Maximum number of procedures of no skill that are named as too distant: the nearest ones.
 const NAMED: usize = 5;
 
@@ -47,8 +48,14 @@ pub(super) fn choose<'a>(
         .rev()
         .collect();
     order.sort_by(|a, b| b.0.cmp(&a.0).then(b.1.total_cmp(&a.1)));
-    let best = order.iter().filter(|(is_own, ..)| !is_own);
-    let best = best.map(|(_, score, _)| *score).next().unwrap_or_default();
+    let mut others = order.iter().filter(|(is_own, ..)| !is_own);
+    let mut next = || others.next().map_or(0.0, |(_, score, _)| *score);
+    let (best, second) = (next(), next());
+    let fits = if second < best * BESIDE_THE_BEST {
+        FITS_ALONE
+    } else {
+        FITS
+    };
     let mut room = choice.procedures_budget;
     let mut named = 0;
     let mut chosen = Vec::new();
@@ -57,7 +64,7 @@ pub(super) fn choose<'a>(
         let least = if is_own {
             FITS_OWN
         } else {
-            FITS.max(best * BESIDE_THE_BEST)
+            fits.max(best * BESIDE_THE_BEST)
         };
         let size = tokens(&item(procedure, &procedure.fields()));
         let reason = if choice.input.is_some() && score < least {
@@ -176,6 +183,20 @@ mod tests {
         let (ids, omitted) = chosen(&all, None, 500);
         assert_eq!(ids, ["PROC-004", "PROC-002"]);
         assert!(omitted.is_empty());
+    }
+
+    #[test]
+    fn below_a_certain_score_only_the_nearest_by_far_is_chosen() {
+        let all = ["PROC-001", "PROC-002"].map(|id| procedure(id, None, "a", "b"));
+        let check = |one: f64, other: f64, expected: &[&str]| {
+            let near: &[(&str, f64)] = &[("PROC-001", one), ("PROC-002", other)];
+            assert_eq!(chosen(&all, Some(near), 500).0, expected, "{one} {other}");
+        };
+        check(0.17, 0.1, &["PROC-001"]);
+        check(0.17, 0.16, &[]);
+        check(0.14, 0.01, &[]);
+        check(0.23, 0.21, &["PROC-001", "PROC-002"]);
+        check(0.23, 0.19, &["PROC-001"]);
     }
 
     #[test]
