@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use super::remember::misfits;
 use crate::model::{
-    Condition, Document, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts,
+    Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts,
     Reflexion, SkillPath, Trust, utc, with_origin,
 };
 use crate::store::workspace::records::{document, locate};
@@ -30,7 +30,7 @@ pub struct ListReport {
 }
 
 /// Record in a list.
-#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
 pub struct Listed {
     /// Id of the record.
     pub id: String,
@@ -97,19 +97,18 @@ pub struct ListedLesson {
     pub evidence: Evidence,
 }
 
-impl ListedLesson {
-    fn of(entry: &Entry) -> Option<Self> {
-        let procedure: Procedure = entry.parse().ok()?;
+impl From<Procedure> for ListedLesson {
+    fn from(procedure: Procedure) -> Self {
         let evidence = procedure.evidence();
         let pattern = procedure.pattern.unwrap_or_default();
-        Some(Self {
+        Self {
             lesson: procedure.lesson,
             failing_code: pattern.failing_code,
             working_code: pattern.working_code,
             worded_by: procedure.worded_by,
             followed: evidence.helped.saturating_add(evidence.harmed),
             evidence,
-        })
+        }
     }
 }
 
@@ -127,8 +126,7 @@ pub struct ListedSaid {
 }
 
 impl ListedSaid {
-    fn of(entry: &Entry) -> Option<Self> {
-        let rule: Reflexion = entry.parse().ok()?;
+    fn of(rule: &Reflexion) -> Option<Self> {
         let newest = rule.said.last()?;
         Some(Self {
             quote: newest.quote.clone(),
@@ -142,33 +140,37 @@ impl ListedSaid {
 impl Listed {
     /// Converts an entry; one that cannot be read keeps only its id.
     pub(crate) fn of(entry: Entry) -> Self {
-        let document = document(&entry);
-        let field = |of: fn(Document) -> Option<String>| document.clone().and_then(of);
+        let mut listed = Self {
+            id: entry.id.clone(),
+            ..Self::default()
+        };
+        let Some(document) = document(&entry) else {
+            return listed;
+        };
+        match document.kind {
+            Kind::Procedure => {
+                let procedure = entry.parse::<Procedure>().ok();
+                listed.lesson = procedure.map(ListedLesson::from);
+            }
+            Kind::Reflexion => {
+                let rule = entry.parse::<Reflexion>().unwrap_or_default();
+                listed.pinned = rule.pinned;
+                listed.said = ListedSaid::of(&rule);
+                listed.receipts = Some(rule.receipts()).filter(|receipts| receipts.told > 0);
+            }
+            _ => {}
+        }
         Self {
-            skill: field(|d| d.skill),
-            created: field(|d| Some(utc(&d.created))).unwrap_or_default(),
-            summary: field(|d| Some(d.summary)).unwrap_or_default(),
-            memory_type: document.as_ref().and_then(|d| d.memory_type),
-            user_id: field(|d| d.user_id),
-            expires_at: field(|d| d.expires.as_deref().map(utc)),
-            trust: document.as_ref().map(|d| d.trust),
-            status: field(|d| d.status),
-            source: field(|d| d.source),
-            lesson: (document.as_ref().map(|d| d.kind) == Some(Kind::Procedure))
-                .then(|| ListedLesson::of(&entry))
-                .flatten(),
-            pinned: document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion)
-                && entry.parse::<Reflexion>().is_ok_and(|rule| rule.pinned),
-            said: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
-                .then(|| ListedSaid::of(&entry))
-                .flatten(),
-            receipts: (document.as_ref().map(|d| d.kind) == Some(Kind::Reflexion))
-                .then(|| entry.parse::<Reflexion>().ok())
-                .flatten()
-                .map(|rule| rule.receipts())
-                .filter(|receipts| receipts.told > 0),
-            retrieved: None,
-            id: entry.id,
+            skill: document.skill,
+            created: utc(&document.created),
+            summary: document.summary,
+            memory_type: document.memory_type,
+            user_id: document.user_id,
+            expires_at: document.expires.as_deref().map(utc),
+            trust: Some(document.trust),
+            status: document.status,
+            source: document.source,
+            ..listed
         }
     }
 }
@@ -207,35 +209,52 @@ pub fn list(
     status: Option<&str>,
     limit: usize,
 ) -> Result<ListReport, Error> {
-    let chooses = status.is_some();
+    let has_status = |entry: &Entry| document(entry).is_some_and(|d| d.status.as_deref() == status);
+    let is_meant = status.map(|_| &has_status as &dyn Fn(&Entry) -> bool);
+    newest(workspace, kind, skill, is_meant, limit)
+}
+
+/// Returns the newest memories of a type, or of all, whose metadata meets every condition.
+pub fn list_memories(
+    workspace: &Workspace,
+    memory_type: Option<MemoryType>,
+    conditions: &[Condition],
+    limit: usize,
+) -> Result<ListReport, Error> {
+    let is_meant = |entry: &Entry| fits(entry, memory_type, conditions);
+    newest(workspace, Kind::Memory, None, Some(&is_meant), limit)
+}
+
+/// Returns the newest records, of those that are meant if not all are. The read is audited.
+fn newest(
+    workspace: &Workspace,
+    kind: Kind,
+    skill: Option<&SkillPath>,
+    is_meant: Option<&dyn Fn(&Entry) -> bool>,
+    limit: usize,
+) -> Result<ListReport, Error> {
     let selection = Selection {
         skill,
-        newest: (!chooses).then_some(limit),
+        newest: is_meant.is_none().then_some(limit),
     };
-    let is_meant = |entry: &Entry| match status {
-        None => true,
-        Some(status) => document(entry).is_some_and(|d| d.status.as_deref() == Some(status)),
-    };
+    let is_meant_or_all = |entry: &Entry| is_meant.is_none_or(|is_meant| is_meant(entry));
     let mut entries = VecDeque::new();
-    let mut matching = 0;
+    let mut total = 0;
     let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
-        if !is_meant(&entry) {
-            return;
-        }
-        matching += 1;
-        entries.push_back(entry);
-        if entries.len() > limit {
-            entries.pop_front();
+        if is_meant_or_all(&entry) {
+            total += 1;
+            entries.push_back(entry);
+            if entries.len() > limit {
+                entries.pop_front();
+            }
         }
     })?;
+    if is_meant.is_none() {
+        total = workspace.store.count(kind)?;
+    }
     let mut records: Vec<Listed> = entries.into_iter().rev().map(Listed::of).collect();
-    let mut total = if chooses {
-        matching
-    } else {
-        workspace.store.count(kind)?
-    };
     if kind == Kind::Memory {
-        total += add_pulled(workspace, &mut records, &is_meant)?;
+        total += add_pulled(workspace, &mut records, &is_meant_or_all)?;
         records.truncate(limit);
     }
     if kind == Kind::Procedure {
@@ -335,41 +354,6 @@ pub fn recent_executions(
     };
     let executions = store.list::<Execution>(&selection)?.records;
     Ok((executions, store.count(Kind::Execution)?))
-}
-
-/// Returns the newest memories of a type, or of all, whose metadata meets every condition.
-pub fn list_memories(
-    workspace: &Workspace,
-    memory_type: Option<MemoryType>,
-    conditions: &[Condition],
-    limit: usize,
-) -> Result<ListReport, Error> {
-    let mut records = Vec::new();
-    let all = Selection::default();
-    let problems = workspace
-        .store
-        .each_entry(Kind::Memory, &all, &mut |entry| {
-            if fits(&entry, memory_type, conditions) {
-                records.push(Listed::of(entry));
-            }
-        })?;
-    records.reverse();
-    let is_meant = |entry: &Entry| fits(entry, memory_type, conditions);
-    add_pulled(workspace, &mut records, &is_meant)?;
-    let total = records.len() as u64;
-    records.truncate(limit);
-    let read = records.iter().map(|record| {
-        let touched = (record.id.as_str(), record.user_id.as_deref());
-        (Kind::Memory, touched)
-    });
-    let unnoted = workspace.note_read(read);
-    let warnings = problems.iter().map(ToString::to_string).chain(unnoted);
-    Ok(ListReport {
-        kind: Kind::Memory,
-        total,
-        warnings: warnings.collect(),
-        records,
-    })
 }
 
 /// Returns the version keys of memories whose metadata meets every condition, for a search
