@@ -9,8 +9,8 @@ use serde_json::value::RawValue;
 
 use super::remember::misfits;
 use crate::model::{
-    Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts,
-    Reflexion, SkillPath, Trust, utc, with_origin,
+    Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
+    SkillPath, Trust, utc, with_origin,
 };
 use crate::store::workspace::records::{document, locate};
 use crate::store::workspace::{Error, Workspace};

@@ -497,6 +497,12 @@ fn the_loop_without_hooks_works_across_processes() {
          WRONG:\n    {wrong}\n  CORRECT:\n    {right}\n"
     );
     assert!(text.starts_with(&form), "{text}");
+    // Another Python words the error otherwise. What has no word in common is found by a search.
+    let similar = format!("{error}, not 'str'");
+    let hint = workspace.json(&["hint", "--error", &similar]);
+    assert_eq!(hint["hints"][0]["id"], "PROC-001", "{hint}");
+    let found = workspace.json(&["search", "indexing text by a key", "--kind", "lesson"]);
+    assert_eq!(found["results"][0]["id"], "PROC-001", "{found}");
     let keys = ["error_key", "hints", "pitfalls", "took_ms"];
     let document = workspace.json(&["hint", "--error", "NameError: name 'x' is not defined"]);
     assert!(

@@ -74,3 +74,22 @@ fn is_empty(output: &Value) -> bool {
         Value::Object(fields) => fields.is_empty(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exact_words_are_surer_than_vague_ones() {
+        let exact = "When screening for senior backend roles, weigh system design experience \
+                     separately. A candidate without it should score below 60.";
+        for (said, expected) in [
+            ("this is wrong", 0.5),
+            ("The score should be 55.", 0.7),
+            ("Use pnpm here and never npm.", 0.6),
+            (exact, 0.9),
+        ] {
+            assert!((confidence(said) - expected).abs() < 1e-9, "{said}");
+        }
+    }
+}
