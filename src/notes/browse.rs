@@ -140,13 +140,13 @@ impl ListedSaid {
 impl Listed {
     /// Converts an entry; one that cannot be read keeps only its id.
     pub(crate) fn of(entry: Entry) -> Self {
-        let mut listed = Self {
-            id: entry.id.clone(),
-            ..Self::default()
-        };
         let Some(document) = document(&entry) else {
-            return listed;
+            return Self {
+                id: entry.id,
+                ..Self::default()
+            };
         };
+        let mut listed = Self::default();
         match document.kind {
             Kind::Procedure => {
                 let procedure = entry.parse::<Procedure>().ok();
@@ -161,6 +161,7 @@ impl Listed {
             _ => {}
         }
         Self {
+            id: entry.id,
             skill: document.skill,
             created: utc(&document.created),
             summary: document.summary,
