@@ -8,7 +8,7 @@
 
 use serde_json::Value;
 
-use crate::lessons::recovery::shell::{Simple, basename, written_commands};
+use crate::lessons::recovery::shell::{Simple, basename, commands_and_settings};
 use crate::lessons::recovery::shell_command::{AROUND, Run};
 use memctl_sessions::Step;
 
@@ -17,10 +17,6 @@ pub(crate) const LONGEST: usize = 3_000;
 /// Maximum number of arguments of a tool.
 const ARGUMENTS: usize = 32;
 
-/// Wrappers that change nothing but time, priority or environment.
-const WRAPPERS: &[&str] = &[
-    "time", "nohup", "exec", "command", "builtin", "env", "nice", "stdbuf", "ionice", "!",
-];
 /// Options that only change how much is printed.
 const VERBOSITY: &[&str] = &[
     "-v", "-vv", "-vvv", "--verbose", "-q", "-qq", "--quiet", "--silent", "--no-color",
@@ -161,23 +157,22 @@ impl Line {
     fn of(code: &str) -> Self {
         let mut line = Self::default();
         let mut exported: Vec<String> = Vec::new();
-        for simple in written_commands(code) {
-            let quoting = quoting(&code[simple.span.clone()]);
+        for simple in commands_and_settings(code) {
+            let plain = is_plumbing(&simple);
             let mut command = Command {
-                environment: exported.clone(),
-                body: simple.body.clone(),
-                words: simple.words.clone(),
-                quoting,
+                environment: [exported.as_slice(), &simple.environment].concat(),
+                body: simple.body,
+                words: simple.words,
+                quoting: simple.quoting,
             };
-            command.unwrap();
+            command.words.retain(|word| !is_verbosity(word));
             let program = command.program().to_owned();
             match program.as_str() {
-                "" => exported.extend(command.environment.drain(exported.len()..)),
+                "" => exported.extend(simple.environment),
                 "cd" | "pushd" => line.directories.extend(command.words.get(1).cloned()),
                 "export" => exported.extend(command.words.drain(1..)),
                 "source" | "." => exported.push(command.words.join(" ")),
-                _ if AROUND.contains(&program.as_str()) => {}
-                _ if is_plumbing(&simple, &command) => {}
+                program if plain || AROUND.contains(&program) => {}
                 _ => line.commands.push(command),
             }
         }
@@ -186,45 +181,14 @@ impl Line {
 }
 
 /// Returns `true` for a filter of an output, and for a command that runs only after a failure.
-fn is_plumbing(simple: &Simple, command: &Command) -> bool {
-    let plain = Simple {
-        words: command.words.clone(),
-        ..Simple::default()
-    };
-    simple.fallback || (simple.piped && Run::of(&plain).looks)
+fn is_plumbing(simple: &Simple) -> bool {
+    simple.fallback || (simple.piped && Run::of(simple).looks)
 }
 
-/// Quotes and backslashes of a text, in order, without those of redirections.
-fn quoting(text: &str) -> String {
-    text.chars().filter(|c| "'\"\\`".contains(*c)).collect()
-}
-
-impl Command {
-    /// Takes assignments to the environment, and drops wrappers and options of verbosity.
-    fn unwrap(&mut self) {
-        while let Some(first) = self.words.first() {
-            let is_assignment = first.split_once('=').is_some_and(|(name, _)| {
-                !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_')
-            });
-            let dropped = match first.as_str() {
-                _ if is_assignment => {
-                    self.environment.push(first.clone());
-                    1
-                }
-                "timeout" | "gtimeout" => {
-                    let flags = self.words[1..].iter().take_while(|w| w.starts_with('-'));
-                    2 + flags.count()
-                }
-                word if WRAPPERS.contains(&word) => 1,
-                _ => break,
-            };
-            self.words.drain(..dropped.min(self.words.len()));
-        }
-        self.words.retain(|word| {
-            let name = word.split('=').next().unwrap_or(word);
-            !VERBOSITY.contains(&name) && !name.starts_with("--tb")
-        });
-    }
+/// Returns `true` for an option that only changes how much is printed.
+fn is_verbosity(word: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    VERBOSITY.contains(&name) || name.starts_with("--tb")
 }
 
 #[cfg(test)]

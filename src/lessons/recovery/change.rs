@@ -181,7 +181,8 @@ fn between(old: &Command, new: &Command, line: &str) -> Option<Change> {
         if environment {
             let added = without(&new.environment, &old.environment);
             let dropped = without(&old.environment, &new.environment);
-            let is_small = added.len() + dropped.len() <= SMALL;
+            let is_prefix = |word: &String| NO_PREFIX.contains(&word.as_str());
+            let is_small = added.len() + dropped.len() <= SMALL && !added.iter().any(is_prefix);
             return is_small.then(|| make(ChangeKind::Environment, dropped, added))?;
         }
         if old.quoting != new.quoting {
@@ -403,6 +404,7 @@ mod tests {
             ("make", "cd src && make"),
             ("cargo test", "cargo build"),
             ("x", "sudo x"),
+            ("x", "sudo x --all"),
             ("npm test", "npm install && npm test"),
             ("git staus", "git status"),
             ("cat a.txt", "cat b.txt"),

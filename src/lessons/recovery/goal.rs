@@ -73,21 +73,7 @@ impl Goal {
     }
 
     fn of_shell(&mut self, command: &str) -> Kind {
-        if let Some(run) = Run::of_editor(command) {
-            return Kind::Shell(vec![run]);
-        }
         let simples = shell::commands(command);
-        // A patch in a shell command counts as an edit.
-        if let Some(patch) = simples
-            .iter()
-            .find(|s| s.words.first().is_some_and(|w| w == "apply_patch"))
-        {
-            return of_patch(if patch.body.is_empty() {
-                command
-            } else {
-                &patch.body
-            });
-        }
         let mut runs = Vec::new();
         let mut around = Vec::new();
         let mut last_matters = false;

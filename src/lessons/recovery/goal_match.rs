@@ -32,7 +32,7 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
     }
     match (&failed.kind, &later.kind) {
         (Kind::Shell(old), Kind::Shell(new)) => {
-            let found = shells(old, new, error);
+            let found = shells(old, new);
             let phrases = (failed.phrases(), later.phrases());
             let asked = phrases.0.iter().any(|phrase| phrases.1.contains(phrase));
             let instead = old.last().is_some_and(|run| run.looks) && asked_otherwise(old, new);
@@ -50,39 +50,7 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
         }
         (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
         (Kind::Read(path), Kind::Shell(runs)) => reads(path, runs),
-        (Kind::Shell(runs), Kind::Read(path)) => match runs.split_last() {
-            Some((last, _)) => reads(path, std::slice::from_ref(last)),
-            None => Match::No,
-        },
-        // A search can replace the read of a file.
-        (Kind::Read(path), Kind::Tool(values)) if values.iter().any(|(_, value)| value == path) => {
-            Match::Similar
-        }
-        // Same address, other program.
-        (Kind::Tool(values), Kind::Shell(runs)) => {
-            let mut urls = values.iter().filter(|(_, value)| value.contains("://"));
-            let asked = |url: &String| runs.iter().any(|run| run.operands.contains(url));
-            if urls.any(|(_, url)| asked(url)) {
-                Match::Similar
-            } else {
-                Match::No
-            }
-        }
         (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),
-        (Kind::Edit(paths, _), Kind::Shell(runs)) => {
-            let writes = runs.iter().filter(|run| run.writes);
-            let names: Vec<&str> = paths.iter().map(|path| basename(path)).collect();
-            let hits = writes.filter(|run| {
-                let mut operands = run.operands.iter();
-                operands.any(|o| names.contains(&basename(o)))
-                    || names.iter().any(|name| run.code.contains(*name))
-            });
-            if hits.count() > 0 {
-                Match::Near
-            } else {
-                Match::No
-            }
-        }
         (Kind::Tool(old), Kind::Tool(new)) => tools(&failed.tool, old, &later.tool, new),
         _ => Match::No,
     }
@@ -101,7 +69,7 @@ fn reads(path: &str, runs: &[Run]) -> Match {
         .unwrap_or(Match::No)
 }
 
-fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
+fn shells(failed: &[Run], later: &[Run]) -> Match {
     let Some((last, before)) = failed.split_last() else {
         return Match::No;
     };
@@ -112,22 +80,12 @@ fn shells(failed: &[Run], later: &[Run], error: &str) -> Match {
             .max()
             .unwrap_or(Match::No)
     };
-    let whole = best(last);
-    if whole > Match::No {
-        // A line with fewer programs than the failed one may omit the failing part.
-        let all = before.iter().all(|run| run.looks || best(run) > Match::No);
-        return if all {
-            whole
-        } else {
-            whole.min(Match::Similar)
-        };
+    // A line with fewer programs than the failed one may omit the failing part.
+    if before.iter().all(|run| run.looks || best(run) > Match::No) {
+        best(last)
+    } else {
+        best(last).min(Match::Similar)
     }
-    // The error may name the failing part of the line.
-    let named = before.iter().filter(|run| {
-        let word = run.name.rsplit(' ').next().unwrap_or_default();
-        word.len() > 2 && error.contains(word)
-    });
-    named.map(best).max().unwrap_or(Match::No).min(Match::Part)
 }
 
 /// Returns true if a line runs the failed one inside another program: `poetry run pytest`.
@@ -201,25 +159,9 @@ fn asked_otherwise(failed: &[Run], later: &[Run]) -> bool {
     })
 }
 
-/// Commands that include the work of another.
-const INCLUDES: &[(&str, &[&str])] = &[
-    (
-        "cargo check",
-        &[
-            "cargo build", "cargo test", "cargo run", "cargo clippy", "cargo nextest",
-        ],
-    ),
-    ("cargo build", &["cargo test", "cargo run", "cargo nextest"]),
-    ("go build", &["go test", "go run"]),
-    ("go vet", &["go test"]),
-];
-
 fn runs(failed: &Run, later: &Run) -> Match {
     if failed.name != later.name {
-        let includes = INCLUDES
-            .iter()
-            .any(|(less, more)| *less == failed.name && more.contains(&later.name.as_str()));
-        return if includes { Match::Part } else { Match::No };
+        return Match::No;
     }
     if !failed.code.is_empty() || !later.code.is_empty() {
         return match overlap(&failed.code, &later.code) {
@@ -290,10 +232,6 @@ fn looked_at(failed: &str, later: &str) -> Match {
             Match::No
         };
     }
-    let phrase = failed.len() > 12 && later.len() > 12 && failed.contains(' ');
-    if phrase && strsim::normalized_levenshtein(failed, later) >= 0.7 {
-        return Match::Similar;
-    }
     if failed.contains('/') || later.contains('/') || failed.contains('.') {
         return match paths(failed, later) {
             // Another file in the same directory is another goal.
@@ -315,23 +253,9 @@ fn paths(failed: &str, later: &str) -> Match {
         return Match::Similar;
     }
     let directory = |path: &str| path.rsplit_once('/').map(|(dir, _)| dir.to_owned());
-    if later.starts_with(failed) && later[failed.len()..].starts_with('/') {
-        return Match::Near;
-    }
     let ending = |name: &str| name.rsplit_once('.').map(|(_, e)| e.to_owned());
     let same_place = directory(failed).is_some() && directory(failed) == directory(later);
     if same_place && ending(a) == ending(b) {
-        return Match::Near;
-    }
-    let stem = |name: &str| {
-        name.split('.')
-            .next()
-            .unwrap_or_default()
-            .to_ascii_lowercase()
-    };
-    let (a, b) = (stem(a), stem(b));
-    let alike = a.len() > 3 && b.len() > 3 && strsim::normalized_levenshtein(&a, &b) >= 0.75;
-    if alike || (same_place && (a.contains(&b) || b.contains(&a))) {
         return Match::Near;
     }
     Match::No
@@ -344,13 +268,10 @@ fn edits(
     new: &HashSet<String>,
 ) -> Match {
     let same = failed.iter().any(|a| later.iter().any(|b| a == b));
-    let named = failed
-        .iter()
-        .any(|a| later.iter().any(|b| basename(a) == basename(b)));
     let share = overlap(old, new);
     if same && share >= 0.5 {
         Match::Similar
-    } else if (same && share >= 0.15) || (named && share >= 0.5) {
+    } else if same && share >= 0.15 {
         Match::Part
     } else if same {
         Match::Near
@@ -361,10 +282,7 @@ fn edits(
 
 fn tools(failed: &str, old: &[(String, String)], later: &str, new: &[(String, String)]) -> Match {
     if failed != later {
-        // `find_user_by_email` and `find_user_by_name` find the same user.
-        let by = |name: &str| name.split_once("_by_").map(|(what, _)| what.to_owned());
-        let same = by(failed).is_some() && by(failed) == by(later);
-        return if same { Match::Near } else { Match::No };
+        return Match::No;
     }
     if old.is_empty() && new.is_empty() {
         return Match::Same;

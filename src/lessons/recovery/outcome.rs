@@ -304,7 +304,6 @@ pub(crate) fn is_shell_error(line: &str) -> bool {
     ];
     (said_by_program && complaints.iter().any(|c| lower.contains(c)))
         || (shell.contains(&first) && lower.contains(": ") && line.len() < 300)
-        || lower.contains("/*: cannot open")
 }
 
 /// Returns true if a command printed nothing but one error message, regardless of its exit code.

@@ -4,8 +4,6 @@
 //! `ssh`, `xargs` and `find -exec` are programs here: who retries them retries the whole call. What is
 //! substituted (`$(…)`) stays as text.
 
-use std::ops::Range;
-
 use memctl_shell::{Join, KEYWORDS, Layer, Raw, Word, is_assignment, is_shell, layer, scan};
 
 pub(crate) use memctl_shell::basename;
@@ -13,16 +11,18 @@ pub(crate) use memctl_shell::basename;
 /// Simple command.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Simple {
-    /// Program and arguments, without quotes, assignments and wrappers.
+    /// Program and arguments, without quotes, assignments and wrappers; empty if there is nothing else.
     pub(crate) words: Vec<String>,
+    /// Assignments before it, and `sudo`.
+    pub(crate) environment: Vec<String>,
+    /// Quotes and backslashes, in order.
+    pub(crate) quoting: String,
     /// Reads the output of the previous command.
     pub(crate) piped: bool,
     /// Runs only if the previous command failed.
     pub(crate) fallback: bool,
     /// Text of its here-document.
     pub(crate) body: String,
-    /// Place in the line, in bytes, with redirections and without operators.
-    pub(crate) span: Range<usize>,
 }
 
 /// Maximum nesting of `bash -c '…'`.
@@ -31,22 +31,22 @@ const MAX_DEPTH: usize = 3;
 const MAX_COMMANDS: usize = 64;
 /// Wrappers that do not change what a command does.
 const PLAIN: &[&str] = &[
-    "time", "nohup", "exec", "command", "builtin", "env", "nice", "stdbuf", "sudo", "ionice",
-    "xvfb-run", "timeout", "gtimeout",
+    "time", "nohup", "exec", "command", "builtin", "env", "nice", "stdbuf", "ionice", "xvfb-run",
+    "timeout", "gtimeout",
 ];
 
 /// Simple commands of a line, in order.
 pub(crate) fn commands(line: &str) -> Vec<Simple> {
-    let mut all = Vec::new();
-    collect(line, 0, &mut all);
+    let mut all = commands_and_settings(line);
+    all.retain(|simple| !simple.words.is_empty());
     all
 }
 
-/// Simple commands of a line as they are written: with assignments, wrappers and `bash -c '…'`.
-pub(crate) fn written_commands(line: &str) -> Vec<Simple> {
-    let raws = scan(line).into_iter();
-    let raws = raws.filter(|raw| !raw.words.is_empty());
-    raws.map(|raw| simple(line, &raw, &raw.words)).collect()
+/// Simple commands of a line, and the assignments between them.
+pub(crate) fn commands_and_settings(line: &str) -> Vec<Simple> {
+    let mut all = Vec::new();
+    collect(line, 0, &mut all);
+    all
 }
 
 /// Words of a line in which a shell looks for files, and those in which quotes keep it from doing so.
@@ -73,45 +73,53 @@ impl Globs {
 
 fn collect(line: &str, depth: usize, all: &mut Vec<Simple>) {
     for raw in scan(line) {
-        let (words, inner) = unwrapped(&raw.words);
+        let (simple, inner) = simple(line, &raw);
         match inner.filter(|_| depth < MAX_DEPTH) {
             Some(inner) => inner
                 .iter()
                 .for_each(|inner| collect(inner, depth + 1, all)),
-            None if !words.is_empty() && all.len() < MAX_COMMANDS => {
-                all.push(simple(line, &raw, words));
+            None if all.len() < MAX_COMMANDS
+                && !(simple.words.is_empty() && simple.environment.is_empty()) =>
+            {
+                all.push(simple);
             }
             None => {}
         }
     }
 }
 
-/// Words behind the prefixes that do not change what a command does, and the lines that a shell runs.
-fn unwrapped(mut words: &[Word]) -> (&[Word], Option<Vec<String>>) {
-    while let Some(first) = words.first() {
-        let text = first.text.as_str();
-        let is_plain =
-            is_assignment(text) || KEYWORDS.contains(&text) || PLAIN.contains(&basename(text));
-        match layer(words) {
-            Layer::Dropped(count) if is_plain => words = words.get(count..).unwrap_or_default(),
-            Layer::Lines(lines) if is_shell(text) => return (words, Some(lines)),
-            Layer::Nothing => return (&[], None),
-            _ => break,
-        }
-    }
-    (words, None)
-}
-
-fn simple(line: &str, raw: &Raw, words: &[Word]) -> Simple {
+/// Command without the prefixes that do not change what it does, and the lines that a shell runs.
+fn simple(line: &str, raw: &Raw) -> (Simple, Option<Vec<String>>) {
     let start = raw.words.first().map_or(raw.end, |word| word.start);
     let end = raw.end.max(raw.input_end).max(start);
-    Simple {
-        words: words.iter().map(|word| word.text.clone()).collect(),
+    let text = line.get(start..end).unwrap_or_default();
+    let mut simple = Simple {
         piped: raw.join == Join::Pipe,
         fallback: raw.join == Join::Failure,
         body: raw.input.clone(),
-        span: start..start + line[start..end].trim_end().len(),
+        quoting: text.chars().filter(|c| "'\"\\`".contains(*c)).collect(),
+        ..Simple::default()
+    };
+    let mut words: &[Word] = &raw.words;
+    let mut inner = None;
+    while let Some(first) = words.first() {
+        let text = first.text.as_str();
+        let sets = is_assignment(text) || basename(text) == "sudo";
+        let is_plain = sets || KEYWORDS.contains(&text) || PLAIN.contains(&basename(text));
+        match layer(words) {
+            Layer::Dropped(count) if is_plain => {
+                simple.environment.extend(sets.then(|| text.to_owned()));
+                words = words.get(count..).unwrap_or_default();
+                continue;
+            }
+            Layer::Lines(lines) if is_shell(text) => inner = Some(lines),
+            Layer::Nothing => words = &[],
+            _ => {}
+        }
+        break;
     }
+    simple.words = words.iter().map(|word| word.text.clone()).collect();
+    (simple, inner)
 }
 
 #[cfg(test)]
@@ -156,15 +164,15 @@ mod tests {
     }
 
     #[test]
-    fn commands_know_their_place() {
-        let line = "A=1 x 'b c' > f && y |  z 2>&1; cat <<E\nq\nE\nls";
-        let texts: Vec<&str> = written_commands(line)
-            .into_iter()
-            .map(|simple| &line[simple.span])
-            .collect();
+    fn what_is_taken_off_is_known() {
+        let all =
+            commands_and_settings("A=1; B=2 sudo -u x timeout 5 make 'c d' && bash -c \"C=3 y\"");
+        let environments: Vec<Vec<String>> =
+            all.iter().map(|one| one.environment.clone()).collect();
+        assert_eq!(environments, [&["A=1"][..], &["B=2", "sudo"], &["C=3"]]);
         assert_eq!(
-            texts,
-            ["A=1 x 'b c' > f", "y", "z 2>&1", "cat <<E\nq\nE", "ls"]
+            (all[1].words.join(" ").as_str(), all[1].quoting.as_str()),
+            ("make c d", "''")
         );
     }
 }

@@ -17,8 +17,6 @@ pub(crate) struct Run {
     pub(crate) prose: HashSet<String>,
     /// Only reads files.
     pub(crate) looks: bool,
-    /// Changes files in place.
-    pub(crate) writes: bool,
 }
 
 /// Programs with subcommands.
@@ -70,19 +68,6 @@ const INTERPRETERS: &[&str] = &[
 const RUNNERS: &[&str] = &["npx", "bunx", "pnpx", "xargs", "uvx", "pipx"];
 
 impl Run {
-    /// Edit command of an agent's line editor. Code follows its name, without shell syntax.
-    pub(crate) fn of_editor(command: &str) -> Option<Self> {
-        let (program, rest) = command.trim_start().split_once(char::is_whitespace)?;
-        (matches!(program, "edit" | "insert") && rest.len() > 20).then(|| Self {
-            name: program.to_owned(),
-            operands: Vec::new(),
-            code: code_words(rest),
-            prose: HashSet::new(),
-            looks: false,
-            writes: true,
-        })
-    }
-
     /// Returns true if the program prints existing content: lines of files, messages.
     pub(crate) fn prints_content(&self) -> bool {
         let names = [
@@ -176,12 +161,11 @@ impl Run {
         let looks =
             LOOKS.contains(&name.as_str()) && !(in_place && (name == "sed" || name == "awk"));
         Self {
-            writes: in_place || !code.is_empty() || name == "tee" || name == "cp" || name == "mv",
-            looks,
             name,
             operands,
             code,
             prose,
+            looks,
         }
     }
 }

@@ -410,13 +410,6 @@ fn a_guessed_name_is_found_by_searching() {
 fn tools_are_for_their_arguments() {
     let steps = unflagged(flagged(&[
         (
-            "find_user_by_email",
-            json!({"email": "a@b.c"}),
-            "Error: user not found",
-            false,
-        ),
-        ("find_user_by_name", json!({"name": "A B"}), "u1", false),
-        (
             "update",
             json!({"order": "W1", "pay": "card"}),
             "Error: not allowed",
@@ -436,60 +429,22 @@ fn tools_are_for_their_arguments() {
         ),
         ("cancel", json!({"order": "W8"}), "done", false),
     ]));
-    assert_eq!(pairs(&steps), [(0, 1, vec![]), (2, 3, vec![])]);
+    assert_eq!(pairs(&steps), [(0, 1, vec![])]);
 }
 
 #[test]
-fn another_tool_may_achieve_the_same() {
-    let url = "https://example.org/a/b";
-    let steps = flagged(&[
-        (
-            "WebFetch",
-            json!({"url": url, "prompt": "p"}),
-            "Request failed with status code 403",
-            true,
-        ),
-        (
-            "Bash",
-            json!({"command": format!("curl -s {url}")}),
-            "<html>",
-            false,
-        ),
-        (
-            "Bash",
-            json!({"command": "cat docs/guide.md"}),
-            "cat: docs/guide.md: No such file or directory",
-            true,
-        ),
-        (
-            "Glob",
-            json!({"pattern": "**/guide.md"}),
-            "/w/site/guide.md",
-            false,
-        ),
-        (
-            "Read",
-            json!({"file_path": "/w/site/guide.md"}),
-            "# Guide",
-            false,
-        ),
-        (
-            "Read",
-            json!({"file_path": "/w/big.json"}),
-            "File content exceeds maximum allowed tokens",
-            true,
-        ),
-        (
-            "Grep",
-            json!({"pattern": "total", "path": "/w/big.json"}),
-            "12: total",
-            false,
-        ),
-    ]);
-    assert_eq!(
-        pairs(&steps),
-        [(0, 1, vec![]), (2, 4, vec![]), (5, 6, vec![])]
-    );
+fn a_shell_may_read_what_a_tool_did_not_find() {
+    let read = json!({"file_path": "/w/docs/guide.md"});
+    let cat = |path: &str| json!({ "command": format!("cat {path}") });
+    let check = |path: &str, expected: &[(usize, usize, Vec<usize>)]| {
+        let steps = flagged(&[
+            ("Read", read.clone(), "File does not exist.", true),
+            ("Bash", cat(path), "# Guide", false),
+        ]);
+        assert_eq!(pairs(&steps), expected, "{path}");
+    };
+    check("/w/site/guide.md", &[(0, 1, vec![])]);
+    check("/w/site/index.md", &[]);
 }
 
 #[test]
