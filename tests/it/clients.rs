@@ -473,7 +473,7 @@ fn codex_is_told_a_rule_before_the_call() {
 }
 
 /// Points the host at the local model.
-fn configure_codex(workspace: &Workspace, model: &FakeModel) {
+pub(crate) fn configure_codex(workspace: &Workspace, model: &FakeModel) {
     let config = format!(
         "model = \"gpt-5.2-codex\"\nmodel_provider = \"fake\"\n[model_providers.fake]\nname = \"fake\"\n\
          base_url = \"{}\"\nwire_api = \"responses\"\n",

@@ -21,6 +21,7 @@ macro_rules! pattern {
 
 mod agents_md;
 mod approve;
+mod asked_clients;
 mod audit;
 mod bad_input;
 mod book;
