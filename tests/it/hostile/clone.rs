@@ -182,20 +182,6 @@ fn records_of_a_clone_reach_agents_as_data_only() {
         let has = |text: &str| text.to_lowercase().contains("mallory");
         assert!(has(text) && !has(&outside(text)), "{tool}: {text}");
     }
-    // Skills are exported of approved procedures only.
-    let folder = workspace.root().join("out");
-    let exported = workspace.run(&[
-        "memory",
-        "export",
-        "--format",
-        "skills",
-        "--output",
-        folder.to_str().unwrap(),
-    ]);
-    assert!(
-        exported.stderr.contains("nobody has approved"),
-        "{exported:?}"
-    );
 }
 
 #[test]
