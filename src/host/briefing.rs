@@ -11,7 +11,7 @@ use crate::rules::acting::Tables;
 use crate::rules::briefing::{LOOKED_AT, filled, lines, session_rules, waits};
 use crate::rules::session_receipts;
 use crate::store::Selection;
-use crate::store::project::Here;
+use crate::store::here::Here;
 use crate::store::workspace::Error;
 
 /// Maximum length of the text at the start of a session, in UTF-16 code units.

@@ -18,6 +18,7 @@ mod memory;
 mod memory_schema;
 mod procedure;
 mod reflexion;
+mod rule_parts;
 mod session;
 pub(crate) mod text;
 pub(crate) mod words;
@@ -38,8 +39,8 @@ pub use procedure::{
     Applies, EPISODE, LONGEST_LESSON, LessonFile, LessonScope, Origin, Pattern, Procedure,
     ProcedureFields, QUARANTINED,
 };
-pub use reflexion::{
-    CallAction, CallPart, CallPattern, Judgement, Reflexion, RelatedRule, RuleRelation, Said,
-    UTILITY_FLOOR, Verdict,
+pub use reflexion::{Reflexion, UTILITY_FLOOR};
+pub use rule_parts::{
+    CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said, Verdict,
 };
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};

@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::model::evidence::{Evidence, count};
 use crate::model::kind::{Kind, Record, Trust, one_layout};
-use crate::model::reflexion::Judgement;
+use crate::model::rule_parts::Judgement;
 use crate::model::text::one_line;
 use crate::model::words::names;
 use crate::model::{episode, lenient};

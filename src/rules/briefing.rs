@@ -13,7 +13,7 @@ use memctl_files::json;
 use crate::model::text::later_first;
 use crate::model::{CHAT, Judgement, Kind, Reflexion};
 use crate::rules::in_use as active_rules;
-use crate::store::project::Here;
+use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
 

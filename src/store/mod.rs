@@ -31,6 +31,7 @@ pub(crate) mod audit;
 pub(crate) mod entry;
 pub(crate) mod error;
 pub(crate) mod files;
+pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
@@ -42,9 +43,9 @@ pub mod workspace;
 pub(crate) mod writer;
 
 pub(crate) use access::AccessFilter;
+pub use access::disabled::{disabled_users, is_disabled};
 pub use access::query::{Listing, Selection};
 pub use access::scoped::{Pulled, Scoped};
-pub use access::{disabled_users, is_disabled};
 pub use audit::chain::{Audited, ChainError};
 pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
 pub use entry::{Entry, Redacted, redact};
@@ -60,6 +61,7 @@ pub use files::directory::{
 };
 pub use files::inventory::{DataFile, Item, LOCAL_PATTERN, Role, inventory, lined, logs, role};
 pub use files::tombstones::{ForgottenRecords, Tombstone};
+pub use here::Here;
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::Terms;
 pub use index::{Derived, DerivedWriter, Map, Positions};
@@ -70,7 +72,7 @@ pub use memctl_files::json::{compact, with_fields};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
-pub use project::{Here, Project, project_of_session, same_project, shown_project};
+pub use project::{Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;

@@ -29,7 +29,7 @@ use memctl_files::{Directory, json};
 use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
-use crate::store::access::keep_disabled_users;
+use crate::store::access::disabled::keep_disabled_users;
 use crate::store::files::data::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
 use crate::store::files::log;

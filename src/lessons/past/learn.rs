@@ -16,7 +16,7 @@ use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
 use crate::lessons::{self, HostSession};
 use crate::model::{ActionType, ExecutionLog, Origin};
 use crate::notes::sessions;
-use crate::store::project::project_of;
+use crate::store::here::project_of;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Records, repair_warnings};
 use crate::store::{Source, Writer, same_project};

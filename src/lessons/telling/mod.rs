@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::lessons::telling::hint::{Hint, render_blocks};
 use crate::model::{Kind, LessonFile, Procedure, Record as _, Trust};
-use crate::store::project::Here;
+use crate::store::here::Here;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
 

@@ -11,38 +11,23 @@
 //! - outputs of skills, which `accept` and `reject` judge;
 //! - results of tests that no record holds: a run of `memctl test` stores only which rules it
 //!   validated and which rules break a test.
-//!
-//! Differences that wait in files: guardrails that left their rule, and fields that a merge left open.
-//!
-//! Pairs of rules that wait: contradictions, and rules that may say the same.
-//!
-//! Rules are compared within a skill, with the vectors of the built-in embedder. Without a model
-//! nothing tells a duplicate from a related rule, so of the others only those are listed that are
-//! nearest to each other. A pair that a person or a model has judged is not listed again.
 
+mod files;
+mod pairs;
 mod rules;
 mod waiting;
 
 use std::collections::{BTreeMap, HashSet};
 
-use memctl_search::embedder::Vector;
 use serde::Serialize;
 
-use crate::model::{
-    CallPattern, Kind, Memory, Procedure, Record, Reflexion, RuleRelation, SkillPath, utc,
-};
-use crate::review::queue::rules::about;
+use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
 use crate::review::{PastSessions, replay};
 use crate::rules::acting::Tables;
-use crate::rules::place::conflicts::{
-    ALIKE, cosine as cosine_of, judged_relation, relations, vectors,
-};
-use crate::store::skill::guardrails::rule_in;
-use crate::store::workspace::error::chain;
 use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, Scoped, Selection, TrustSnapshot, raw_field};
-use crate::upkeep::merge::{CONFLICT, open_fields};
+use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+use crate::upkeep::merge::CONFLICT;
 
 pub use crate::review::queue::waiting::{
     Backing, NearRule, Part, Provenance, Waiting, WaitingKind,
@@ -164,7 +149,7 @@ impl Queue {
 
     fn conflict(&mut self, entry: &Entry, title: impl FnOnce() -> String) {
         if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
-            let waiting = merge_conflict(entry, &title());
+            let waiting = files::merge_conflict(entry, &title());
             self.waiting.extend(waiting);
         }
     }
@@ -188,20 +173,21 @@ impl Rest {
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<Self, Error> {
         let mut rest = Self::default();
-        let (differing, warnings) = guardrails(workspace, rules);
+        let (differing, warnings) = files::guardrails(workspace, rules);
         rest.waiting.extend(differing);
         rest.warnings.extend(warnings);
         let selection = Selection::of(skill);
-        for kind in OTHERS {
+        for kind in files::OTHERS {
             let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
                 if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
-                    rest.waiting.extend(merge_conflict(&entry, &title(&entry)));
+                    rest.waiting
+                        .extend(files::merge_conflict(&entry, &title(&entry)));
                 }
             })?;
             let problems = problems.iter().map(ToString::to_string);
             rest.warnings.extend(problems);
         }
-        let found = pairs(rules, progress);
+        let found = pairs::pairs(rules, progress);
         rest.waiting.extend(found.waiting);
         rest.warnings.extend(found.warnings);
         rest.near = found.near;
@@ -240,186 +226,6 @@ fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
 
 fn title(entry: &Entry) -> String {
     document(entry).map(|d| d.summary).unwrap_or_default()
-}
-
-/// Returns the guardrail sections whose rule line differs from the rule in use, and problems.
-fn guardrails(workspace: &Workspace, rules: &[Reflexion]) -> (Vec<Waiting>, Vec<String>) {
-    let (mut found, mut warnings) = (Vec::new(), Vec::new());
-    let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
-    let with_section = rules
-        .iter()
-        .filter(|rule| rule.is_in_use() && !rule.correction_id.is_empty());
-    for rule in with_section {
-        by_skill.entry(&rule.skill).or_default().push(rule);
-    }
-    let Ok(skills) = workspace.skills() else {
-        return (found, warnings);
-    };
-    for (skill, rules) in by_skill {
-        let Ok(skill) = skill.parse::<SkillPath>() else {
-            continue;
-        };
-        let files = skills.guardrail_files(&skill).unwrap_or_default();
-        for path in files {
-            let text = match skills.generated(&path) {
-                Ok(text) => text.unwrap_or_default(),
-                Err(error) => {
-                    warnings.push(chain(&error));
-                    continue;
-                }
-            };
-            let shown = skills.shown(&path);
-            let differing = rules.iter().filter_map(|rule| {
-                let line = rule_in(&text, &rule.correction_id)?;
-                let is_same = line.split_whitespace().eq(rule.rule.split_whitespace());
-                (!is_same).then(|| differs(rule, line, &shown))
-            });
-            found.extend(differing);
-        }
-    }
-    (found, warnings)
-}
-
-fn differs(rule: &Reflexion, line: &str, file: &str) -> Waiting {
-    let command = format!("memctl edit {}", rule.reflexion_id);
-    let mut waiting = about(rule, WaitingKind::Guardrail, command);
-    waiting.reason = format!("`{file}` says something else: prompts hold both");
-    waiting.part("in the file", line);
-    waiting.weight = [0.0; 3];
-    waiting
-}
-
-/// Returns the entry about the fields of a record that a merge left open.
-fn merge_conflict(entry: &Entry, title: &str) -> Option<Waiting> {
-    let text = String::from_utf8_lossy(&entry.text);
-    let open = open_fields(&text);
-    if open.is_empty() {
-        return None;
-    }
-    let command = format!("memctl memory resolve {} --ours", entry.id);
-    let mut waiting = Waiting::about(WaitingKind::Merge, entry.kind, &entry.id, command);
-    title.clone_into(&mut waiting.title);
-    let names: Vec<&str> = open
-        .keys()
-        .map(|name| name.trim_start_matches('/'))
-        .collect();
-    waiting.reason = format!("two branches differ in: {}", names.join(", "));
-    for (name, theirs) in &open {
-        let name = name.trim_start_matches('/');
-        let ours = raw_field(&text, name).unwrap_or_default();
-        waiting.part("here", &format!("{name}: {ours}"));
-        waiting.part("merged branch", &format!("{name}: {theirs}"));
-    }
-    Some(waiting)
-}
-
-/// Kinds whose entries can have open fields and nothing else that waits.
-const OTHERS: [Kind; 3] = [Kind::Execution, Kind::Correction, Kind::Session];
-
-/// Pairs of rules, and the nearest rule of each candidate.
-#[derive(Debug, Default)]
-struct Pairs {
-    waiting: Vec<Waiting>,
-    /// Ids of candidates with their nearest rule.
-    near: Vec<(String, NearRule)>,
-    warnings: Vec<String>,
-}
-
-/// Compares rules in use with each other and with candidates. `progress` gets the number embedded
-/// and the total.
-fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize)) -> Pairs {
-    let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
-    for rule in rules {
-        by_skill.entry(&rule.skill).or_default().push(rule);
-    }
-    by_skill.retain(|_, rules| rules.len() > 1 && rules.iter().any(|rule| rule.is_in_use()));
-    let all = by_skill.values().map(Vec::len).sum();
-    let mut done = 0;
-    let mut found = Pairs::default();
-    for rules in by_skill.values() {
-        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-        let vectors = vectors(&texts, &mut |made| progress(done + made, all));
-        done += texts.len();
-        let vectors = vectors.unwrap_or_else(|error| {
-            let warning = format!("near rules were not looked up: {error}");
-            found.warnings.push(warning);
-            Vec::new()
-        });
-        of_skill(rules, &vectors, &mut found);
-    }
-    found
-}
-
-/// Adds the pairs of one skill.
-fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
-    let cosine =
-        |a: usize, b: usize| -> Option<f64> { Some(cosine_of(vectors.get(a)?, vectors.get(b)?)) };
-    let in_use: Vec<usize> = (0..rules.len())
-        .filter(|at| rules[*at].is_in_use())
-        .collect();
-    let used: Vec<&Reflexion> = in_use.iter().map(|at| rules[*at]).collect();
-    let known = relations(&used);
-    for one in &known {
-        let score = cosine(in_use[one.older], in_use[one.newer]).unwrap_or_default();
-        let kind = match one.relation {
-            RuleRelation::Contradicts => WaitingKind::Contradiction,
-            _ => WaitingKind::Similar,
-        };
-        let waiting = pair(used[one.older], used[one.newer], kind, &one.reason, score);
-        found.waiting.push(waiting);
-    }
-    let nearest = |at: usize| -> Option<(usize, f64)> {
-        let others = in_use.iter().filter(|other| **other != at);
-        let scores = others.filter_map(|other| Some((*other, cosine(at, *other)?)));
-        scores.max_by(|a, b| a.1.total_cmp(&b.1))
-    };
-    let near: Vec<Option<(usize, f64)>> = (0..rules.len()).map(nearest).collect();
-    for (at, near_one) in near.iter().enumerate() {
-        let Some((other, score)) = near_one.filter(|(_, score)| *score >= ALIKE) else {
-            continue;
-        };
-        let (rule, of) = (rules[at], rules[other]);
-        if rule.is_candidate() {
-            let near = NearRule {
-                id: of.reflexion_id.clone(),
-                rule: of.rule.clone(),
-                score: rounded(score),
-            };
-            found.near.push((rule.reflexion_id.clone(), near));
-            continue;
-        }
-        let is_mutual = at < other && near[other].is_some_and(|(back, _)| back == at);
-        let is_listed = || {
-            let mut known = known.iter();
-            known.any(|pair| in_use[pair.older] == at && in_use[pair.newer] == other)
-        };
-        if rule.is_in_use() && is_mutual && judged_relation(rule, of).is_none() && !is_listed() {
-            let reason = format!("nearest to each other, similarity {score:.2}");
-            // Findings of the program or a model come first.
-            let waiting = pair(rule, of, WaitingKind::Similar, &reason, score - 1.0);
-            found.waiting.push(waiting);
-        }
-    }
-}
-
-/// Entry about two rules, the older one first.
-fn pair(a: &Reflexion, b: &Reflexion, kind: WaitingKind, reason: &str, weight: f64) -> Waiting {
-    let (one, two) = (&a.reflexion_id, &b.reflexion_id);
-    let command = format!("memctl memory conflicts --merge {one} {two}");
-    let mut waiting = about(b, kind, command);
-    waiting.id.clone_from(one);
-    waiting.record = Kind::Reflexion;
-    waiting.other = Some(two.clone());
-    reason.clone_into(&mut waiting.reason);
-    waiting.parts.clear();
-    waiting.part("older", &a.rule);
-    waiting.part("newer", &b.rule);
-    waiting.weight = [weight, 0.0, 0.0];
-    waiting
-}
-
-fn rounded(score: f64) -> f64 {
-    (score * 10_000.0).round() / 10_000.0
 }
 
 #[cfg(test)]

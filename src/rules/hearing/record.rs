@@ -25,7 +25,7 @@ use crate::rules::acting::matcher::breaks;
 use crate::rules::in_use::mark_observed;
 use crate::rules::place::passed_on::{UNUSED, same_words};
 use crate::rules::place::similar::{SimilarRule, cosines, nearest, replaced_by};
-use crate::store::project::project_of;
+use crate::store::here::project_of;
 use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 use crate::store::{self, Selection, Writer, same_project};
 

@@ -12,7 +12,6 @@
 //!
 //! Deliberately absent: the source of the records, and their use.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -20,14 +19,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use memctl_files::{Directory, FoundKind, json};
+use memctl_files::{Directory, FoundKind};
 
-use crate::model::{Kind, LOCAL_ID, Scope, SkillPath, USER_STORE, Viewer, local_number, numbered};
+use crate::model::{Kind, Scope, USER_STORE, Viewer};
 use crate::store::audit::{AuditLog, Line};
 use crate::store::files::directory::{self, AUDIT_LOG, REMOTE, origin_of};
 use crate::store::{
     AccessFilter, Approvals, AuditAction, AuditContext, Audited, DataFile, Entry, Error, Identity,
-    JsonFile, Primary, Selection, Touched, TrustSnapshot,
+    JsonFile, Primary, Touched, TrustSnapshot,
 };
 
 /// Default maximum wait for another writer.
@@ -381,128 +380,6 @@ fn directories_in(directory: &Directory) -> Vec<String> {
     let directories = found.filter(|found| found.kind == FoundKind::Directory);
     let names = directories.map(|found| found.name.to_string_lossy().into_owned());
     names.collect()
-}
-
-/// Number of ids searched for suggestions.
-const SUGGEST_AMONG: usize = 2_000;
-
-impl Scoped {
-    /// Returns the id that a record has now: one that was approved has another than before.
-    pub fn current_id(&self, kind: Kind, id: &str) -> Result<String, Error> {
-        let Some(number) = local_number(kind, id) else {
-            return Ok(id.to_owned());
-        };
-        let snapshots = self.snapshots(kind)?;
-        for snapshot in &snapshots {
-            if Self::holds(snapshot, kind, id)? {
-                return Ok(id.to_owned());
-            }
-        }
-        let was = |text: &[u8]| json::string_field(text, LOCAL_ID).is_some_and(|own| own == id);
-        let Some(shared) = snapshots.first() else {
-            return Ok(id.to_owned());
-        };
-        // An approval keeps the number where it can.
-        let likely = numbered(kind, number);
-        if let Some((_, entry)) = self.find_in(shared, kind, &likely)?
-            && was(&entry.text)
-        {
-            return Ok(likely);
-        }
-        for row in shared.rows()? {
-            let text = shared.read(&row)?;
-            if memchr::memmem::find(&text, id.as_bytes()).is_some()
-                && was(&text)
-                && let Some(now) = json::string_field(&text, kind.id_field())
-            {
-                return Ok(now.into_owned());
-            }
-        }
-        Ok(id.to_owned())
-    }
-
-    /// Returns the ids that a record has had, whichever of them is given.
-    pub fn both_ids(&self, id: &str) -> Result<Vec<String>, Error> {
-        let mut ids = vec![id.to_owned()];
-        if let Some(kind) = Kind::of_id(id)
-            && let Some(entry) = self
-                .find(kind, &id.to_uppercase())?
-                .or(self.find(kind, id)?)
-        {
-            ids.extend(json::string_field(&entry.text, LOCAL_ID).map(Cow::into_owned));
-            ids.push(entry.id);
-        }
-        Ok(ids)
-    }
-
-    /// Resolves an id, an id prefix, or `latest` to a full id, optionally within one skill.
-    pub fn resolve(
-        &self,
-        kind: Kind,
-        selector: &str,
-        skill: Option<&SkillPath>,
-    ) -> Result<String, Error> {
-        let not_found = |similar| Error::NotFound {
-            kind: Some(kind),
-            id: selector.to_owned(),
-            similar,
-        };
-        if selector == "latest" {
-            let newest = Selection {
-                skill,
-                newest: Some(1),
-            };
-            let mut id = None;
-            self.each_entry(kind, &newest, &mut |entry| id = Some(entry.id))?;
-            return id.ok_or_else(|| not_found(Vec::new()));
-        }
-        if let Some(entry) = self.find(kind, selector)? {
-            return Ok(entry.id);
-        }
-        let wanted = selector.to_uppercase();
-        let mut starting = Vec::new();
-        let mut others = Vec::new();
-        let selection = Selection::of(skill);
-        let selected = self.select_all(kind, &selection)?;
-        for (file, row) in selected.rows() {
-            let id = String::from_utf8_lossy(row.id()).into_owned();
-            if !wanted.is_empty() && id.to_uppercase().starts_with(&wanted) {
-                starting.push((file, row));
-            } else if others.len() < SUGGEST_AMONG {
-                others.push(id);
-            }
-        }
-        let mut ids = Vec::new();
-        for (file, row) in starting {
-            let entry = file.entry(kind, row)?;
-            if self.access().sees(kind, &entry.text) {
-                ids.push(entry.id);
-            }
-        }
-        match ids.len() {
-            0 => Err(not_found(similar(selector, others))),
-            1 => Ok(ids.remove(0)),
-            count => {
-                ids.truncate(5);
-                Err(Error::Ambiguous {
-                    id: selector.to_owned(),
-                    count,
-                    examples: ids,
-                })
-            }
-        }
-    }
-}
-
-/// Returns the ids most similar to the typed text.
-fn similar(typed: &str, ids: Vec<String>) -> Vec<String> {
-    let mut scored: Vec<(f64, String)> = ids
-        .into_iter()
-        .map(|id| (strsim::jaro_winkler(typed, &id), id))
-        .filter(|(score, _)| *score > 0.85)
-        .collect();
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0));
-    scored.into_iter().take(3).map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]

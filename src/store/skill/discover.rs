@@ -1,21 +1,15 @@
 //! Skills directory: lists skills, loads one by name, and suggests similar names.
-//!
-//! A skill may bring files along: its front matter names them, its prompt lists them with their
-//! descriptions, and a model reads those that it asks for.
-//!
-//! `files` is a map of paths to descriptions, a list of either, or one path. As in Agent Skills, the prompt
-//! has no content of them before it is needed.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use memctl_files::{Directory, FoundKind};
-use serde_json::Value;
+use memctl_files::Directory;
 
 use crate::model::SkillPath;
+use crate::store::skill::bundled::{BundledFile, is_below};
 use crate::store::skill::front_matter::{self, Refused};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
 use crate::store::skill::root::{MAX_BYTES, Root, Within};
-use crate::store::skill::{Error, Examples, Problem, Skill, above, cases, not_utf8, with_cause};
+use crate::store::skill::{Error, Examples, Problem, Skill, above, cases, not_utf8};
 
 /// Skills directory.
 #[derive(Debug, Clone)]
@@ -277,182 +271,15 @@ impl Skills {
     }
 }
 
-/// Contents of a skills directory.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// All skills, sorted. They are not loaded, so loading one may still fail.
-    pub skills: Vec<SkillPath>,
-    /// Directories that look like a skill and have an error.
-    pub problems: Vec<Problem>,
-}
-
-/// Minimum similarity (Jaro-Winkler) of a suggestion.
-const SIMILAR: f64 = 0.8;
-/// Maximum number of suggestions.
-const MAX_CANDIDATES: usize = 3;
-
-impl Skills {
-    /// Lists every `<domain>/<skill>/` with a SKILL.md.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Io`] if the skills directory cannot be listed. An unreadable domain is reported as
-    /// a problem.
-    pub fn list(&self) -> Result<Listing, Error> {
-        let mut found = Listing::default();
-        for domain in self.directories(&self.root.skills, &mut found.problems)? {
-            if self.root.has_file(&domain.join("SKILL.md")) {
-                found.problems.push(Problem {
-                    path: self.root.shown(&domain.join("SKILL.md")),
-                    line: None,
-                    message: "is not in a domain: move it to `<domain>/<skill>/`".to_owned(),
-                });
-            }
-            let skills = match self.directories(&domain, &mut found.problems) {
-                Ok(skills) => skills,
-                Err(error) => {
-                    found.problems.push(self.problem(&domain, &error));
-                    continue;
-                }
-            };
-            for dir in skills
-                .iter()
-                .filter(|dir| self.root.has_file(&dir.join("SKILL.md")))
-            {
-                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
-                let path = name(&domain)
-                    .zip(name(dir))
-                    .map(|(d, s)| format!("{d}/{s}"));
-                match path.map(|path| path.parse()) {
-                    Some(Ok(path)) => found.skills.push(path),
-                    Some(Err(error)) => found.problems.push(self.problem(dir, &error)),
-                    None => found.problems.push(Problem {
-                        path: self.root.shown(dir),
-                        line: None,
-                        message: "has a name that is not valid UTF-8".to_owned(),
-                    }),
-                }
-            }
-        }
-        found.skills.sort();
-        Ok(found)
-    }
-
-    /// Skills with names similar to `typed`, which may lack the domain; most similar first.
-    pub fn similar(&self, typed: &str) -> Vec<SkillPath> {
-        let typed = typed.trim().trim_matches('/').to_lowercase();
-        let last = typed.rsplit('/').next().unwrap_or_default();
-        let likeness = |skill: &SkillPath| {
-            let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
-            // Correct name with a wrong or missing domain.
-            let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
-            whole.max(name)
-        };
-        let skills = self.list().unwrap_or_default().skills;
-        let mut alike: Vec<(f64, SkillPath)> = skills
-            .into_iter()
-            .map(|skill| (likeness(&skill), skill))
-            .filter(|(likeness, _)| *likeness >= SIMILAR)
-            .collect();
-        alike.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
-        alike.truncate(MAX_CANDIDATES);
-        alike.into_iter().map(|(_, skill)| skill).collect()
-    }
-
-    /// Subdirectories that can be a domain or a skill.
-    fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
-        let listed = self.root.skills.below(dir).list();
-        let listed = listed.map_err(|source| self.root.io(dir, source))?;
-        let mut directories = Vec::new();
-        for found in listed {
-            let path = dir.join(&found.name);
-            if found.name.as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            match found.kind {
-                FoundKind::Directory => directories.push(path),
-                FoundKind::Link => {
-                    let refused = self.root.kind(&path).err();
-                    problems.extend(refused.map(|error| self.problem(&path, &error)));
-                }
-                FoundKind::File | FoundKind::Other => {}
-            }
-        }
-        directories.sort();
-        Ok(directories)
-    }
-
-    fn problem(&self, path: &Path, error: &dyn std::error::Error) -> Problem {
-        Problem {
-            path: self.root.shown(path),
-            line: None,
-            message: with_cause(error),
-        }
-    }
-}
-
-/// Maximum number of files of a skill.
-const MOST: usize = 50;
-
-/// File of a skill that its prompt lists.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BundledFile {
-    /// Path below the directory of the skill, with `/`.
-    pub path: String,
-    /// Description by the author; empty if missing.
-    pub description: String,
-}
-
-/// Returns the files that a value of the metadata names.
-pub(super) fn named(value: &Value) -> Vec<BundledFile> {
-    let file = |path: &str, description: &str| BundledFile {
-        path: path.trim().to_owned(),
-        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-    };
-    let mut files = match value {
-        Value::String(path) => vec![file(path, "")],
-        Value::Array(items) => items.iter().flat_map(named).collect(),
-        Value::Object(map) => map
-            .iter()
-            .map(|(path, about)| file(path, about.as_str().unwrap_or_default()))
-            .collect(),
-        _ => Vec::new(),
-    };
-    files.truncate(MOST);
-    files
-}
-
-/// Returns `true` for a path that stays below the directory of the skill.
-pub(super) fn is_below(path: &str) -> bool {
-    let mut parts = Path::new(path).components();
-    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
-}
-
-/// List of the files for the prompt, and how to ask for one; empty without files.
-pub(super) fn listing(files: &[BundledFile]) -> String {
-    if files.is_empty() {
-        return String::new();
-    }
-    let mut text = "## Files\n\nTo read some of these files first, answer only \
-                    `{\"read\": [\"PATH\"]}`; they follow, and you answer then.\n"
-        .to_owned();
-    for BundledFile { path, description } in files {
-        let about = if description.is_empty() { "" } else { ": " };
-        text.extend(["\n- `", path, "`", about, description]);
-    }
-    text
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::fs;
-
-    use serde_json::json;
 
     use super::*;
     use crate::store::skill::Role;
 
-    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
+    /// A skills directory with these files.
+    pub(crate) fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
         let tmp = tempfile::tempdir().unwrap();
         fs::create_dir_all(tmp.path().join("skills")).unwrap();
         for (path, text) in files {
@@ -583,121 +410,5 @@ mod tests {
             ),
         ]);
         assert_eq!(skills.count_generated_tests(), 3);
-    }
-
-    fn names(skills: &[SkillPath]) -> Vec<String> {
-        skills.iter().map(ToString::to_string).collect()
-    }
-
-    #[test]
-    fn every_directory_with_a_skill_file_is_listed() {
-        let (_tmp, skills) = tree(&[
-            ("hr/triage/SKILL.md", ""),
-            ("dev/triage/SKILL.md", ""),
-            ("dev/no-skill/README.md", ""),
-            (".git/x/SKILL.md", ""),
-            ("hr/.old/SKILL.md", ""),
-            ("hr/my skill/SKILL.md", ""),
-            ("flat/SKILL.md", ""),
-            ("WORKSPACE.md", ""),
-        ]);
-        let listing = skills.list().unwrap();
-        assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
-        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
-        assert!(
-            problems[0].starts_with("skills/flat/SKILL.md: is not in a domain"),
-            "{problems:?}"
-        );
-        assert!(
-            problems[1].starts_with("skills/hr/my skill: "),
-            "{problems:?}"
-        );
-        assert_eq!(problems.len(), 2);
-    }
-
-    #[test]
-    fn similar_skills_are_offered() {
-        let (_tmp, skills) = tree(&[
-            ("hr/resume-screen/SKILL.md", MINIMAL),
-            ("hr/interview-questions/SKILL.md", MINIMAL),
-            ("dev/code-review/SKILL.md", MINIMAL),
-            ("support/code-review/SKILL.md", MINIMAL),
-        ]);
-        let check = |typed: &str, expected: &[&str]| {
-            assert_eq!(names(&skills.similar(typed)), expected, "{typed}");
-        };
-        check("hr/resume-scren", &["hr/resume-screen"]);
-        check("resume-screen", &["hr/resume-screen"]);
-        check("HR/Resume-Screen/", &["hr/resume-screen"]);
-        check(
-            "ops/code-review",
-            &["dev/code-review", "support/code-review"],
-        );
-        check("finance/expenses", &[]);
-        check("", &[]);
-        let error = skills
-            .load(&"hr/resume-scren".parse().unwrap())
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "skill `hr/resume-scren` not found; did you mean `hr/resume-screen`?"
-        );
-    }
-
-    #[test]
-    #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
-    fn nothing_outside_is_read_through_links() {
-        use memctl_files::make_link as symlink;
-        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
-        let outside = tmp.path().join("outside/y");
-        fs::create_dir_all(&outside).unwrap();
-        fs::write(outside.join("SKILL.md"), MINIMAL).unwrap();
-        let dir = tmp.path().join("skills");
-        symlink(&outside, dir.join("hr/y")).unwrap();
-        symlink(outside.join("SKILL.md"), dir.join("hr/z/SKILL.md")).unwrap();
-        symlink(tmp.path().join("outside"), dir.join("ops")).unwrap();
-        symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
-        for path in ["hr/y", "hr/z", "ops/y"] {
-            let error = skills.load(&path.parse().unwrap()).unwrap_err();
-            assert!(matches!(error, Error::Link { .. }), "{path}: {error}");
-        }
-        // A link within the directory is refused too.
-        assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
-        let listing = skills.list().unwrap();
-        assert_eq!(names(&listing.skills), ["hr/x"]);
-        assert_eq!(listing.problems.len(), 3, "{:?}", listing.problems);
-
-        symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
-        let x = "hr/x".parse().unwrap();
-        assert!(skills.guardrail_files(&x).is_err());
-        symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
-        assert!(skills.load(&x).is_err());
-    }
-
-    #[test]
-    fn files_are_a_map_a_list_or_one_path() {
-        let check = |value: Value, expected: &[(&str, &str)]| {
-            let files = named(&value);
-            let found = files.iter().map(|file| (&*file.path, &*file.description));
-            assert_eq!(found.collect::<Vec<_>>(), expected, "{value}");
-        };
-        check(
-            json!({"a.md": "One\n two", "b.md": null}),
-            &[("a.md", "One two"), ("b.md", "")],
-        );
-        check(
-            json!(["a.md", {"b.md": "Two"}]),
-            &[("a.md", ""), ("b.md", "Two")],
-        );
-        check(json!("a.md"), &[("a.md", "")]);
-        check(json!(7), &[]);
-    }
-
-    #[test]
-    fn only_paths_below_the_skill_are_read() {
-        assert!(is_below("references/a.md"));
-        for path in ["", "../a.md", "/etc/passwd", "a/../../b"] {
-            assert!(!is_below(path), "{path}");
-        }
     }
 }

@@ -21,7 +21,7 @@ use memctl_files::yaml::{self, Invalid, Numbers};
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Error, Problem, Role, Skill, discover};
+use crate::store::skill::{Error, Problem, Role, Skill, bundled};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -263,7 +263,7 @@ pub(super) fn skill(
     if body.is_empty() {
         problem(None, "the prompt is missing".to_owned());
     }
-    let files = setting(&metadata, "files").map(discover::named);
+    let files = setting(&metadata, "files").map(bundled::named);
     Ok(Skill {
         files: files.unwrap_or_default(),
         name: name.unwrap_or_else(|| path.name().to_owned()),

@@ -24,20 +24,18 @@
 //! Deliberately absent: writing (other modules write to paths that [`Skills::place`] allows), and
 //! the learned rules, which are layer 2 and come from the store.
 //!
-//! Errors that make a skill, or all skills, unusable.
-//!
-//! Messages name the file relative to the project root; the caller adds a hint.
-//!
-//! Prompt layers from files: 0 workspace, 1 domain, 3 skill.
+//! Messages of errors name the file relative to the project root; the caller adds a hint.
 //!
 //! `WORKSPACE.md` is looked up in the skill, the domain, the skills directory and the project root;
 //! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
 //! lets a skill opt out of its domain's layer. An empty layer is left out.
 
+mod bundled;
 mod cases;
 mod discover;
 mod front_matter;
 pub mod guardrails;
+mod listing;
 mod root;
 
 use std::fmt;
@@ -49,9 +47,11 @@ use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::skill::root::{Root, Within};
 
+pub use crate::store::skill::bundled::BundledFile;
 pub use crate::store::skill::cases::{Example, Examples};
-pub use crate::store::skill::discover::{BundledFile, Listing, Skills};
+pub use crate::store::skill::discover::Skills;
 pub use crate::store::skill::front_matter::{FrontMatter, Refused, read as read_front_matter};
+pub use crate::store::skill::listing::Listing;
 pub use crate::store::skill::root::MAX_BYTES;
 
 /// Loaded skill.
@@ -92,7 +92,7 @@ impl Skill {
         let own = Layer {
             number: 3,
             source: self.source.clone(),
-            text: [self.body.clone(), discover::listing(&self.files)]
+            text: [self.body.clone(), bundled::listing(&self.files)]
                 .into_iter()
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()

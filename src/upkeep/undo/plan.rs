@@ -1,0 +1,353 @@
+//! Plan of a revert: folds the lines of the undo journal into one effect per target.
+//!
+//! Pure functions. They group lines into changes and mark the reverted ones. They find the state of a
+//! record before the first line of a change, and after the last one.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::Kind;
+use crate::store::{ChangeLine, Field, PlacedLine, Splice, Step};
+
+/// One change: all that one command wrote.
+#[derive(Debug)]
+pub(crate) struct Change<'a> {
+    /// Name of the change.
+    pub(crate) name: &'a str,
+    /// Lines of the undo journal, oldest first.
+    pub(crate) lines: Vec<&'a ChangeLine>,
+    /// `true` if a later change reverted it.
+    pub(crate) is_undone: bool,
+}
+
+impl Change<'_> {
+    /// Returns the change that this one reverted; `None` if it is no revert.
+    pub(crate) fn undoes(&self) -> Option<&str> {
+        self.lines.iter().find_map(|line| match &line.step {
+            Step::Undone { of } => Some(of.as_str()),
+            _ => None,
+        })
+    }
+
+    /// Returns `true` if a hook of an agent host made the change, not a typed command.
+    pub(crate) fn is_of_a_hook(&self) -> bool {
+        self.lines
+            .first()
+            .is_some_and(|line| line.why == "hook" || line.why.starts_with("hook "))
+    }
+
+    /// Returns `true` if this user made the change, or the journal names nobody.
+    pub(crate) fn is_by(&self, who: &str) -> bool {
+        let is_by = |line: &&ChangeLine| line.who.is_empty() || line.who == who;
+        self.lines.iter().all(is_by)
+    }
+
+    /// Ids of records and paths of files that the change touches.
+    pub(crate) fn targets(&self) -> HashSet<&str> {
+        let targets = self.lines.iter().filter_map(|line| line.step.target());
+        targets.collect()
+    }
+}
+
+/// Groups the lines of an undo journal into changes, oldest first.
+pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
+    let mut places: HashMap<&str, usize> = HashMap::new();
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for line in lines {
+        let place = *places.entry(&line.change).or_insert(changes.len());
+        if place == changes.len() {
+            changes.push(Change {
+                name: &line.change,
+                lines: Vec::new(),
+                is_undone: false,
+            });
+        }
+        changes[place].lines.push(line);
+    }
+    // A revert that was itself reverted has no effect any more.
+    let mut undone: HashSet<String> = HashSet::new();
+    for change in changes.iter_mut().rev() {
+        change.is_undone = undone.contains(change.name);
+        if !change.is_undone
+            && let Some(of) = change.undoes()
+        {
+            undone.insert(of.to_owned());
+        }
+    }
+    changes
+}
+
+/// Effect that brings a target back to its earlier state.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum RevertStep {
+    /// Removes a record.
+    Remove {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+    },
+    /// Restores a record.
+    Restore {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// `true` if it was in the local file of its kind.
+        is_local: bool,
+        /// JSON text of the record; `None` if it is lost.
+        text: Option<String>,
+    },
+    /// Reverts fields of a record.
+    Fields {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// Fields, with the values before the first and after the last line.
+        fields: Vec<Field>,
+    },
+    /// Moves a record to the file of its kind that it was in.
+    Move {
+        kind: Kind,
+        /// Id of the record.
+        id: String,
+        /// `true` to move it to the local file.
+        to_local: bool,
+    },
+    /// Restores or removes lines of the execution log.
+    Lines {
+        /// Session id of the lines.
+        id: String,
+        /// `true` to remove the lines.
+        go: bool,
+        lines: Vec<PlacedLine>,
+    },
+    /// Reverts a file.
+    File {
+        /// Path below the skills directory.
+        path: String,
+        /// Splices to revert, last one first.
+        splices: Vec<Splice>,
+    },
+}
+
+/// Returns the effects that revert a change, last one first.
+pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
+    let mut planned: Vec<RevertStep> = Vec::new();
+    let mut lines: Vec<&Step> = change.lines.iter().map(|line| &line.step).collect();
+    lines.reverse();
+    // A record that moved has two ids. The plan names the one that it has in the local file.
+    let pairs = lines.iter().filter_map(|step| step.both_ids());
+    let local: HashMap<&str, &str> = pairs.map(|(local, shared)| (shared, local)).collect();
+    let named = lines.iter().filter_map(|step| {
+        let target = step.target()?;
+        Some((local.get(target).copied().unwrap_or(target), *step))
+    });
+    let named: Vec<(&str, &Step)> = named.collect();
+    let mut seen: HashSet<&str> = HashSet::new();
+    for (of, _) in named.iter().filter(|(of, _)| seen.insert(of)) {
+        let of_target = named.iter().filter(|(target, _)| target == of);
+        planned.extend(fold(of, of_target.map(|(_, step)| *step)));
+    }
+    planned
+}
+
+/// Folds the steps on one target, last one first, into effects.
+fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
+    let mut planned: Vec<RevertStep> = Vec::new();
+    for step in steps {
+        match (step, planned.last_mut()) {
+            // This change added the record, so all its later steps go with it. If the change also
+            // removed the record, nothing is left to do.
+            (Step::Added { kind, .. }, _) => {
+                let went = planned
+                    .iter()
+                    .any(|undo| matches!(undo, RevertStep::Restore { .. }));
+                planned.retain(|undo| matches!(undo, RevertStep::Lines { .. }));
+                if !went {
+                    let (kind, id) = (*kind, of.to_owned());
+                    planned.push(RevertStep::Remove { kind, id });
+                }
+            }
+            (Step::Edited { fields, .. }, Some(RevertStep::Fields { fields: known, .. })) => {
+                for field in fields {
+                    match known.iter_mut().find(|other| other.name == field.name) {
+                        Some(later) => later.before.clone_from(&field.before),
+                        None => known.push(field.clone()),
+                    }
+                }
+            }
+            (Step::Edited { kind, fields, .. }, _) => planned.push(RevertStep::Fields {
+                kind: *kind,
+                id: of.to_owned(),
+                fields: fields.clone(),
+            }),
+            (
+                Step::Removed {
+                    kind,
+                    id,
+                    local,
+                    text,
+                },
+                _,
+            ) => planned.push(RevertStep::Restore {
+                kind: *kind,
+                id: id.clone(),
+                is_local: *local,
+                text: text.clone(),
+            }),
+            (Step::File { splice, .. }, Some(RevertStep::File { splices, .. })) => {
+                splices.push(splice.clone());
+            }
+            (Step::File { path, splice }, _) => planned.push(RevertStep::File {
+                path: path.clone(),
+                splices: vec![splice.clone()],
+            }),
+            (Step::Lines { id, came, lines }, _) => planned.push(RevertStep::Lines {
+                id: id.clone(),
+                go: *came,
+                lines: lines.clone(),
+            }),
+            (Step::Moved { kind, local, .. }, last) => {
+                // Fields of steps before and after the move are one effect.
+                let is_behind = matches!(last, Some(RevertStep::Fields { .. }));
+                planned.retain(|undo| !matches!(undo, RevertStep::Move { .. }));
+                let at = planned.len() - usize::from(is_behind);
+                let undo = RevertStep::Move {
+                    kind: *kind,
+                    id: of.to_owned(),
+                    to_local: !local,
+                };
+                planned.insert(at, undo);
+            }
+            (Step::Undone { .. }, _) => {}
+        }
+    }
+    planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(change: &str, step: Step) -> ChangeLine {
+        ChangeLine {
+            change: change.to_owned(),
+            at: String::new(),
+            who: String::new(),
+            why: String::new(),
+            step,
+            mac: None,
+        }
+    }
+
+    fn added(id: &str) -> Step {
+        Step::Added {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+        }
+    }
+
+    fn edited(id: &str, before: &str, after: &str) -> Step {
+        Step::Edited {
+            kind: Kind::Memory,
+            id: id.to_owned(),
+            fields: vec![Field {
+                name: "content".to_owned(),
+                before: Some(before.to_owned()),
+                after: Some(after.to_owned()),
+            }],
+        }
+    }
+
+    fn undone(of: &str) -> Step {
+        Step::Undone { of: of.to_owned() }
+    }
+
+    #[test]
+    fn an_undoing_that_was_undone_undoes_nothing() {
+        let check = |steps: &[(&str, Step)], expected: &[(&str, bool)]| {
+            let lines: Vec<_> = steps.iter().map(|(c, s)| line(c, s.clone())).collect();
+            let changes = changes_of(&lines);
+            let found: Vec<_> = changes.iter().map(|c| (c.name, c.is_undone)).collect();
+            assert_eq!(found, expected);
+        };
+        let (a, b) = (("a", added("1")), ("b", undone("a")));
+        check(std::slice::from_ref(&a), &[("a", false)]);
+        check(&[a.clone(), b.clone()], &[("a", true), ("b", false)]);
+        let c = ("c", undone("b"));
+        let all = [("a", false), ("b", true), ("c", false)];
+        check(&[a.clone(), b.clone(), c], &all);
+        // Two processes at once interleave their lines.
+        let mixed = [a.clone(), ("x", added("2")), ("a", added("3"))];
+        check(&mixed, &[("a", false), ("x", false)]);
+    }
+
+    #[test]
+    fn the_lines_on_a_target_become_one_effect() {
+        let check = |steps: &[Step], expected: &[RevertStep]| {
+            let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
+            assert_eq!(revert_steps(&changes_of(&lines)[0]), expected);
+        };
+        let (kind, id) = (Kind::Memory, "1".to_owned());
+        let remove = RevertStep::Remove {
+            kind,
+            id: id.clone(),
+        };
+        check(&[added("1")], std::slice::from_ref(&remove));
+        check(&[added("1"), edited("1", "a", "b")], &[remove]);
+        let Step::Edited { fields, .. } = edited("1", "a", "c") else {
+            unreachable!()
+        };
+        let fields = RevertStep::Fields {
+            kind,
+            id: id.clone(),
+            fields,
+        };
+        check(
+            &[edited("1", "a", "b"), edited("1", "b", "c")],
+            std::slice::from_ref(&fields),
+        );
+        let removed = Step::Removed {
+            kind,
+            id: id.clone(),
+            local: true,
+            text: Some("{}".to_owned()),
+        };
+        let moved = |local| Step::Moved {
+            kind,
+            id: id.clone(),
+            from: None,
+            local,
+        };
+        let back_to_local = RevertStep::Move {
+            kind,
+            id: id.clone(),
+            to_local: true,
+        };
+        // Approved, approved again after an undo, and shown in between.
+        let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
+        check(&steps, &[back_to_local.clone(), fields.clone()]);
+        check(
+            &[moved(false), moved(true), moved(false)],
+            std::slice::from_ref(&back_to_local),
+        );
+        // With another id in the shared file.
+        let renamed = Step::Moved {
+            kind,
+            id: "2".to_owned(),
+            from: Some(id.clone()),
+            local: false,
+        };
+        let steps = [edited("1", "a", "b"), renamed, edited("2", "b", "c")];
+        check(&steps, &[back_to_local, fields.clone()]);
+        let restore = RevertStep::Restore {
+            kind,
+            id: id.clone(),
+            is_local: true,
+            text: Some("{}".to_owned()),
+        };
+        check(
+            &[edited("1", "a", "c"), removed.clone()],
+            &[restore, fields],
+        );
+        check(&[added("1"), removed], &[]);
+    }
+}
