@@ -127,7 +127,7 @@ fn waiting_notice(waiting: usize) -> String {
         1 => ("1 rule", "waits"),
         _ => (&*format!("{waiting} rules"), "wait"),
     };
-    format!("{rules} from the user's chats {wait} for their approval: memctl review\n")
+    format!("{rules} of the user {wait} for their approval: memctl review\n")
 }
 
 fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {

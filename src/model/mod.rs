@@ -12,6 +12,7 @@ mod condition;
 mod episode;
 pub mod error;
 mod evidence;
+mod id;
 mod kind;
 mod lenient;
 mod memory;
@@ -28,11 +29,12 @@ pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
 pub use evidence::{Evidence, Receipts, Trial};
-pub(crate) use kind::by_kind;
-pub use kind::{
-    AGENT, CANDIDATE, CHAT, Document, IdShape, Kind, LOCAL_ID, OBSERVED, Record, Trust, USER_STORE,
-    local, local_number, mark, numbered, split_origin, timestamped, with_origin,
+pub use id::{
+    IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
+    with_origin,
 };
+pub(crate) use kind::by_kind;
+pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, Record, Trust, mark};
 pub use memory::{Expiry, Memory, MemoryType, ending, later, utc};
 pub use memory_schema::{MetadataField, Misfit, Shape};
 pub use procedure::{

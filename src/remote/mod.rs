@@ -4,7 +4,7 @@
 //! - `connection`: connects and logs in, using `tls` and `login_guard`, which refuses to reveal the password.
 //! - `migrate`: schema versions, and existing objects of other programs.
 //! - `users`: logins, each mapped to one user. `check`: isolation check.
-//! - `status`: row counts, and removal of expired rows.
+//! - `status`: row counts. `prune`: removal of expired rows.
 //! - `audit`: audit events.
 //! - `sync`: synchronisation of a local store with the shared store.
 //! - `primary`: memories with the database as their primary store and local files as a copy.
@@ -25,6 +25,7 @@ mod error;
 mod login_guard;
 mod migrate;
 mod primary;
+mod prune;
 pub(crate) mod sharing;
 mod status;
 mod sync;
@@ -39,7 +40,8 @@ pub use error::Error;
 pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
-pub use status::{RemotePruneReport, StatusReport, TableCount, prune, status};
+pub use prune::{RemotePruneReport, prune};
+pub use status::{StatusReport, TableCount, status};
 pub use sync::{
     Direction, Moved, MovedLines, OnSync, Shrinking, SyncOptions, SyncReport, SyncStage, Vectorise,
     VectorsReport, fill_vectors, sync,

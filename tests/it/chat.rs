@@ -85,7 +85,7 @@ fn a_message_is_heard_recorded_approved_and_told() {
         json!([{"on": "command", "match": r"^cargo test\b"}])
     );
     let told_before = told(&workspace);
-    assert!(told_before.contains("1 rule from the user's chats waits"));
+    assert!(told_before.contains("1 rule of the user waits"));
     assert!(!told_before.contains("nextest"), "{told_before}");
 
     workspace.json(&["memory", "approve", "REFL-001"]);

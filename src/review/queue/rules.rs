@@ -61,7 +61,7 @@ pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<W
 
 /// Returns `true` if a person has judged.
 pub(super) fn is_of_person(judgement: &crate::model::Judgement) -> bool {
-    judgement.by == crate::review::approve::PERSON
+    judgement.by == crate::review::reject::PERSON
 }
 
 /// Removes the command at the end of a sentence: the entry has its own.
