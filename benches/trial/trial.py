@@ -119,7 +119,8 @@ def new(arguments):
     trial = work / '.trial'
     (trial / 'home').mkdir(parents=True)
     (trial / 'bin').mkdir()
-    (trial / 'bin/memctl').symlink_to(Path(os.environ.get('MEMCTL') or shutil.which('memctl')).resolve())
+    program = os.environ.get('MEMCTL') or shutil.which('memctl') or sys.exit('no memctl: name the program in $MEMCTL')
+    (trial / 'bin/memctl').symlink_to(Path(program).resolve())
     (trial / 'session').write_text(str(uuid.uuid4()))
     (trial / 'task').write_text(jobs[arguments.session])
     shell = work / 'sh'
