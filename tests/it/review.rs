@@ -165,7 +165,7 @@ fn approve_edit_and_undo((columns, rows): (u16, u16), settings: &str) {
         terminal.wait_for(expected)
     };
     let screen = answer(
-        &format!("clear; {settings}EDITOR='sh editor.sh' memctl review; echo code=$?"),
+        &format!("{settings}EDITOR='sh editor.sh' memctl review; echo code=$?"),
         "waiting",
     );
     assert!(screen.contains("skip"), "{screen}");

@@ -67,8 +67,16 @@ impl Terminal {
         self.ask(&[&["send-keys"][..], keys].concat());
     }
 
-    /// Types a line and presses enter.
+    /// Types a line and presses enter. If it begins with `clear; `, what stood there before is gone at once: a busy
+    /// shell would leave it until it comes to its own `clear`, and a wait for the next output would find the last one.
     pub(crate) fn type_line(&self, line: &str) {
+        let line = line.strip_prefix("clear; ").map_or(line, |rest| {
+            self.wait_for_prompt();
+            self.keys(&["-R"]);
+            self.keys(&["Enter"]);
+            self.wait_for_prompt();
+            rest
+        });
         self.ask(&["send-keys", "-l", line]);
         self.keys(&["Enter"]);
     }
