@@ -10,23 +10,29 @@ use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled, without
 use crate::lessons::asking::checks::is_telling;
 use crate::lessons::asking::lesson_args::LessonArgs;
 use crate::lessons::asking::session_calls::SessionCalls;
+use crate::model::LessonScope;
 
 use super::digest::Item;
 
-/// Maximum number of lessons of a session.
+/// Maximum number of lessons of a session: of what it found out, and of what documents of the project prescribe.
 const MOST: usize = 8;
+const MOST_PRESCRIBED: usize = 6;
 /// Minimum length of the words of a result, in characters.
 const SHORTEST: usize = 4;
 
 #[derive(Deserialize)]
 struct Answer {
     lessons: Vec<Value>,
+    #[serde(default)]
+    prescribed: Vec<Value>,
 }
 
 /// Lesson of an answer.
 pub(super) struct Answered {
     /// Words of the session that show it, as the model copied them; empty if it copied none.
     pub(super) seen: String,
+    /// `true` if a document of the project prescribes it.
+    pub(super) is_prescribed: bool,
     /// The lesson, repaired.
     pub(super) args: LessonArgs,
 }
@@ -35,10 +41,15 @@ pub(super) struct Answered {
 pub(super) fn lessons_in(text: &str) -> Result<Vec<Result<Answered, String>>, String> {
     let answer: Answer =
         serde_json::from_str(text).map_err(|error| format!("unreadable answer: {error}"))?;
-    Ok(answer.lessons.into_iter().take(MOST).map(lesson).collect())
+    let prescribed = answer.prescribed.into_iter().take(MOST_PRESCRIBED);
+    let found_out = answer.lessons.into_iter().take(MOST);
+    let found_out = found_out.map(|value| lesson(value, false));
+    Ok(found_out
+        .chain(prescribed.map(|value| lesson(value, true)))
+        .collect())
 }
 
-fn lesson(mut value: Value) -> Result<Answered, String> {
+fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, String> {
     let seen = value
         .as_object_mut()
         .and_then(|fields| fields.remove("seen"));
@@ -47,6 +58,7 @@ fn lesson(mut value: Value) -> Result<Answered, String> {
         seen: seen
             .and_then(|seen| seen.as_str().map(str::to_owned))
             .unwrap_or_default(),
+        is_prescribed,
         args: mended(args),
     })
 }
@@ -84,9 +96,20 @@ fn plain(text: &str) -> String {
 
 /// Leaves out what the session does not bear out beside what it does: a command that no call begins with, and
 /// without commands an error that no output has. A lesson that would have nothing left stays as it is.
-pub(super) fn borne_out(mut args: LessonArgs, session: &SessionCalls) -> LessonArgs {
+/// What a document prescribes holds in its project alone, at calls that the session made.
+pub(super) fn borne_out(
+    mut args: LessonArgs,
+    is_prescribed: bool,
+    session: &SessionCalls,
+) -> LessonArgs {
     let calls = peeled(&session.calls);
     let ran = |command: &String| occurrence(command, &calls) > Occurrence::Nowhere;
+    if is_prescribed {
+        args.commands.retain(ran);
+        args.errors.clear();
+        args.scope = LessonScope::Project;
+        return args;
+    }
     let seen = |phrase: &String| {
         session
             .calls
@@ -117,25 +140,27 @@ fn mended(mut args: LessonArgs) -> LessonArgs {
 }
 
 /// Returns the schema of an answer. `considered` makes a model look at each failure before it words a
-/// lesson; nobody reads it.
+/// lesson; nobody reads it. `prescribed` is a list of its own, since a model that is asked for what calls were lost
+/// over passes by what was only read.
 pub(super) fn schema() -> Value {
     let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let lessons = json!({ "type": "array", "items": {
+        "type": "object",
+        "properties": {
+            "seen": { "type": "string" },
+            "lesson": { "type": "string" },
+            "commands": texts,
+            "errors": texts,
+            "not": texts,
+            "scope": { "type": "string", "enum": ["project", "everywhere"] },
+        },
+        "required": ["lesson", "commands", "errors", "not", "scope"],
+        "additionalProperties": false,
+    } });
     json!({
         "type": "object",
-        "properties": { "considered": texts, "lessons": { "type": "array", "items": {
-            "type": "object",
-            "properties": {
-                "seen": { "type": "string" },
-                "lesson": { "type": "string" },
-                "commands": texts,
-                "errors": texts,
-                "not": texts,
-                "scope": { "type": "string", "enum": ["project", "everywhere"] },
-            },
-            "required": ["lesson", "commands", "errors", "not", "scope"],
-            "additionalProperties": false,
-        } } },
-        "required": ["lessons"],
+        "properties": { "considered": texts, "prescribed": lessons, "lessons": lessons },
+        "required": ["prescribed", "lessons"],
         "additionalProperties": false,
     })
 }
@@ -190,7 +215,7 @@ mod tests {
                 errors: texts(errors),
                 ..LessonArgs::default()
             };
-            let args = borne_out(args, &session);
+            let args = borne_out(args, false, &session);
             assert_eq!(
                 (args.commands, args.errors),
                 (texts(expected.0), texts(expected.1))
@@ -213,6 +238,18 @@ mod tests {
             &["goto: not found"],
             (&["perl -e"], &["goto: not found"]),
         );
+        let prescribed = LessonArgs {
+            commands: vec!["perl -e".to_owned(), "python3 -c".to_owned()],
+            errors: vec![seen.to_owned()],
+            scope: LessonScope::Everywhere,
+            ..LessonArgs::default()
+        };
+        let prescribed = borne_out(prescribed, true, &session);
+        assert_eq!(prescribed.commands, ["python3 -c"]);
+        assert_eq!(
+            (prescribed.errors.len(), prescribed.scope),
+            (0, LessonScope::Project)
+        );
     }
 
     #[test]
@@ -221,6 +258,8 @@ mod tests {
             {"seen": "ok", "lesson": "Read /home/ann/x with `a`.", "commands": ["a"], "errors": ["no", "no such file: x"],
              "not": [], "scope": "project"},
             {"lesson": 3}
+        ], "prescribed": [
+            {"seen": "a", "lesson": "Change `b` with `a`.", "commands": [], "errors": [], "not": [], "scope": "project"}
         ]}"#;
         let lessons = lessons_in(text).unwrap();
         let first = lessons[0].as_ref().ok().unwrap();
@@ -233,6 +272,11 @@ mod tests {
             lessons[1]
                 .as_ref()
                 .is_err_and(|reason| reason.contains("invalid type"))
+        );
+        assert!(
+            lessons[2]
+                .as_ref()
+                .is_ok_and(|last| last.args.lesson == "Change `b` with `a`.")
         );
         assert!(lessons_in("none").is_err());
     }

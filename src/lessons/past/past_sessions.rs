@@ -28,8 +28,8 @@ use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson,
 /// Default instructions; users can replace them.
 pub const PROMPT: &str = include_str!("prompts/past_session.md");
 /// Maximum length of an answer, and its usual length, in tokens.
-const LONGEST_ANSWER: u32 = 2_000;
-const USUAL_ANSWER: u64 = 900;
+const LONGEST_ANSWER: u32 = 4_000;
+const USUAL_ANSWER: u64 = 1_400;
 /// Bytes of a question per token, for the price estimate.
 const BYTES_PER_TOKEN: u64 = 4;
 /// Mark of a processed file, before its path.
@@ -325,7 +325,11 @@ fn take(
         root: None,
     };
     for lesson in lessons {
-        let Answered { seen, args } = match lesson {
+        let Answered {
+            seen,
+            is_prescribed,
+            args,
+        } = match lesson {
             Ok(lesson) => lesson,
             Err(reason) => {
                 report.refused.push(RefusedLesson {
@@ -347,11 +351,11 @@ fn take(
             });
             continue;
         }
-        let args = borne_out(args, &session.calls);
-        let proof = if seen.is_empty() {
-            Proof::Calls
-        } else {
-            Proof::Words
+        let args = borne_out(args, is_prescribed, &session.calls);
+        let proof = match (is_prescribed, seen.is_empty()) {
+            (_, true) => Proof::Calls,
+            (true, false) => Proof::Document,
+            (false, false) => Proof::Words,
         };
         let stored = match check(&args, &session.calls, proof, &workspace.settings.person) {
             Ok(checked) => store_lesson(
