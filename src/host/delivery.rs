@@ -69,10 +69,10 @@ impl Delivery {
         let Ok(text) = serde_json::to_vec(self) else {
             return;
         };
-        if named::replace_soon(&path, &text).is_err() {
+        if named::overwrite_note(&path, &text).is_err() {
             // The directory is missing at the first event only.
             drop(path.parent().map(named::create_dir));
-            drop(named::replace_soon(&path, &text));
+            drop(named::overwrite_note(&path, &text));
         }
     }
 }

@@ -34,12 +34,23 @@ pub(super) fn plain_number<S: Serializer>(
 
 /// Reads a string, or a number or boolean as written; anything else is empty.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(match raw.get().as_bytes().first() {
-        Some(b'"') => serde_json::from_str(raw.get()).unwrap_or_default(),
+    let raw = String::from(Box::<str>::from(Box::<RawValue>::deserialize(deserializer)?));
+    Ok(match raw.as_bytes().first() {
+        Some(b'"') => unquoted(raw),
         Some(b'{' | b'[' | b'n') | None => String::new(),
-        Some(_) => raw.get().to_owned(),
+        Some(_) => raw,
     })
+}
+
+/// Value of a JSON string. Most strings have no escape, and are not read a second time: a session's start
+/// reads every rule.
+fn unquoted(mut json: String) -> String {
+    if json.contains('\\') {
+        return serde_json::from_str(&json).unwrap_or_default();
+    }
+    json.pop();
+    json.remove(0);
+    json
 }
 
 /// Reads a string; `null` is `None`. Keeps any other value as written, so that it does not count as
@@ -77,6 +88,9 @@ pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Vec<T>, D::Error> {
     let raw = Box::<RawValue>::deserialize(deserializer)?;
+    if let Ok(items) = serde_json::from_str(raw.get()) {
+        return Ok(items);
+    }
     let items: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
     Ok(items
         .iter()

@@ -120,7 +120,9 @@ pub(super) fn explain(
 
 /// Reads at most `limit` bytes; a longer file is an error.
 pub(super) fn read(file: File, shown: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // With room for one byte more, a small file is read in one call.
+    let size = file.metadata()?.len().min(limit);
+    let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
         return Err(Refused::error(shown, Reason::TooLarge { limit }));
