@@ -104,9 +104,6 @@ const CASES: &[Case] = &[
     case("memory prompt", |_, _| "memory|prompt|d0/s0".into()),
     case("list memory", |_, _| "list|memory".into()),
     case("memory audit", |_, _| "memory|audit".into()),
-    case("memory conflicts SKILL", |_, _| {
-        "memory|conflicts|d0/s0".into()
-    }),
     case("memory export", |_, _| "memory|export|-o|-".into()),
     case("memory undo --list", |_, _| "undo|--list".into()),
     case("session list", |_, _| "session|list".into()),

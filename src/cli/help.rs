@@ -168,7 +168,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("rm", "forget ID"),
     ("remember", "correct \"…\""),
     ("rules", "list rules"),
-    ("lessons", "lesson list"),
+    ("lessons", "list lessons"),
     ("notes", "list notes"),
     ("version", "--version"),
     ("on", "memory enable"),

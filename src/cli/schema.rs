@@ -68,7 +68,6 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "init": upkeep::InitReport;
     "learn": learn::sessions::SessionsLearned, lessons::TidyReport;
     "lesson add": lessons::StoredLesson;
-    "lesson list": learn::lesson::LessonList;
     "list": notes::ListReport, list::AllKinds;
     "man": Verbatim;
     "mcp install": host::RegisterReport;
@@ -77,7 +76,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory add": notes::AddReport;
     "memory audit": upkeep::AuditReport;
     "memory audit verify": audit::Verified;
-    "memory conflicts": rules::ConflictsReport, rules::MergeReport, rules::Separated;
+    "memory conflicts": rules::MergeReport, rules::Separated;
     "memory disable": memory::SwitchReport;
     "memory enable": memory::SwitchReport;
     "memory export": exchange::ExportReport, exchange::AgentsMdReport;

@@ -33,7 +33,7 @@ pub use past::learn::{LearnOptions, OnBytes, learn};
 pub use past::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
 pub(crate) use past::of_host::{HostSession, record_host_session};
 pub use storage::neighbours::Neighbour;
-pub use storage::new_lesson::{LessonRow, StoredLesson, list};
+pub use storage::new_lesson::StoredLesson;
 pub use storage::procedures::{ProcedureReport, add_procedure};
 pub use storage::record::{RecordReport, Success};
 pub use storage::tidy::{TidyReport, tidy};

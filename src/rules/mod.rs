@@ -42,12 +42,10 @@ pub use acting::call::Call;
 pub use acting::forbids_advice;
 pub use acting::matcher::{breaks, fulfilled_by};
 pub use acting::patterns::{BadPattern, checked};
-pub use correct::correction_draft::CorrectionDraft;
 pub use correct::{
     CorrectOptions, CorrectPreview, CorrectReport, RelationReport, correct, preview_correction,
 };
 pub use pin::{PinReport, pin};
-pub use place::conflicts::{ConflictsReport, RulePair, conflicts};
 pub use place::merge_rules::{MergeReport, Separated, keep_both, merge};
 pub use place::similar::{Conflict, SimilarRule, replace_rule};
 pub use rule_files::RuleFiles;

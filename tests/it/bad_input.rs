@@ -196,18 +196,18 @@ fn skill_without_metadata_says_what_to_write() {
 }
 
 #[test]
-fn only_rule_is_counted_and_an_undone_change_is_undone() {
+fn an_undone_change_is_undone() {
     let workspace = workspace();
     workspace.json(&[
         "correct",
         "hr/resume-screen",
         "Never name competitors in the summary.",
     ]);
-    assert_eq!(workspace.json(&["memory", "conflicts"])["rules"], 1);
+    assert_eq!(workspace.json(&["list", "rules"])["total"], 1);
     assert_eq!(
         workspace.json(&["memory", "undo", "--dry-run"])["undone"],
         false
     );
     assert_eq!(workspace.json(&["memory", "undo"])["undone"], true);
-    assert_eq!(workspace.json(&["memory", "conflicts"])["rules"], 0);
+    assert_eq!(workspace.json(&["list", "rules"])["total"], 0);
 }

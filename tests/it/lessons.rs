@@ -347,8 +347,8 @@ fn the_command_checks_and_says_what_would_pass() {
         better.to_string().as_bytes(),
     );
     assert_eq!(ran.succeeds().document()["replaced"], json!(id));
-    let list = workspace.json(&["lesson", "list"]);
-    assert_eq!(list["lessons"].as_array().unwrap().len(), 1, "{list}");
+    let list = workspace.json(&["list", "lessons", "--status", "active"]);
+    assert_eq!(list["records"].as_array().unwrap().len(), 1, "{list}");
 }
 
 #[test]
@@ -368,8 +368,8 @@ fn what_a_person_approved_is_not_replaced_by_an_agent() {
             .contains("a person approved"),
         "{report}"
     );
-    let list = workspace.json(&["lesson", "list"]);
-    assert_eq!(list["lessons"].as_array().unwrap().len(), 2, "{list}");
+    let list = workspace.json(&["list", "lessons", "--status", "active"]);
+    assert_eq!(list["records"].as_array().unwrap().len(), 2, "{list}");
     // What a person removed does not come back.
     let gone = report["id"].as_str().unwrap();
     workspace.run(&["memory", "forget", gone]).succeeds();
@@ -487,7 +487,7 @@ fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
     let report = workspace.json(&["learn", "--tidy"]);
     assert_eq!(report["retired"], json!([failing]));
     assert_eq!(
-        workspace.json(&["lesson", "list"])["lessons"]
+        workspace.json(&["list", "lessons", "--status", "active"])["records"]
             .as_array()
             .unwrap()
             .len(),
@@ -505,8 +505,11 @@ fn lesson_of_a_person_without_a_session_waits_for_approval() {
     ];
     let stored = workspace.json(&args);
     assert_eq!(stored["trust"], "observed", "{stored}");
-    let list = workspace.json(&["lesson", "list"]);
-    assert_eq!(list["lessons"][0]["worded_by"], "person", "{list}");
+    let list = workspace.json(&["list", "lessons"]);
+    assert_eq!(
+        list["records"][0]["lesson"]["worded_by"], "person",
+        "{list}"
+    );
     // An agent needs a session.
     let mut command = workspace.command();
     command.env("CLAUDECODE", "1").args(args);

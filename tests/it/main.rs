@@ -82,7 +82,6 @@ mod n8n;
 mod other_memories;
 mod output;
 #[cfg(unix)]
-mod pictures;
 mod plugin;
 #[cfg(unix)]
 mod postgres;

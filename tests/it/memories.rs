@@ -430,7 +430,7 @@ fn reading(id: &str) -> Vec<Vec<String>> {
         "memory search saffron --where outcome=success",
         "memory search safron",
         "memory status",
-        "memory conflicts",
+        "review",
         "memory prompt hr/resume-screen",
         "stats",
         "doctor",

@@ -59,7 +59,7 @@ const QUESTIONS: [Tried; 20] = [
     (&["review"], 0, "Nothing waits for a decision."),
     (&["list", "rules"], 0, "Always round the budget"),
     (&["list", "notes"], 0, "No notes yet."),
-    (&["lesson", "list"], 0, "no lessons yet"),
+    (&["list", "lessons"], 0, "No lessons yet."),
     (&["session", "list"], 0, "No sessions yet."),
     (&["why", "REFL-001"], 0, "said in"),
     (&["search", "budget"], 0, "REFL-001"),

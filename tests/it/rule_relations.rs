@@ -80,18 +80,16 @@ fn contradiction_that_a_model_finds_is_shown_kept_and_settled_by_a_person() {
         );
     }
     // Words alone do not show it; the judgement is stored with the rule.
-    let listed = workspace.json(&["memory", "conflicts"]);
-    assert_eq!(listed["contradictions"][0]["a"], id);
+    let listed = workspace.pairs("contradiction");
+    assert_eq!(listed[0]["id"], id);
     assert_eq!(
-        listed["contradictions"][0]["reason"],
+        listed[0]["reason"],
         "both are about rivals (scripted/replies)"
     );
     workspace.json(&["memory", "conflicts", "--keep-both", new, &id]);
-    let listed = workspace.json(&["memory", "conflicts"]);
-    assert_eq!(listed["contradictions"], json!([]));
+    assert_eq!(workspace.pairs("contradiction"), Vec::<Value>::new());
     workspace.run(&["memory", "undo"]).succeeds();
-    let listed = workspace.json(&["memory", "conflicts"]);
-    assert_eq!(listed["contradictions"][0]["b"], new);
+    assert_eq!(workspace.pairs("contradiction")[0]["other"], new);
 
     let (workspace, id) = related("contradicts");
     let report = correct(&workspace, &["--supersede"]);

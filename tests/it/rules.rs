@@ -56,14 +56,12 @@ fn the_same_words_make_the_rule_stronger() {
         &[],
     );
     assert_eq!(more["duplicate_of"], Value::Null);
-    let report = workspace.json(&["memory", "conflicts"]);
     // Nobody has said how the two are related.
-    assert_eq!(report["near"][0]["a"], first["reflexion_id"]);
-    assert_eq!(report["near"][0]["b"], more["reflexion_id"]);
-    assert_eq!(
-        (&report["duplicates"], &report["contradictions"]),
-        (&json!([]), &json!([]))
-    );
+    let near = workspace.pairs("similar");
+    assert_eq!(near.len(), 1, "{near:?}");
+    assert_eq!(near[0]["id"], first["reflexion_id"]);
+    assert_eq!(near[0]["other"], more["reflexion_id"]);
+    assert_eq!(workspace.pairs("contradiction"), Vec::<Value>::new());
 }
 
 #[test]
@@ -76,8 +74,7 @@ fn a_near_rule_is_named_and_replaced_by_who_says_so() {
     assert_eq!(new["conflicts"], json!([]));
     let both = prompt(&workspace);
     assert!(both.contains("tables over lists") && both.contains("lists over tables"));
-    let report = workspace.json(&["memory", "conflicts", SKILL]);
-    assert_eq!(report["near"].as_array().unwrap().len(), 1, "{report}");
+    assert_eq!(workspace.pairs("similar").len(), 1);
 
     let old_id = old["reflexion_id"].as_str().unwrap();
     correct(&workspace, said, &["--replaces", old_id]);
@@ -89,13 +86,7 @@ fn a_near_rule_is_named_and_replaced_by_who_says_so() {
         reason.contains(new["reflexion_id"].as_str().unwrap()),
         "{why}"
     );
-    let ran = workspace.run(&["memory", "conflicts"]);
-    assert!(
-        ran.succeeds()
-            .stdout
-            .starts_with("No related or near rules"),
-        "{ran:?}"
-    );
+    assert_eq!(workspace.pairs("similar"), Vec::<Value>::new());
     let far = correct(&workspace, "Answer in French.", &[]);
     assert!(far.get("similar").is_none(), "{far}");
 }

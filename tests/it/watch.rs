@@ -480,7 +480,7 @@ fn a_correction_is_asked_for_on_a_terminal() {
 }
 
 #[test]
-fn what_was_typed_is_offered_again_until_it_is_stored() {
+fn words_that_could_not_be_stored_are_shown() {
     let mut workspace = scripted();
     workspace.write(
         "replies.jsonl",
@@ -492,8 +492,8 @@ fn what_was_typed_is_offered_again_until_it_is_stored() {
     let editor = workspace.write(
         "editor.sh",
         format!(
-            "mkdir .agentura/corrections.json\ncp \"$1\" given.md\n\
-             {{ echo 'When a token like {secret} is shown, ALWAYS ask for the source.'; cat given.md; }} > \"$1\"\n"
+            "mkdir .agentura/corrections.json\n\
+             echo 'When a token like {secret} is shown, ALWAYS ask for the source.' > \"$1\"\n"
         ),
     );
     workspace.set("EDITOR", &format!("sh {}", editor.display()));
@@ -515,80 +515,6 @@ fn what_was_typed_is_offered_again_until_it_is_stored() {
     terminal.keys(&["Enter"]);
     let screen = terminal.wait_for("code=");
     assert!(!screen.contains("code=0"), "{screen}");
-    assert!(screen.contains("your words are kept"), "{screen}");
-    let draft = workspace.memory("recovered/correction-drafts.json");
-    let kept = fs::read_to_string(&draft).unwrap();
-    assert!(kept.contains("ALWAYS ask for the source"), "{kept}");
-    assert!(!kept.contains(&secret), "{kept}");
-    let mode =
-        std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&draft).unwrap().permissions());
-    assert_eq!(mode & 0o777, 0o600);
-    fs::remove_dir(workspace.memory("corrections.json")).unwrap();
-
-    // Another skill has no part in it, and an answer of "no" leads to the editor with the words.
-    terminal.type_line("clear; memctl correct dev/code-review; echo code=$?");
-    let screen = terminal.wait_for("code=2");
-    assert!(!screen.contains("Draft"), "{screen}");
-    terminal.type_line("clear; EDITOR='cp \"$1\" again.md; true' memctl correct; echo code=$?");
-    let screen = terminal.wait_for("Use it?");
     assert!(screen.contains("ALWAYS ask for the source."), "{screen}");
-    assert!(
-        screen.contains(&format!("about {id} ({SKILL})")),
-        "{screen}"
-    );
-    terminal.keys(&["C-c"]);
-    terminal.wait_for("code=130");
-    assert!(draft.exists());
-    // A correction with other words leaves it alone.
-    workspace
-        .run(&correction("Always give the evidence."))
-        .succeeds();
-    assert!(draft.exists());
-
-    terminal.type_line("clear; memctl correct --model offline; echo code=$?");
-    terminal.wait_for("Use it?");
-    terminal.keys(&["Enter"]);
-    terminal.wait_for("code=0");
-    let stored = workspace.stored("corrections.json")["corrections"][1].clone();
-    assert_eq!(stored["execution_id"], id.as_str());
-    let said = stored["user_correction"].as_str().unwrap();
-    assert!(
-        said.ends_with("is shown, ALWAYS ask for the source."),
-        "{said}"
-    );
-    assert!(!draft.exists());
-}
-
-#[test]
-fn draft_of_an_interrupted_correction_is_edited_further() {
-    let server = FakeModel::answering(|_| Behaviour::Stalls("half of".to_owned()));
-    let workspace = scripted();
-    record(&workspace);
-    let mut workspace = workspace.naming_no_model();
-    workspace
-        .set("ANTHROPIC_API_KEY", "sk-test")
-        .set("ANTHROPIC_BASE_URL", &server.anthropic_url());
-    let editor = workspace.write("editor.sh", EDITOR);
-    workspace.set("EDITOR", &format!("sh {}", editor.display()));
-    let Some(terminal) = Terminal::open(&workspace, 100, 30) else {
-        return;
-    };
-    terminal.type_line("memctl correct --execution-id latest; echo code=$?");
-    until("asked", || !server.requests().is_empty());
-    terminal.keys(&["C-c"]);
-    terminal.wait_for("code=130");
-    terminal.type_line("clear; memctl correct --execution-id latest --model offline; echo code=$?");
-    terminal.wait_for("Use it?");
-    terminal.keys(&["n"]);
-    terminal.wait_for("code=0");
-    let given = workspace.read("given.md");
-    assert!(
-        given.starts_with("When a role is senior, ALWAYS"),
-        "{given}"
-    );
-    assert!(
-        !workspace
-            .memory("recovered/correction-drafts.json")
-            .exists()
-    );
+    assert!(!screen.contains(&secret), "{screen}");
 }

@@ -288,6 +288,14 @@ impl Workspace {
         ran.document()
     }
 
+    /// Pairs of rules that wait in `review`: of the kind `contradiction` or `similar`.
+    pub(crate) fn pairs(&self, kind: &str) -> Vec<Value> {
+        let queue = self.json(&["review"]);
+        let waiting = queue["waiting"].as_array().unwrap().iter();
+        let pairs = waiting.filter(|one| one["kind"] == kind);
+        pairs.cloned().collect()
+    }
+
     /// The same for a check, which may find something.
     pub(crate) fn json_of<S: AsRef<OsStr>>(&self, args: &[S]) -> Value {
         Ran::of(self.command().args(args).arg("--json").output().unwrap()).document()

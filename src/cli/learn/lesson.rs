@@ -1,4 +1,4 @@
-//! `lesson add` and `lesson list`: lessons that an agent or a person words.
+//! `lesson add`: lessons that an agent or a person words.
 //!
 //! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
 //! A person needs no session: at a terminal their word counts, through a pipe it waits for approval.
@@ -6,28 +6,25 @@
 use std::io::Read as _;
 
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Serialize;
 
 use crate::cli::arguments::person;
 use crate::cli::context::Context;
 use crate::cli::output::page::Page;
 use crate::cli::output::{Done, Report, Style};
-use crate::lessons;
-use crate::lessons::{Asking, LessonArgs, LessonRow, PROMPT, Refusal, StoredLesson};
+use crate::lessons::{Asking, LessonArgs, PROMPT, Refusal, StoredLesson};
 use crate::model::error::UserError;
 use crate::model::{LessonScope, Trust};
 
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;
 
-/// Add and list lessons: what sessions found out, a line each
+/// Add a lesson: what a session found out, in a line
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl lesson list"
+    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl list lessons"
 )]
 pub(crate) enum LessonCommand {
     Add(Box<LessonAddArgs>),
-    List(LessonListArgs),
 }
 
 /// Add a lesson: one imperative line with the exact command, and when to tell it
@@ -81,20 +78,9 @@ enum Scope {
     Everywhere,
 }
 
-/// List the lessons of this memory
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl lesson list\n  memctl lesson list --json")]
-pub(crate) struct LessonListArgs {
-    /// Only those that hold in this project or everywhere
-    #[arg(long)]
-    here: bool,
-}
-
 pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
-    match command {
-        LessonCommand::Add(args) => Ok(Box::new(add(context, *args)?)),
-        LessonCommand::List(args) => Ok(Box::new(list(context, &args)?)),
-    }
+    let LessonCommand::Add(args) = command;
+    Ok(Box::new(add(context, *args)?))
 }
 
 fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
@@ -207,37 +193,6 @@ impl Report for StoredLesson {
         if let Some(near) = self.near.first() {
             let id = &near.id;
             page.dim(format!("if one says the same: add it again with --same {id}; if it is outdated: --replaces {id}"));
-        }
-    }
-}
-
-/// Lessons, newest last.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub(crate) struct LessonList {
-    /// The lessons.
-    lessons: Vec<LessonRow>,
-}
-
-fn list(context: &Context, args: &LessonListArgs) -> Result<LessonList, UserError> {
-    let workspace = context.workspace(None)?;
-    let project = context.git_project();
-    let here = context.here(project.as_ref());
-    let lessons = lessons::list(&workspace.store, args.here.then_some(&here))?;
-    Ok(LessonList { lessons })
-}
-
-impl Report for LessonList {
-    fn page(&self, page: &mut Page) {
-        if self.lessons.is_empty() {
-            page.line("no lessons yet: agents are asked for them at the end of a session");
-        }
-        for row in &self.lessons {
-            page.styled(&[
-                (Style::Strong, &row.id),
-                (Style::Plain, &format!(" {}", row.lesson)),
-            ]);
-            let of = format!("  {}, {}, {}", row.scope.name(), row.trust, row.worded_by);
-            page.dim(&of);
         }
     }
 }

@@ -1,89 +1,41 @@
-//! `memory conflicts`, `memory resolve`: rules that disagree, and records that two branches changed.
+//! `memory conflicts`, `memory resolve`: decisions about two rules, and about a record that two branches changed.
 
 use clap::{ArgGroup, Args};
 
 use crate::cli::context::Context;
 use crate::cli::output::page::Page;
-use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
-use crate::model::SkillPath;
+use crate::model::error::UserError;
 use crate::rules;
-use crate::rules::{ConflictsReport, MergeReport, RulePair, Separated};
+use crate::rules::{MergeReport, Separated};
 use crate::upkeep::merge;
 use crate::upkeep::merge::{ResolveReport, ResolveSide as Side};
 
-/// List related rules, and near ones that nobody has related
+/// Merge two rules, or keep both apart
 ///
-/// Shows pairs that were found to be the same or contradictory, and rules that are near in meaning.
-/// Only `--merge` and `--keep-both` change anything. A merged rule passes its usage counts,
-/// corrections and tests on to the kept one. Nothing is deleted.
+/// `memctl review` lists rules that contradict each other or are near in meaning. A merged rule passes its
+/// usage counts, corrections and tests on to the kept one. Nothing is deleted.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  memctl memory conflicts hr/resume-screen\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \
+    group = ArgGroup::new("decision").required(true),
+    after_help = "Examples:\n  memctl memory conflicts --merge REFL-001 REFL-004\n  \
     memctl memory conflicts --keep-both REFL-001 REFL-004"
 )]
 pub(crate) struct ConflictsArgs {
-    /// Check only the rules of this skill, as `domain/skill`
-    #[arg(conflicts_with = "merge")]
-    skill: Option<String>,
     /// Merge two rules: KEEP stays active, OTHER stays in the file but leaves prompts
-    #[arg(long, num_args = 2, value_names = ["KEEP", "OTHER"])]
+    #[arg(long, group = "decision", num_args = 2, value_names = ["KEEP", "OTHER"])]
     merge: Option<Vec<String>>,
-    /// Keep two rules as separate ones, and stop listing them
-    #[arg(long, num_args = 2, value_names = ["ID", "OTHER"], conflicts_with_all = ["merge", "skill"])]
+    /// Keep two rules as separate ones: `review` does not list them again
+    #[arg(long, group = "decision", num_args = 2, value_names = ["ID", "OTHER"])]
     keep_both: Option<Vec<String>>,
 }
 
 pub(crate) fn conflicts(context: &Context, args: &ConflictsArgs) -> Done {
     let workspace = context.workspace(None)?;
-    if let Some([keep, other]) = args.merge.as_deref() {
-        return Ok(Box::new(rules::merge(&workspace, keep, other)?));
-    }
-    if let Some([rule, other]) = args.keep_both.as_deref() {
-        return Ok(Box::new(rules::keep_both(&workspace, rule, other)?));
-    }
-    let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
-    let bar = context.printer.bar("rules");
-    let report = rules::conflicts(&workspace.store, skill.as_ref(), &mut |done, of| {
-        bar.reach(done, of);
-    });
-    drop(bar);
-    Ok(Box::new(report?))
-}
-
-impl Report for ConflictsReport {
-    fn page(&self, page: &mut Page) {
-        page.warnings(&self.warnings);
-        let mut part = |name: &str, pairs: &[RulePair]| {
-            for pair in pairs {
-                page.warn(name, format!(" {}: {}", pair.skill, pair.reason));
-                page.field(&pair.a, &pair.text_a);
-                page.field(&pair.b, &pair.text_b);
-            }
-        };
-        part("contradiction", &self.contradictions);
-        part("duplicate", &self.duplicates);
-        part("near", &self.near);
-        let all = || {
-            self.contradictions
-                .iter()
-                .chain(&self.duplicates)
-                .chain(&self.near)
-        };
-        if all().next().is_none() {
-            let rules = plural(self.rules as u64, "rule");
-            page.line(format!("No related or near rules among {rules}."));
-            return;
-        }
-        if let Some(RulePair { a, b, .. }) = all().next() {
-            let keep = format!("to keep both: memctl memory conflicts --keep-both {a} {b}");
-            page.dim(&keep);
-        }
-        if let Some(RulePair { a, b, .. }) = self.duplicates.iter().chain(&self.near).next() {
-            let merge = format!("to merge two rules: memctl memory conflicts --merge {a} {b}");
-            page.dim(&merge);
-        }
-        page.dim("to delete a rule: memctl forget ID");
+    match (args.merge.as_deref(), args.keep_both.as_deref()) {
+        (Some([keep, other]), _) => Ok(Box::new(rules::merge(&workspace, keep, other)?)),
+        (_, Some([rule, other])) => Ok(Box::new(rules::keep_both(&workspace, rule, other)?)),
+        _ => Err(UserError::usage("two rules are needed", "memctl review")),
     }
 }
 

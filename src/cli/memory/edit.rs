@@ -16,7 +16,7 @@ use crate::{review, upkeep};
 
 /// Change the text of a record
 ///
-/// Without `--set`, on a terminal, opens the record's fields in the editor. Other fields, including
+/// Without a text, on a terminal, opens the text of the record in the editor. Other fields, including
 /// those that other programs added, keep every byte. A rule or a lesson with a new text loses the
 /// results of its tests and its usage counts.
 #[derive(Debug, Args)]
@@ -43,48 +43,41 @@ fn assignment(given: &str) -> Result<(String, String), &'static str> {
 
 pub(crate) fn edit(context: &Context, args: &EditArgs) -> Done {
     let (workspace, id) = context.workspace_of_id(&args.id)?;
-    let mut set = args.set.clone();
-    if let Some(text) = &args.text {
+    let mut given = Vec::new();
+    for (name, value) in &args.set {
+        given.push((name.clone(), context.text(value)?));
+    }
+    if given.is_empty() {
         let draft = review::draft(&workspace, &id)?;
-        set.extend(
-            draft
-                .fields
-                .first()
-                .map(|(name, _)| ((*name).to_owned(), text.clone())),
-        );
-    }
-    if !set.is_empty() {
-        let mut given = Vec::new();
-        for (name, value) in set {
-            given.push((name, context.text(&value)?));
+        match &args.text {
+            Some(text) => given.push((draft.field.to_owned(), context.text(text)?)),
+            None if context.is_interactive() => {
+                return Ok(Box::new(in_editor(context, &workspace, &draft)?));
+            }
+            None => {
+                return Err(UserError::usage(
+                    "nothing to change",
+                    format!("memctl edit {} --set {}=…", draft.id, draft.field),
+                ));
+            }
         }
-        let mut report = review::edit(&workspace, &id, &given)?;
-        if id != args.id {
-            report.id = with_origin(&report.id, USER_STORE);
-            context.note_change_of_user_store();
-        }
-        return Ok(Box::new(report));
     }
-    let draft = review::draft(&workspace, &id)?;
-    if !context.is_interactive() {
-        let name = draft.fields.first().map_or("FIELD", |(name, _)| name);
-        return Err(UserError::usage(
-            "nothing to change",
-            format!("memctl edit {} --set {name}=…", draft.id),
-        ));
+    let mut report = review::edit(&workspace, &id, &given)?;
+    if id != args.id {
+        report.id = with_origin(&report.id, USER_STORE);
+        context.note_change_of_user_store();
     }
-    Ok(Box::new(in_editor(context, &workspace, &draft)?))
+    Ok(Box::new(report))
 }
 
-/// Opens the editor until the text is valid or the user gives up.
+/// Opens the text of a record in the editor until it is valid or the user gives up.
 pub(crate) fn in_editor(
     context: &Context,
     workspace: &Workspace,
     draft: &Draft,
 ) -> Result<EditReport, UserError> {
-    let mut text = sheet(draft);
+    let mut text = draft.text.clone();
     loop {
-        // An unchanged file leaves the record unchanged.
         let edited = editor(&context.environment)
             .extension(".txt")
             .require_save(true)
@@ -95,73 +88,22 @@ pub(crate) fn in_editor(
                 format!("memctl edit {} --set FIELD=VALUE", draft.id),
             )
         })?;
-        let Some(edited) = edited else {
-            return Ok(review::edit(workspace, &draft.id, &[])?);
-        };
-        let done = match changes(draft, &edited) {
-            Ok(given) => review::edit(workspace, &draft.id, &given).map_err(UserError::from),
-            Err(missing) => Err(UserError::usage(
-                format!("the line `{}` is missing", heading(missing)),
-                "do not change the headings".to_owned(),
-            )),
-        };
-        let error = match done {
+        // A file that was not saved leaves the record unchanged.
+        let edited = edited.unwrap_or_else(|| draft.text.clone());
+        let given = edited.trim_end();
+        let is_changed = given != draft.text.trim_end();
+        let given = is_changed.then(|| (draft.field.to_owned(), given.to_owned()));
+        let error = match review::edit(workspace, &draft.id, given.as_slice()) {
             Ok(report) => return Ok(report),
-            Err(error) => error,
+            Err(error) => UserError::from(error),
         };
         context.printer.warn(&error.message);
-        if !asks_again()? {
+        let question = Confirm::new().with_prompt("Edit again?").default(true);
+        if !ask(|| question.interact())? {
             return Err(error);
         }
         text = edited;
     }
-}
-
-fn asks_again() -> Result<bool, UserError> {
-    let question = Confirm::new().with_prompt("Edit again?").default(true);
-    ask(|| question.interact())
-}
-
-fn heading(name: &str) -> String {
-    format!("=== {name} ===")
-}
-
-/// Returns the fields of a record, each below its heading.
-fn sheet(draft: &Draft) -> String {
-    let mut text = format!(
-        "{} {}: edit the text below the headings, save and close.\n",
-        draft.kind, draft.id
-    );
-    for (name, value) in &draft.fields {
-        text.extend(["\n", &heading(name), "\n", value, "\n"]);
-    }
-    text
-}
-
-/// Returns the changed fields of a sheet, or the first field whose heading is missing.
-fn changes<'a>(draft: &'a Draft, sheet: &str) -> Result<Vec<(String, String)>, &'a str> {
-    let lines: Vec<&str> = sheet.lines().collect();
-    let mut starts = Vec::new();
-    let mut from = 0;
-    // Headings are in order, so that the text of a field cannot pass for the heading of an earlier
-    // one.
-    for (name, _) in &draft.fields {
-        let found = lines[from..]
-            .iter()
-            .position(|line| line.trim_end() == heading(name));
-        let at = from + found.ok_or(*name)?;
-        starts.push(at);
-        from = at + 1;
-    }
-    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
-    let mut given = Vec::new();
-    for ((name, before), (start, end)) in draft.fields.iter().zip(starts.iter().zip(ends)) {
-        let after = lines[start + 1..end].join("\n");
-        if after.trim_end() != before.trim_end() {
-            given.push(((*name).to_owned(), after.trim_end().to_owned()));
-        }
-    }
-    Ok(given)
 }
 
 impl Report for EditReport {
@@ -218,34 +160,5 @@ impl Report for ForgetReport {
                 page.field(name, &format!("removed from {}", files.join(", ")));
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::Kind;
-
-    #[test]
-    fn a_sheet_comes_back_with_what_was_changed() {
-        let draft = Draft {
-            id: "PROC-001".to_owned(),
-            kind: Kind::Procedure,
-            fields: vec![
-                ("error_key", "KeyError: <name>".to_owned()),
-                ("failing_code", "a = 1\n\nb['=== x ===']\n".to_owned()),
-                ("tool", String::new()),
-            ],
-        };
-        let text = sheet(&draft);
-        assert_eq!(changes(&draft, &text), Ok(Vec::new()));
-        let edited = text.replace("a = 1", "a = 2\n=== error_key ===");
-        let expected = "a = 2\n=== error_key ===\n\nb['=== x ===']";
-        assert_eq!(
-            changes(&draft, &edited),
-            Ok(vec![("failing_code".to_owned(), expected.to_owned())])
-        );
-        let broken = text.replace("=== tool ===", "");
-        assert_eq!(changes(&draft, &broken), Err("tool"));
     }
 }

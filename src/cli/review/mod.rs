@@ -59,18 +59,24 @@ pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserErr
     if context.is_interactive() && std::io::stdout().is_terminal() {
         return one_by_one::one_by_one(context, skill.as_ref());
     }
+    let mut queue = queue(context, skill.as_ref())?;
+    queue.screen();
+    queue.in_utc();
+    context.printer.show(&queue)
+}
+
+/// Reads everything that waits, and tries the rules that wait on past calls.
+fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
     let workspace = context.workspace(None)?;
-    let mut queue = Queue::read(&workspace, skill.as_ref())?;
+    let mut queue = Queue::read(&workspace, skill)?;
     queue.replay(&past_sessions(context))?;
-    let bar = context.printer.bar("rules");
-    let rest = Rest::read(&workspace, skill.as_ref(), &queue.rules, &mut |done, of| {
+    let bar = context.printer.bar("comparing rules");
+    let rest = Rest::read(&workspace, skill, &queue.rules, &mut |done, of| {
         bar.reach(done, of);
     });
     drop(bar);
     queue.add(rest?);
-    queue.screen();
-    queue.in_utc();
-    context.printer.show(&queue)
+    Ok(queue)
 }
 
 /// Returns the sessions of this project that rules are tried on.

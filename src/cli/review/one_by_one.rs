@@ -2,52 +2,39 @@
 //!
 //! Like `git add -p`: the record is printed, a letter and Enter decide, and the next record follows.
 //! Each decision is stored at once, by the verb of its command, as a change of its own in the undo
-//! journal. An answer that is no key changes nothing. Another thread compares the rules meanwhile.
+//! journal. An answer that is no key changes nothing.
 //!
-//! Deliberately absent: a screen of its own. What was printed stays above, and the terminal scrolls it.
+//! Deliberately absent: a screen of its own, since what was printed stays above and the terminal scrolls it; a
+//! filter (`--skills`); what agents get now (`memory prompt`).
 
-use std::collections::HashSet;
+use std::collections::VecDeque;
 use std::io::BufRead as _;
-use std::path::Path;
-use std::thread::JoinHandle;
 
 use crate::cli::context::Context;
 use crate::cli::memory::edit::in_editor;
 use crate::cli::output::Style;
 use crate::cli::output::page::Page;
-use crate::cli::output::text::{end, product};
-use crate::cli::review::past_sessions;
+use crate::cli::output::text::end;
+use crate::cli::review::queue;
 use crate::cli::review::record::record;
 use crate::cli::review::undo::revert;
-use crate::lessons::HintService;
 use crate::model::error::UserError;
 use crate::model::{CallAction, Kind, SkillPath};
-use crate::review::queue::{Queue, Rest, Waiting, WaitingKind};
-use crate::rules::forbids_advice;
-use crate::skills::prompt::tokens;
-use crate::store::Here;
-use crate::store::workspace::{Error, Workspace};
+use crate::review::queue::{Waiting, WaitingKind};
 use crate::upkeep::merge;
 use crate::upkeep::merge::ResolveSide;
-use crate::{review, rules, skills, upkeep};
+use crate::{review, rules, upkeep};
 
 /// Width of a rule in the question which one stays.
 const STAYS: usize = 60;
 
 /// Keys of every entry, each with its effect.
-const COMMON: [(char, &str); 8] = [
+const COMMON: [(char, &str); 4] = [
     ('s', "skip"),
-    ('k', "go back to the entry that was skipped last"),
     (
         'u',
         "undo the last decision of this review, then the one before",
     ),
-    ('v', "view what agents get now"),
-    (
-        '/',
-        "show only entries with these words: `/npm install`; `/` alone shows all",
-    ),
-    ('r', "read again"),
     ('?', "help"),
     ('q', "quit"),
 ];
@@ -56,17 +43,11 @@ const COMMON: [(char, &str); 8] = [
 struct Walk<'a> {
     context: &'a Context,
     skill: Option<&'a SkillPath>,
-    queue: Queue,
-    /// Search for the entries that take longer to find; it ends with the process.
-    rest: Option<JoinHandle<Result<Rest, Error>>>,
-    /// Entries that were skipped, the last one last.
+    /// Entries that are neither decided about nor skipped.
+    open: VecDeque<Waiting>,
     skipped: Vec<Waiting>,
-    /// Records that were decided about since the queue was read.
-    decided: HashSet<String>,
     /// Names of the changes of this review, for undo.
     changes: Vec<String>,
-    /// Words in lower case that entries have to contain.
-    words: Vec<String>,
 }
 
 /// Goes through the queue until its end, or until the user ends it.
@@ -74,18 +55,16 @@ pub(crate) fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result
     let mut walk = Walk {
         context,
         skill,
-        queue: Queue::default(),
-        rest: None,
+        open: VecDeque::new(),
         skipped: Vec::new(),
-        decided: HashSet::new(),
         changes: Vec::new(),
-        words: Vec::new(),
     };
     walk.read()?;
-    while let Some((waiting, left)) = walk.current() {
+    while let Some(mut waiting) = walk.open.front().cloned() {
+        waiting.screen();
         let keys = keys_of(&waiting);
         let mut page = context.printer.page();
-        heading(&mut page, &waiting, left);
+        heading(&mut page, &waiting, walk.open.len());
         record(&mut page, &waiting);
         key_line(&mut page, &keys);
         if !context.printer.line(&page.into_text()) {
@@ -104,13 +83,11 @@ pub(crate) fn one_by_one(context: &Context, skill: Option<&SkillPath>) -> Result
             }
         }
     }
-    let mut page = context.printer.page();
-    page.line(match walk.queue.waiting.len() {
-        0 => "Nothing waits for a decision.".to_owned(),
-        1 => "1 entry is left.".to_owned(),
-        left => format!("{left} entries are left."),
+    context.printer.line(&match walk.skipped.len() {
+        0 => "Nothing waits for a decision.\n".to_owned(),
+        1 => "1 entry is left.\n".to_owned(),
+        left => format!("{left} entries are left.\n"),
     });
-    context.printer.line(&page.into_text());
     Ok(0)
 }
 
@@ -124,86 +101,15 @@ enum Next {
 }
 
 impl Walk<'_> {
-    /// Reads what single records tell, and starts to look for the rest.
+    /// Reads the queue, without the entries that were skipped.
     fn read(&mut self) -> Result<(), UserError> {
-        let workspace = self.context.workspace(None)?;
-        let mut queue = Queue::read(&workspace, self.skill)?;
-        queue.replay(&past_sessions(self.context))?;
-        let (skill, rules) = (self.skill.cloned(), std::mem::take(&mut queue.rules));
-        let search = move || Rest::read(&workspace, skill.as_ref(), &rules, &mut |_, _| {});
-        self.rest = Some(std::thread::Builder::new().spawn(search)?);
-        self.decided.clear();
-        self.queue = queue;
-        self.warn_of_queue();
+        let queue = queue(self.context, self.skill)?;
+        for warning in &queue.warnings {
+            self.context.printer.warn(warning);
+        }
+        let is_open = |one: &Waiting| !self.skipped.iter().any(|skipped| is_same(skipped, one));
+        self.open = queue.waiting.into_iter().filter(is_open).collect();
         Ok(())
-    }
-
-    fn warn_of_queue(&mut self) {
-        for warning in self.queue.warnings.drain(..) {
-            self.context.printer.warn(&warning);
-        }
-    }
-
-    /// Adds the rest, if it was found.
-    fn add_rest(&mut self) {
-        let found = match self.rest.take().map(JoinHandle::join) {
-            None => return,
-            Some(Ok(Ok(rest))) => rest,
-            Some(Ok(Err(error))) => return self.context.printer.warn(&error.to_string()),
-            Some(Err(_)) => return self.context.printer.warn("rules could not be compared"),
-        };
-        let mut found = found;
-        found.leave_out(&self.decided);
-        self.queue.add(found);
-        self.warn_of_queue();
-    }
-
-    /// Returns the first entry that was not skipped and matches the words, and the number of those.
-    /// Waits for the rest only if there is no other.
-    fn current(&mut self) -> Option<(Waiting, usize)> {
-        if self.rest.as_ref().is_some_and(JoinHandle::is_finished) {
-            self.add_rest();
-        }
-        if !self.has_open() {
-            // The last one with these words was decided about.
-            self.words.clear();
-        }
-        let left = self.open().count();
-        let mut waiting = self.open().next()?.clone();
-        waiting.screen();
-        Some((waiting, left))
-    }
-
-    /// Returns `true` if an entry is open, if need be after a wait for the rest.
-    fn has_open(&mut self) -> bool {
-        if self.open().next().is_none() && self.rest.is_some() {
-            let spinner = self.context.printer.spinner("comparing rules");
-            self.add_rest();
-            drop(spinner);
-        }
-        self.open().next().is_some()
-    }
-
-    fn open(&self) -> impl Iterator<Item = &Waiting> {
-        let is_open = |one: &&Waiting| {
-            !self.skipped.iter().any(|skipped| is_same(skipped, one)) && self.matches(one)
-        };
-        self.queue.waiting.iter().filter(is_open)
-    }
-
-    fn matches(&self, waiting: &Waiting) -> bool {
-        if self.words.is_empty() {
-            return true;
-        }
-        let texts = waiting.parts.iter().map(|part| part.text.as_str());
-        let names = [waiting.kind.name(), &waiting.id, &waiting.title];
-        let all = names.into_iter().chain(waiting.skill.as_deref());
-        let text = all
-            .chain(texts)
-            .collect::<Vec<_>>()
-            .join("\n")
-            .to_lowercase();
-        self.words.iter().all(|word| text.contains(word))
     }
 
     /// Acts on an answer about an entry. `keys` are those that decide about it.
@@ -217,34 +123,18 @@ impl Walk<'_> {
         let Some(key) = letters.next() else {
             return Ok(Next::Ask);
         };
-        let rest = letters.as_str();
-        let takes_words = matches!(key, 'x' | 'm') && rest.starts_with(' ');
+        let words = letters.as_str();
+        let takes_words = matches!(key, 'x' | 'm') && words.starts_with(' ');
         let is_key = keys.iter().chain(&COMMON).any(|(known, _)| *known == key);
-        if !is_key || !(rest.is_empty() || key == '/' || takes_words) {
+        if !is_key || !(words.is_empty() || takes_words) {
             let unknown = format!("`{}` is no key here; ? explains the keys", end(answer, 20));
             self.context.printer.warn(&unknown);
             return Ok(Next::Ask);
         }
         match key {
             'q' => return Ok(Next::Quit),
-            's' => self.skipped.push(waiting.clone()),
-            'k' => {
-                self.skipped.pop();
-                // It may be a pair, which a second read finds late.
-                self.add_rest();
-            }
-            'r' => {
-                self.skipped.clear();
-                self.read()?;
-            }
-            '/' => self.find(rest),
+            's' => self.skipped.extend(self.open.pop_front()),
             'u' => return self.undo(),
-            'v' => {
-                let mut page = self.context.printer.page();
-                seen(self.context, waiting.skill.as_deref(), &mut page)?;
-                self.context.printer.line(&page.into_text());
-                return Ok(Next::Ask);
-            }
             '?' => {
                 let mut page = self.context.printer.page();
                 for (key, effect) in keys.iter().chain(&COMMON) {
@@ -253,22 +143,10 @@ impl Walk<'_> {
                 self.context.printer.line(&page.into_text());
                 return Ok(Next::Ask);
             }
-            key => {
-                let rest = rest.trim();
-                let is_done = self.decide(key, rest, waiting)?;
-                return Ok(if is_done { Next::Show } else { Next::Ask });
-            }
+            key if self.decide(key, words.trim(), waiting)? => {}
+            _ => return Ok(Next::Ask),
         }
         Ok(Next::Show)
-    }
-
-    fn find(&mut self, words: &str) {
-        let words = words.split_whitespace().map(str::to_lowercase);
-        let before = std::mem::replace(&mut self.words, words.collect());
-        if !self.has_open() {
-            self.context.printer.warn("no entry has these words");
-            self.words = before;
-        }
     }
 
     fn undo(&mut self) -> Result<Next, UserError> {
@@ -365,9 +243,7 @@ impl Walk<'_> {
             }
         };
         self.changes.push(change);
-        self.decided.extend([id.clone(), newer.clone()]);
-        self.queue
-            .waiting
+        self.open
             .retain(|one| !is_same(one, waiting) && !gone.as_ref().is_some_and(|id| one.names(id)));
         self.say(&did, &warnings);
         Ok(true)
@@ -484,59 +360,4 @@ fn which_stays(
         Some("2") => Ok(Some((second, first))),
         _ => Ok(None),
     }
-}
-
-/// Adds the texts that agents get now, for a skill if the entry has one.
-fn seen(context: &Context, skill: Option<&str>, page: &mut Page) -> Result<(), UserError> {
-    let workspace = context.workspace(None)?;
-    let workspace = Workspace {
-        store: workspace.store.read_only(),
-        ..workspace
-    };
-    let mut section = |heading: &str, text: &str| {
-        let heading = format!("{heading} ({} tokens)", tokens(text));
-        page.styled(&[(Style::Strong, &heading)]);
-        match text.trim() {
-            "" => page.dim("nothing"),
-            text => page.line(product(text)),
-        }
-    };
-    section(
-        "At the start of a session in this project",
-        &at_start(&workspace)?,
-    );
-    let Some(skill) = skill.and_then(|skill| skill.parse::<SkillPath>().ok()) else {
-        return Ok(());
-    };
-    let assembly = skills::prompt(&workspace, &skill, None)?.assembly;
-    let what = format!("Learned part of the prompt of {skill}");
-    section(&what, &assembly.learned);
-    for layer in &assembly.layers {
-        page.dim(format!(
-            "layer {}  {:>6} tokens  {}",
-            layer.layer, layer.tokens, layer.source
-        ));
-    }
-    for omitted in &assembly.omitted {
-        page.dim(format!("{} is left out: {}", omitted.id, omitted.reason));
-    }
-    Ok(())
-}
-
-fn at_start(workspace: &Workspace) -> Result<String, Error> {
-    let hints = HintService {
-        store: &workspace.store,
-        now: workspace.now,
-        random: workspace.random,
-        forbids: forbids_advice,
-        here: Here::default(),
-    };
-    let root = workspace.store.directory().parent();
-    let here = Here {
-        directory: root,
-        root,
-        skills: Some(Path::new(&workspace.skills_dir)),
-        ..Here::default()
-    };
-    hints.session_text("", &here)
 }

@@ -51,40 +51,36 @@ pub struct EditReport {
     pub warnings: Vec<String>,
 }
 
-/// Record in an editable form.
+/// Text of a record that may be edited.
 #[derive(Debug)]
 pub struct Draft {
     /// Id of the record.
     pub id: String,
-    /// Kind of the record.
-    pub kind: Kind,
-    /// Editable fields with their text.
-    pub fields: Vec<(&'static str, String)>,
+    /// Name of the field with the text of the record, as `rule` or `content`.
+    pub field: &'static str,
+    /// The text.
+    pub text: String,
 }
 
 /// Fields of an entry as JSON text, by name.
 type Fields = HashMap<String, Box<RawValue>>;
 
-/// Returns a record with its editable fields.
+/// Returns the text of a record.
 pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
-    let fields = editable(kind);
-    if fields.is_empty() {
+    let Some(field) = editable(kind).first() else {
         return Err(not_editable(kind, &id, None));
-    }
+    };
     let entry = workspace.store.find(kind, &id)?;
     let entry = entry.ok_or_else(|| not_found(kind, &id))?;
     // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
     drop(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let stored = fields_of(&entry)?;
-    let text = |field: &Field| {
-        let stored = stored.get(field.name).map(Box::as_ref);
-        (field.name, field.form.text(stored))
-    };
+    let stored = stored.get(field.name).map(Box::as_ref);
     Ok(Draft {
-        fields: fields.iter().map(text).collect(),
         id,
-        kind,
+        field: field.name,
+        text: field.form.text(stored),
     })
 }
 

@@ -17,7 +17,7 @@ mod pairs;
 mod rules;
 mod waiting;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -192,14 +192,6 @@ impl Rest {
         rest.warnings.extend(found.warnings);
         rest.near = found.near;
         Ok(rest)
-    }
-}
-
-impl Rest {
-    /// Leaves out entries that name one of these records.
-    pub fn leave_out(&mut self, ids: &HashSet<String>) {
-        self.waiting
-            .retain(|waiting| !ids.iter().any(|id| waiting.names(id)));
     }
 }
 

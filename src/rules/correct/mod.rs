@@ -5,7 +5,6 @@
 //! adds it to the rules of its skill. Repeating a correction changes nothing and returns the existing
 //! records.
 
-pub(crate) mod correction_draft;
 mod placement;
 mod preview;
 mod reflection;

@@ -1,57 +1,18 @@
-//! Lists rules that may say the same, and rules that a model or a person has related.
+//! Rules that a model or a person has related, and the vectors by which `review` finds near ones.
 //!
-//! Rules are compared within a skill, and only those in use. The vectors always come from the
-//! built-in embedder, because the threshold was measured with it and it sends nothing to a server.
-//! Nothing tells a duplicate from a contradiction without understanding, so a pair that is near and
-//! that nobody has related is only listed; its reader says what it is.
+//! The vectors always come from the built-in embedder, because the threshold was measured with it and it sends
+//! nothing to a server.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::HashMap;
 
-use serde::Serialize;
-
-use crate::model::{Reflexion, RelatedRule, RuleRelation, SkillPath};
-use crate::store::{Scoped, Selection};
+use crate::model::{Reflexion, RelatedRule, RuleRelation};
 use memctl_search::embedder::{EmbedError, Vector, built_in};
-
-use crate::store::workspace::Error;
 
 /// Number of rules to embed between two progress reports.
 const BATCH: usize = 32;
 /// Minimum cosine of rules that may say the same. Of 100 pairs of rules about different things one
 /// is above it.
 pub(crate) const ALIKE: f64 = 0.41;
-
-/// Result of the comparison.
-#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
-pub struct ConflictsReport {
-    /// Rules that a model or a person found to be the same, or with the same words.
-    pub duplicates: Vec<RulePair>,
-    /// Rules that a model or a person found to contradict each other.
-    pub contradictions: Vec<RulePair>,
-    /// Rules that are near in meaning, and that nobody has related, nearest first.
-    pub near: Vec<RulePair>,
-    /// Number of rules in use; a skill's only rule has none to be compared with.
-    pub rules: usize,
-    /// Non-fatal problems.
-    pub warnings: Vec<String>,
-}
-
-/// Pair of rules, the older one first.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct RulePair {
-    /// Id of the older rule.
-    pub a: String,
-    /// Id of the newer rule.
-    pub b: String,
-    /// Evidence for the finding.
-    pub reason: String,
-    /// Skill of both rules.
-    pub skill: String,
-    /// Text of the older rule.
-    pub text_a: String,
-    /// Text of the newer rule.
-    pub text_b: String,
-}
 
 /// Two rules of a list that are the same or contradict each other, by their places in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,61 +23,6 @@ pub(crate) struct RelatedPair {
     pub(crate) relation: RuleRelation,
     /// Evidence for it.
     pub(crate) reason: String,
-}
-
-/// Compares the rules of a skill, or of each skill. `progress` gets the number embedded and the
-/// total.
-pub fn conflicts(
-    store: &Scoped,
-    skill: Option<&SkillPath>,
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<ConflictsReport, Error> {
-    let selection = Selection::of(skill);
-    let rules = store.list::<Reflexion>(&selection)?;
-    let mut report = ConflictsReport {
-        warnings: rules.problems.iter().map(ToString::to_string).collect(),
-        ..ConflictsReport::default()
-    };
-    let mut by_skill: BTreeMap<&str, Vec<&Reflexion>> = BTreeMap::new();
-    for rule in rules.records.iter().filter(|rule| rule.is_in_use()) {
-        by_skill.entry(&rule.skill).or_default().push(rule);
-    }
-    report.rules = by_skill.values().map(Vec::len).sum();
-    by_skill.retain(|_, rules| rules.len() > 1);
-    let all = by_skill.values().map(Vec::len).sum();
-    let mut done = 0;
-    for (skill, rules) in by_skill {
-        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-        let vectors = vectors(&texts, &mut |made| progress(done + made, all));
-        done += texts.len();
-        let vectors = vectors.unwrap_or_else(|error| {
-            report
-                .warnings
-                .push(format!("near rules were not looked up: {error}"));
-            Vec::new()
-        });
-        let pair = |a: usize, b: usize, reason: String| RulePair {
-            a: rules[a].reflexion_id.clone(),
-            b: rules[b].reflexion_id.clone(),
-            reason,
-            skill: skill.to_owned(),
-            text_a: rules[a].rule.clone(),
-            text_b: rules[b].rule.clone(),
-        };
-        let related = relations(&rules);
-        for (a, b, score) in near(&rules, &vectors, &related) {
-            let reason = format!("similarity {score:.2}, not related by anybody");
-            report.near.push(pair(a, b, reason));
-        }
-        for found in related {
-            match found.relation {
-                RuleRelation::Contradicts => &mut report.contradictions,
-                _ => &mut report.duplicates,
-            }
-            .push(pair(found.older, found.newer, found.reason));
-        }
-    }
-    Ok(report)
 }
 
 /// Pairs of rules that are the same or contradictory: as a person or a model judged, or word for
@@ -184,41 +90,6 @@ fn same_words(rules: &[&Reflexion]) -> Vec<RelatedPair> {
             });
         }
     }
-    found
-}
-
-/// Pairs of a rule and its nearest other one that nobody has related, nearest first. The first of
-/// several that say the same stands for all of them.
-fn near(
-    rules: &[&Reflexion],
-    vectors: &[Vector],
-    related: &[RelatedPair],
-) -> Vec<(usize, usize, f64)> {
-    let repeats = related
-        .iter()
-        .filter(|pair| pair.relation == RuleRelation::Same);
-    let repeats: HashSet<usize> = repeats.map(|pair| pair.newer).collect();
-    let firsts: Vec<usize> = (0..vectors.len())
-        .filter(|at| !repeats.contains(at))
-        .collect();
-    let mut found: Vec<(usize, usize, f64)> = Vec::new();
-    for &at in &firsts {
-        let others = firsts.iter().copied().filter(|other| *other != at);
-        let scores = others.map(|other| (other, cosine(&vectors[at], &vectors[other])));
-        let Some((other, score)) = scores.max_by(|a, b| a.1.total_cmp(&b.1)) else {
-            continue;
-        };
-        let (a, b) = (at.min(other), at.max(other));
-        let is_listed = found.iter().any(|pair| (pair.0, pair.1) == (a, b))
-            || related
-                .iter()
-                .any(|pair| (pair.older, pair.newer) == (a, b))
-            || judged_relation(rules[a], rules[b]).is_some();
-        if score >= ALIKE && !is_listed {
-            found.push((a, b, score));
-        }
-    }
-    found.sort_by(|a, b| b.2.total_cmp(&a.2));
     found
 }
 

@@ -270,29 +270,15 @@ impl From<ExecutionLog> for WatchEvent {
     }
 }
 
+/// Newest events of a kind that one read returns. More at once, as of an import, are not shown.
+const WINDOW: usize = 1_000;
+
 /// Reader of events.
 pub(crate) struct Feed<'a> {
     workspace: &'a Workspace,
     skill: Option<&'a SkillPath>,
-    limit: usize,
-    sources: Vec<Source>,
-}
-
-/// What was read of one kind.
-struct Source {
-    what: What,
-    /// Ids that were returned, or are older than those at the start.
-    known: HashSet<String>,
-    /// Number of records at the last read.
-    total: u64,
-}
-
-/// Events of one kind, oldest first.
-struct Read {
-    events: Vec<WatchEvent>,
-    /// Number of all records; `None` for the log, which is never rewritten.
-    total: Option<u64>,
-    has_older: bool,
+    /// Each kind, with the ids that were seen.
+    sources: Vec<(What, HashSet<String>)>,
 }
 
 impl<'a> Feed<'a> {
@@ -300,140 +286,76 @@ impl<'a> Feed<'a> {
         workspace: &'a Workspace,
         skill: Option<&'a SkillPath>,
         mut kinds: Vec<What>,
-        limit: usize,
     ) -> Self {
         kinds.sort_unstable();
         kinds.dedup();
-        let source = |what| Source {
-            what,
-            known: HashSet::new(),
-            total: 0,
-        };
+        let sources = kinds.into_iter().map(|what| (what, HashSet::new()));
         Self {
             workspace,
             skill,
-            limit,
-            sources: kinds.into_iter().map(source).collect(),
+            sources: sources.collect(),
         }
     }
 
     /// Returns the newest events at the start, oldest first.
-    pub(crate) fn start(&mut self) -> Vec<WatchEvent> {
+    pub(crate) fn start(&mut self, limit: usize) -> Vec<WatchEvent> {
         let mut events = self.updates();
-        events.split_off(events.len().saturating_sub(self.limit))
+        events.split_off(events.len().saturating_sub(limit))
     }
 
-    /// Returns the events since the last call, in the order of each file and by time between
-    /// files.
+    /// Returns the events since the last call, by time. Those of one time stay in the order of their file.
     pub(crate) fn updates(&mut self) -> Vec<WatchEvent> {
-        let mut sources = std::mem::take(&mut self.sources);
-        let new = sources.iter_mut().map(|source| self.updates_of(source));
-        let merged = new.reduce(merge).unwrap_or_default();
-        self.sources = sources;
-        merged
-    }
-
-    fn updates_of(&self, source: &mut Source) -> Vec<WatchEvent> {
-        let mut limit = self.limit;
-        loop {
-            let Some(mut read) = self.read(source.what, limit) else {
-                return Vec::new();
-            };
-            if let Some(total) = read.total {
-                if total == 0 || (total < source.total && self.is_torn(source.what)) {
-                    // Another program is rewriting the file; its next event brings the rest.
-                    return Vec::new();
-                }
-                source.total = total;
-            }
-            let is_known = |event: &WatchEvent| source.known.contains(event.place().0);
-            let last = read.events.iter().rposition(is_known);
-            if last.is_none() && read.has_older && !source.known.is_empty() {
-                limit *= 2;
+        let mut new = Vec::new();
+        for (what, known) in &mut self.sources {
+            // A file that cannot be read now is read at its next event.
+            let Some(mut events) = read(self.workspace, self.skill, *what) else {
                 continue;
-            }
-            let mut new = read.events.split_off(last.map_or(0, |last| last + 1));
-            new.retain(|event| source.known.insert(event.place().0.to_owned()));
-            return new;
-        }
-    }
-
-    fn is_torn(&self, what: What) -> bool {
-        let damaged = what
-            .kind()
-            .map(|kind| self.workspace.store.damaged_files(kind));
-        damaged.is_some_and(|damaged| damaged.map_or(true, |files| !files.is_empty()))
-    }
-
-    /// Returns the newest events of a kind; `None` if the file cannot be read.
-    fn read(&self, what: What, limit: usize) -> Option<Read> {
-        match what {
-            What::Executions => self.records::<Execution>(limit),
-            What::Lessons => self.records::<Procedure>(limit),
-            What::Rules => self.records::<Reflexion>(limit),
-            What::Hints => {
-                let store = &self.workspace.store;
-                let listing = store.logs_of_step(HINT_STEP, limit).ok()?;
-                Some(Read {
-                    events: listing.lines.into_iter().map(WatchEvent::from).collect(),
-                    total: None,
-                    has_older: listing.has_older,
-                })
+            };
+            // What stands before a known event is older: it is in the window since another was removed.
+            let last = events
+                .iter()
+                .rposition(|event| known.contains(event.place().0));
+            let after = events.split_off(last.map_or(0, |last| last + 1));
+            // No known event is left of a file that is being rewritten, or that others have replaced.
+            let is_shown = last.is_some() || known.is_empty();
+            for event in after {
+                if known.insert(event.place().0.to_owned()) && is_shown {
+                    new.push(event);
+                }
             }
         }
-    }
-
-    fn records<R: Record + Into<WatchEvent>>(&self, limit: usize) -> Option<Read> {
-        let store = &self.workspace.store;
-        let selection = Selection {
-            skill: self.skill,
-            newest: Some(limit),
-        };
-        let records = store.list::<R>(&selection).ok()?.records;
-        let total = store.count(R::KIND).ok()?;
-        Some(Read {
-            events: records.into_iter().map(Into::into).collect(),
-            total: Some(total),
-            has_older: limit as u64 <= total,
-        })
+        new.sort_by_cached_key(|event| utc(event.place().1));
+        new
     }
 }
 
-/// Merges two lists by time, and keeps the order of each.
-fn merge(first: Vec<WatchEvent>, second: Vec<WatchEvent>) -> Vec<WatchEvent> {
-    let at = |event: &WatchEvent| utc(event.place().1);
-    let mut merged = Vec::with_capacity(first.len() + second.len());
-    let mut second = second.into_iter().peekable();
-    for event in first {
-        let time = at(&event);
-        while let Some(earlier) = second.next_if(|other| at(other) < time) {
-            merged.push(earlier);
-        }
-        merged.push(event);
+/// Returns the newest events of a kind, oldest first; `None` if the file cannot be read.
+fn read(workspace: &Workspace, skill: Option<&SkillPath>, what: What) -> Option<Vec<WatchEvent>> {
+    fn records<R: Record + Into<WatchEvent>>(
+        workspace: &Workspace,
+        skill: Option<&SkillPath>,
+    ) -> Option<Vec<WatchEvent>> {
+        let selection = Selection {
+            skill,
+            newest: Some(WINDOW),
+        };
+        let found = workspace.store.list::<R>(&selection).ok()?;
+        Some(found.records.into_iter().map(Into::into).collect())
     }
-    merged.extend(second);
-    merged
+    match what {
+        What::Executions => records::<Execution>(workspace, skill),
+        What::Lessons => records::<Procedure>(workspace, skill),
+        What::Rules => records::<Reflexion>(workspace, skill),
+        What::Hints => {
+            let listing = workspace.store.logs_of_step(HINT_STEP, WINDOW).ok()?;
+            Some(listing.lines.into_iter().map(WatchEvent::from).collect())
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_merged_by_time_and_keep_their_own_order() {
-        let lesson = |(id, second): (&str, u32)| {
-            WatchEvent::from(Procedure {
-                procedure_id: id.to_owned(),
-                created_at: format!("2026-02-20T12:43:{second:02}Z"),
-                ..Procedure::default()
-            })
-        };
-        let first = [("a", 3), ("b", 1), ("c", 5)].map(lesson);
-        let second = [("x", 2), ("y", 4), ("z", 9)].map(lesson);
-        let merged = merge(first.into(), second.into());
-        let ids: Vec<&str> = merged.iter().map(|event| event.place().0).collect();
-        assert_eq!(ids, ["x", "a", "b", "y", "c", "z"]);
-    }
 
     #[test]
     fn a_log_line_of_another_writer_is_a_hint_without_ids() {

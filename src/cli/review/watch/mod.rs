@@ -61,8 +61,8 @@ pub(crate) fn watch(context: &Context, args: &WatchArgs) -> Result<u8, UserError
     }
     let files: Vec<&'static str> = kinds.iter().flat_map(|what| what.files()).collect();
     let mut follower = Follower::new(&context.places.memory, files)?;
-    let mut feed = Feed::new(&workspace, skill.as_ref(), kinds, args.limit as usize);
-    let mut next = feed.start();
+    let mut feed = Feed::new(&workspace, skill.as_ref(), kinds);
+    let mut next = feed.start(args.limit as usize);
     loop {
         for event in next {
             let line = if context.printer.is_json() {

@@ -13,19 +13,17 @@ use crate::cli::output::page::Page;
 use crate::cli::output::progress::follow;
 use crate::cli::output::{Done, Report, Style};
 use crate::cli::review::past_sessions;
-use crate::cli::skills::correct::questions::{
-    execution_of, holds_for_every_run, pick, relate, use_draft, write,
-};
+use crate::cli::skills::correct::questions::{pick, write};
 use crate::model::error::UserError;
-use crate::model::{Execution, Kind, Reflexion, RuleRelation, SkillPath};
+use crate::model::{Kind, Reflexion, RuleRelation, SkillPath};
 use crate::review::{PastSessions, replay};
+use crate::rules;
 use crate::rules::hearing::{
     Earlier, EarlierState, HeardArgs, HeardReport, PatternArg, record_heard, record_said,
 };
 use crate::rules::regression::assertion;
 use crate::rules::{CorrectOptions, CorrectPreview, CorrectReport};
 use crate::store::workspace::Workspace;
-use crate::{review, rules};
 
 /// Maximum time to try a recorded rule on past calls: an agent waits for it.
 const TRIED: Duration = Duration::from_millis(300);
@@ -35,8 +33,7 @@ const TRIED: Duration = Duration::from_millis(300);
 /// A text alone is a rule for the coding agents of this project; `memctl approve` puts it in force. With
 /// a skill: stores the correction first, then the rule, the guardrail and the regression test. The next run
 /// of the skill has the rule in its prompt. Without an execution, the rule has no example and no
-/// test. On a terminal, missing arguments are asked for, and what was typed is offered again if the
-/// command fails.
+/// test. On a terminal, missing arguments are asked for.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl correct hr/resume-screen --execution-id latest \\\n    \
@@ -114,83 +111,55 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         .transpose()?;
     let skill: Option<SkillPath> = args.skill.as_deref().map(str::parse).transpose()?;
     let workspace = context.workspace(args.model.as_deref())?;
-    let is_interactive = context.is_interactive();
-    let options = match (skill, args.execution_id, args.correction.or(args.text)) {
-        (Some(skill), execution, Some(correction)) => CorrectOptions {
-            skill,
-            execution,
-            correction: context.text(&correction)?,
-            expected,
-            assertions: args.assertions,
-            is_rule: args.as_rule,
-            supersede: args.supersede,
-            by_agent: false,
-        },
-        (skill, execution, correction) => {
-            if !is_interactive {
-                return Err(missing(skill.as_ref(), execution.as_deref()));
+    let (skill, execution, correction) =
+        match (skill, args.execution_id, args.correction.or(args.text)) {
+            (Some(skill), execution, Some(correction)) => {
+                (skill, execution, context.text(&correction)?)
             }
-            let (execution, correction) = if let Some(correction) = correction {
+            (skill, execution, correction) => {
+                if !context.is_interactive() {
+                    return Err(missing(skill.as_ref(), execution.as_deref()));
+                }
                 let execution = pick(context, &workspace, skill.as_ref(), execution)?;
-                (execution, context.text(&correction)?)
-            } else {
-                typed(context, &workspace, skill.as_ref(), execution)?
-            };
-            CorrectOptions {
-                skill: execution.skill.parse()?,
-                execution: Some(execution.execution_id),
-                correction,
-                expected,
-                assertions: args.assertions,
-                is_rule: args.as_rule,
-                supersede: args.supersede,
-                by_agent: false,
+                let correction = match correction {
+                    Some(correction) => context.text(&correction)?,
+                    None => write(context, &execution)?,
+                };
+                let skill = execution.skill.parse()?;
+                (skill, Some(execution.execution_id), correction)
             }
-        }
+        };
+    let options = CorrectOptions {
+        skill,
+        execution,
+        correction,
+        expected,
+        assertions: args.assertions,
+        is_rule: args.as_rule,
+        supersede: args.supersede,
+        by_agent: false,
     };
     if args.dry_run {
         let preview = wait(rules::preview_correction(&workspace, options))?;
         return Ok(Box::new(preview?));
     }
-    let learn = |options: CorrectOptions| -> Result<CorrectReport, UserError> {
-        let spinner = context.printer.spinner("learning");
-        let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)))?;
-        drop(spinner);
-        Ok(report?)
-    };
-    let again = options.clone();
-    let learnt = learn(options);
-    if learnt.is_err() && workspace.is_draft(&again.correction) {
+    let words = options.correction.clone();
+    let spinner = context.printer.spinner("learning");
+    let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)));
+    drop(spinner);
+    let report = report.and_then(|report| Ok(report?));
+    if report.is_err() && context.is_interactive() && !words.trim().is_empty() {
+        // An editor has closed the file with them.
         context
             .printer
-            .note("your words are kept: `memctl correct` offers them again");
+            .note(&format!("Your words were:\n\n{words}\n"));
     }
-    let mut report = learnt?;
-    workspace.remove_draft(&again.correction);
-    let reason = report.not_learned.clone();
-    let candidate = report
-        .reflexion_id
-        .clone()
-        .filter(|_| report.doubt.is_some());
-    let asks = is_interactive && !again.is_rule && (reason.is_some() || candidate.is_some());
-    if asks {
-        if holds_for_every_run(reason.as_deref())? {
-            report = learn(CorrectOptions {
-                is_rule: true,
-                ..again
-            })?;
-        } else if let Some(id) = candidate {
-            review::reject(&workspace, &id, "about one output only")?;
-        }
-    }
+    let mut report = report?;
     if let Some(id) = &report.reflexion_id {
         for other in &args.replaces {
             let other = workspace.store.resolve(Kind::Reflexion, other, None)?;
             rules::replace_rule(&workspace, id, &other, &mut report.warnings)?;
         }
-    }
-    if is_interactive && let Some(id) = report.reflexion_id.clone() {
-        relate(&workspace, &id, &mut report)?;
     }
     Ok(Box::new(report))
 }
@@ -239,41 +208,6 @@ fn say(context: &Context, words: &str, args: &CorrectArgs) -> Done {
     let project = context.project_name().unwrap_or_default();
     let report = record_said(&workspace, heard, project)?;
     Ok(Box::new(with_past(context, &workspace, report)))
-}
-
-/// Returns an execution and what the person types about it, or has typed before: their draft is
-/// kept until a correction holds its words.
-fn typed(
-    context: &Context,
-    workspace: &Workspace,
-    skill: Option<&SkillPath>,
-    given: Option<String>,
-) -> Result<(Execution, String), UserError> {
-    let drafts = workspace.drafts();
-    let known = drafts.iter().rev().find_map(|draft| {
-        let execution = execution_of(workspace, draft, skill, given.as_deref())?;
-        Some((draft, execution))
-    });
-    if let Some((draft, execution)) = &known
-        && use_draft(context, draft)?
-    {
-        return Ok((execution.clone(), draft.text.clone()));
-    }
-    let execution = pick(context, workspace, skill, given)?;
-    let id = &execution.execution_id;
-    let known = drafts.iter().find(|draft| draft.execution == *id);
-    let known = known.map_or("", |draft| draft.text.as_str());
-    let correction = write(context, &execution, known)?;
-    if !correction.is_empty() {
-        let kept = workspace.keep_draft(&execution.skill, &execution.execution_id, &correction);
-        // Words can be corrected without a draft, too.
-        if let Err(error) = kept {
-            context
-                .printer
-                .warn(&format!("cannot keep a draft: {error}"));
-        }
-    }
-    Ok((execution, correction))
 }
 
 fn missing(skill: Option<&SkillPath>, execution: Option<&str>) -> UserError {

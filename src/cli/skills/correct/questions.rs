@@ -1,8 +1,7 @@
-//! Questions of `correct` on a terminal: the execution, the words, and what the new rule means for
-//! those that exist.
+//! Questions of `correct` on a terminal: the execution and the words.
 
 use chrono::{DateTime, Utc};
-use dialoguer::{Confirm, Input, Select};
+use dialoguer::{Input, Select};
 use memctl_files::json::compact;
 
 use crate::cli::ask::{ask, editor};
@@ -10,81 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::output::text::{clean, end, when};
 use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
-use crate::rules::{CorrectReport, CorrectionDraft};
+use crate::notes;
 use crate::store::workspace::Workspace;
-use crate::{notes, rules};
-
-/// Asks how a new rule relates to the rules near it and to those that it contradicts, and does what
-/// the answer says.
-pub(crate) fn relate(
-    workspace: &Workspace,
-    id: &str,
-    report: &mut CorrectReport,
-) -> Result<(), UserError> {
-    if report.doubt.is_some() {
-        return Ok(());
-    }
-    let open = report.conflicts.iter().filter(|other| !other.superseded);
-    let mut others: Vec<(String, String)> = open
-        .map(|other| (other.id.clone(), format!("contradicts it? {}", other.rule)))
-        .collect();
-    let similar = report.similar.iter();
-    others.extend(similar.map(|other| (other.id.clone(), other.rule.clone())));
-    if others.is_empty() {
-        return Ok(());
-    }
-    let mut answers = vec!["neither: keep all".to_owned()];
-    for (id, rule) in &others {
-        answers.push(format!("the same as {id}: {rule}"));
-        answers.push(format!("replaces {id}: {rule}"));
-    }
-    let prompt = format!(
-        "Similar rules exist. The new one, \"{}\", is",
-        report.rule.as_deref().unwrap_or_default()
-    );
-    let question = Select::new().with_prompt(prompt).items(&answers).default(0);
-    let Some(answer) = ask(|| question.interact_opt())? else {
-        return Ok(());
-    };
-    report.similar.clear();
-    let Some(at) = answer.checked_sub(1) else {
-        for (other, _) in &others {
-            rules::keep_both(workspace, id, other)?;
-        }
-        report.conflicts.retain(|other| other.superseded);
-        return Ok(());
-    };
-    let (other, rule) = others.swap_remove(at / 2);
-    report.conflicts.retain(|conflict| conflict.id != other);
-    if at.is_multiple_of(2) {
-        let merged = rules::merge(workspace, &other, id)?;
-        report.warnings.extend(merged.warnings);
-        report.reflexion_id = Some(merged.kept.clone());
-        report.rule = Some(merged.rule);
-        report.duplicate_of = Some(merged.kept);
-    } else {
-        let guardrails = rules::replace_rule(workspace, id, &other, &mut report.warnings)?;
-        report.conflicts.push(rules::Conflict {
-            id: other,
-            reason: "replaced by you".to_owned(),
-            rule,
-            superseded: true,
-            guardrails,
-        });
-    }
-    Ok(())
-}
-
-/// Asks if a correction holds for every run. `reason` says why a model made no rule of it.
-pub(crate) fn holds_for_every_run(reason: Option<&str>) -> Result<bool, UserError> {
-    let prompt = match reason {
-        Some(reason) => format!("No rule yet: {reason}. Does it hold"),
-        None => "Does it hold".to_owned(),
-    };
-    let answers = ["for this run only", "for every run"];
-    let question = Select::new().with_prompt(prompt).items(answers).default(0);
-    Ok(ask(|| question.interact_opt())? == Some(1))
-}
 
 /// Asks the user for one of the newest executions.
 pub(crate) fn pick(
@@ -144,50 +70,8 @@ fn output_line(execution: &Execution) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the execution of a draft; `None` if it is gone, or if the person named another one or
-/// another skill.
-pub(crate) fn execution_of(
-    workspace: &Workspace,
-    draft: &CorrectionDraft,
-    skill: Option<&SkillPath>,
-    given: Option<&str>,
-) -> Option<Execution> {
-    let of_skill: SkillPath = draft.skill.parse().ok()?;
-    if skill.is_some_and(|skill| *skill != of_skill) {
-        return None;
-    }
-    let named = given.unwrap_or(&draft.execution);
-    let store = &workspace.store;
-    let id = store.resolve(Kind::Execution, named, skill).ok()?;
-    let execution: Execution = store.get(&id).ok()?;
-    let is_same = execution.execution_id == draft.execution && execution.skill == draft.skill;
-    is_same.then_some(execution)
-}
-
-/// Shows a draft, and asks if it is to be used.
-pub(crate) fn use_draft(context: &Context, draft: &CorrectionDraft) -> Result<bool, UserError> {
-    let age = when(&draft.at, context.environment.now);
-    let age = match age.as_str() {
-        "now" => "just now".to_owned(),
-        date if date.contains('-') => format!("of {date}"),
-        age => format!("{age} ago"),
-    };
-    // The whole text, because the answer stands for it.
-    let text = clean(&memctl_redact::redact(&draft.text).text);
-    let about = format!("{} ({})", draft.execution, draft.skill);
-    context
-        .printer
-        .note(&format!("Draft from {age} about {about}:\n\n{text}\n"));
-    let question = Confirm::new().with_prompt("Use it?").default(true);
-    ask(|| question.interact_opt())?.ok_or_else(UserError::interrupted)
-}
-
-/// Opens the editor for the correction, after the words that are known, with the output below it.
-pub(crate) fn write(
-    context: &Context,
-    execution: &Execution,
-    known: &str,
-) -> Result<String, UserError> {
+/// Opens the editor for the correction, with the output below it.
+pub(crate) fn write(context: &Context, execution: &Execution) -> Result<String, UserError> {
     const RULER: &str = "# ----- text below this line is not part of the correction -----";
     let show = |json: &serde_json::value::RawValue| {
         serde_json::from_str::<serde_json::Value>(json.get())
@@ -195,7 +79,7 @@ pub(crate) fn write(
             .unwrap_or_default()
     };
     let template = format!(
-        "{known}\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
+        "\n\n{RULER}\n# Say what was wrong and what should be different from now on, e.g.\n\
          # \"When …, always …\". Leave the text empty to cancel.\n\nThe output of {}:\n{}\n\nIts input:\n{}\n",
         execution.execution_id,
         show(&execution.output_summary),
@@ -214,9 +98,7 @@ pub(crate) fn write(
         Ok(None) => String::new(),
         // Without an editor, one line is enough.
         Err(_) => {
-            let question = Input::new()
-                .with_prompt("What was wrong, and what should change?")
-                .with_initial_text(known);
+            let question = Input::new().with_prompt("What was wrong, and what should change?");
             ask(|| question.interact_text())?
         }
     };
