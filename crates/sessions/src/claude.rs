@@ -2,15 +2,12 @@
 //! result is in a line of the user. Unknown line types are skipped, since there are many and they
 //! change.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 
 use crate::{Speaker, Step};
 
-use super::anthropic::{self, Content};
 use super::calls::Calls;
-use super::text::Text;
-use super::{LineFormat, broken};
+use super::{LineFormat, anthropic, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -19,88 +16,46 @@ pub(super) struct Reader {
     counted: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    message: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    timestamp: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    cwd: Option<Text<'a>>,
-    #[serde(borrow, default, alias = "session_id")]
-    session_id: Option<Text<'a>>,
-    #[serde(default)]
-    is_sidechain: Option<bool>,
-    #[serde(default)]
-    is_meta: Option<bool>,
-    #[serde(default)]
-    is_compact_summary: Option<bool>,
-}
-
-#[derive(Deserialize)]
-struct Message<'a> {
-    #[serde(borrow, default)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    content: Option<Content<'a>>,
-    #[serde(default)]
-    usage: Option<Usage>,
-}
-
-#[derive(Deserialize)]
-struct Usage {
-    #[serde(default)]
-    input_tokens: Option<u64>,
-    #[serde(default)]
-    output_tokens: Option<u64>,
-}
-
 impl LineFormat for Reader {
-    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String> {
-        let line: Line<'_> = serde_json::from_slice(line).map_err(|error| broken(&error))?;
-        if let (false, Some(session)) = (self.session_known, &line.session_id) {
-            calls.session(&session.0);
+    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+        let session = line["sessionId"].as_str().or(line["session_id"].as_str());
+        if let (false, Some(session)) = (self.session_known, session) {
+            calls.session(session);
             self.session_known = true;
         }
-        let kind = line.kind.as_ref().map_or("", |kind| &kind.0);
-        let by = match kind {
+        let by = match text::of(&line["type"]) {
             "user" => Speaker::User,
             "assistant" => Speaker::Agent,
             _ => return Ok(()),
         };
-        let Some(message) = line.message else {
-            return Ok(());
-        };
-        let message: Message<'_> =
-            serde_json::from_str(message.get()).map_err(|error| broken(&error))?;
-        let tokens = message.usage.as_ref().and_then(|usage| {
-            let id = message.id.as_ref().map(Text::owned);
-            if id.is_some() && id == self.counted {
-                return None;
-            }
-            self.counted = id;
-            let input = usage.input_tokens.unwrap_or(0);
-            Some(input.saturating_add(usage.output_tokens.unwrap_or(0)))
-        });
+        let message = &line["message"];
+        let is_set = |name: &str| line[name] == true;
         let template = Step {
-            time: line.timestamp.as_ref().map(Text::owned),
-            cwd: line.cwd.as_ref().map(Text::owned),
-            side: line.is_sidechain.unwrap_or(false),
-            tokens,
+            time: text::owned(&line["timestamp"]),
+            cwd: text::owned(&line["cwd"]),
+            side: is_set("isSidechain"),
+            tokens: self.tokens(message),
             ..Step::default()
         };
         // Text that the host inserts in the name of the user.
-        let silent = line.is_meta == Some(true)
-            || line.is_compact_summary == Some(true)
-            || line.is_sidechain == Some(true);
-        let by = (!silent).then_some(by);
-        if let Some(content) = message.content {
-            anthropic::content(content, by, template, calls);
-        }
+        let silent = ["isMeta", "isCompactSummary", "isSidechain"];
+        let by = (!silent.into_iter().any(is_set)).then_some(by);
+        anthropic::content(&message["content"], by, template, calls);
         Ok(())
+    }
+}
+
+impl Reader {
+    /// Tokens of a message, the first time.
+    fn tokens(&mut self, message: &Value) -> Option<u64> {
+        let usage = message["usage"].as_object()?;
+        let id = text::owned(&message["id"]);
+        if id.is_some() && id == self.counted {
+            return None;
+        }
+        self.counted = id;
+        let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
+        Some(count("input_tokens").saturating_add(count("output_tokens")))
     }
 }
 

@@ -24,8 +24,7 @@ pub struct Outcome {
 }
 
 /// Reads a message.
-pub(super) fn message(json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
-    let message: Value = serde_json::from_str(json).map_err(|error| super::broken(&error))?;
+pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
     let (Some(role), Some(content)) = (message["role"].as_str(), message.get("content")) else {
         return Err("not a message of Cline as version 1 has it".to_owned());
     };

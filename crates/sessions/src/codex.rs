@@ -4,16 +4,12 @@
 //! Calls and outputs are items. The exit code is in a separate event before the output, which had
 //! three names over time.
 
-use serde::Deserialize;
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::{Speaker, Step};
 
-use super::anthropic;
 use super::calls::Calls;
-use super::text::{self, Text};
-use super::{LineFormat, broken};
+use super::{LineFormat, anthropic, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -21,145 +17,67 @@ pub(super) struct Reader {
     session_known: bool,
 }
 
-#[derive(Deserialize)]
-struct Line<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    timestamp: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    payload: Option<&'a RawValue>,
-    /// Item of `codex exec --json`.
-    #[serde(borrow, default)]
-    item: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    thread_id: Option<Text<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-struct Payload<'a> {
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    call_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    role: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    arguments: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    action: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    output: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    item: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    cwd: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    command: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    aggregated_output: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    status: Option<Text<'a>>,
-    #[serde(default)]
-    exit_code: Option<i32>,
-    #[serde(default)]
-    success: Option<bool>,
-}
-
-impl<'a> Payload<'a> {
-    fn read(raw: &'a RawValue) -> Result<Self, String> {
-        serde_json::from_str(raw.get()).map_err(|error| broken(&error))
-    }
-
-    fn call(&self) -> &str {
-        let id = self.call_id.as_ref().or(self.id.as_ref());
-        id.map_or("", |id| &id.0)
-    }
-
-    fn kind(&self) -> &str {
-        self.kind.as_ref().map_or("", |kind| &kind.0)
-    }
-}
-
 impl LineFormat for Reader {
-    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String> {
-        let line: Line<'_> = serde_json::from_slice(line).map_err(|error| broken(&error))?;
-        let kind = line.kind.as_ref().map_or("", |kind| &kind.0);
-        if let Some(item) = line.item {
-            return executed(kind, item, calls);
-        }
-        if let ("thread.started", Some(id)) = (kind, &line.thread_id) {
-            calls.session(&id.0);
-        }
-        let Some(payload) = line.payload else {
-            return Ok(());
-        };
+    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+        let kind = text::of(&line["type"]);
+        let payload = &line["payload"];
         match kind {
+            "thread.started" => calls.session(text::of(&line["thread_id"])),
+            "item.completed" => executed(&line["item"], calls),
             "session_meta" | "turn_context" => {
-                let payload = Payload::read(payload)?;
-                if let Some(cwd) = &payload.cwd {
-                    self.cwd = Some(cwd.owned());
-                }
-                if let (false, "session_meta", Some(id)) = (self.session_known, kind, &payload.id) {
-                    calls.session(&id.0);
+                self.cwd = text::owned(&payload["cwd"]).or(self.cwd.take());
+                let id = payload["id"].as_str().filter(|_| kind == "session_meta");
+                if let (false, Some(id)) = (self.session_known, id) {
+                    calls.session(id);
                     self.session_known = true;
                 }
             }
-            "response_item" => {
-                let time = line.timestamp.as_ref().map(Text::owned);
-                self.item(&Payload::read(payload)?, time, calls);
-            }
-            "event_msg" => event(&Payload::read(payload)?, calls)?,
+            "response_item" => self.item(payload, text::owned(&line["timestamp"]), calls),
+            "event_msg" => event(payload, calls),
             _ => {}
         }
         Ok(())
     }
 }
 
+/// Id of the call that an item or an event is about.
+fn call_id(item: &Value) -> &str {
+    let id = item["call_id"].as_str().or(item["id"].as_str());
+    id.unwrap_or_default()
+}
+
 impl Reader {
-    fn item(&self, item: &Payload<'_>, time: Option<String>, calls: &mut Calls<'_>) {
-        match item.kind() {
+    fn item(&self, item: &Value, time: Option<String>, calls: &mut Calls<'_>) {
+        match text::of(&item["type"]) {
             "function_call" | "custom_tool_call" | "local_shell_call" => {
-                let input = match (&item.arguments, item.input, item.action) {
-                    (Some(arguments), _, _) => text::value(&arguments.0),
-                    (None, Some(input), _) | (None, None, Some(input)) => text::value(input.get()),
-                    _ => Value::Null,
+                let given = ["arguments", "input", "action"]
+                    .iter()
+                    .map(|name| &item[name]);
+                let input = match given.into_iter().find(|value| !value.is_null()) {
+                    Some(Value::String(text)) => text::value(text),
+                    Some(value) => value.clone(),
+                    None => Value::Null,
                 };
-                let cwd = input
-                    .get("workdir")
-                    .and_then(Value::as_str)
-                    .map(str::to_owned);
-                let name = item.name.as_ref().map(Text::owned);
                 calls.call(Step {
-                    native_id: Some(item.call().to_owned()),
-                    tool: name.unwrap_or_else(|| "shell".to_owned()),
+                    native_id: Some(call_id(item).to_owned()),
+                    tool: item["name"].as_str().unwrap_or("shell").to_owned(),
+                    cwd: text::owned(&input["workdir"]).or_else(|| self.cwd.clone()),
                     input,
                     time,
-                    cwd: cwd.or_else(|| self.cwd.clone()),
                     ..Step::default()
                 });
             }
             "function_call_output" | "custom_tool_call_output" => {
-                let said = item.output.map(anthropic::words).unwrap_or_default();
-                calls.answer(item.call(), |step| answer(step, &said));
+                let said = anthropic::words(&item["output"]);
+                calls.answer(call_id(item), |step| answer(step, &said));
             }
             "message" => {
-                let by = match item.role.as_ref().map_or("", |role| &role.0) {
+                let by = match text::of(&item["role"]) {
                     "user" => Speaker::User,
                     "assistant" => Speaker::Agent,
                     _ => return,
                 };
-                let said = item.content.map(anthropic::words).unwrap_or_default();
+                let said = anthropic::words(&item["content"]);
                 // The host describes the environment in the name of the user.
                 let hosts = [
                     "<environment_context>", "<user_instructions>", "# AGENTS.md",
@@ -174,36 +92,27 @@ impl Reader {
 }
 
 /// Reads an event about a call, such as its exit code.
-fn event(event: &Payload<'_>, calls: &mut Calls<'_>) -> Result<(), String> {
-    match event.kind() {
+fn event(event: &Value, calls: &mut Calls<'_>) {
+    match text::of(&event["type"]) {
         "exec_command_end" => outcome(event, calls),
-        "patch_apply_end" => {
-            let success = event.success;
-            calls.amend(event.call(), |step| {
-                step.is_error = success.map(|success| !success);
-            });
-        }
+        "patch_apply_end" => calls.amend(call_id(event), |step| {
+            step.is_error = event["success"].as_bool().map(|success| !success);
+        }),
         "item_completed" => {
-            if let Some(item) = event.item {
-                let item = Payload::read(item)?;
-                if matches!(
-                    item.kind(),
-                    "CommandExecution" | "FileChange" | "McpToolCall"
-                ) {
-                    outcome(&item, calls);
-                }
+            let item = &event["item"];
+            let kind = text::of(&item["type"]);
+            if ["CommandExecution", "FileChange", "McpToolCall"].contains(&kind) {
+                outcome(item, calls);
             }
         }
         _ => {}
     }
-    Ok(())
 }
 
-fn outcome(item: &Payload<'_>, calls: &mut Calls<'_>) {
-    let code = item.exit_code;
-    let status = item.status.as_ref().map_or("", |status| &status.0);
-    let failed = matches!(status, "failed" | "declined");
-    calls.amend(item.call(), |step| {
+fn outcome(item: &Value, calls: &mut Calls<'_>) {
+    let code = text::code(&item["exit_code"]);
+    let failed = matches!(text::of(&item["status"]), "failed" | "declined");
+    calls.amend(call_id(item), |step| {
         if code.is_some() {
             step.exit_code = code;
         }
@@ -214,66 +123,42 @@ fn outcome(item: &Payload<'_>, calls: &mut Calls<'_>) {
 }
 
 /// Reads a complete call in one line of `codex exec --json`.
-fn executed(kind: &str, item: &RawValue, calls: &mut Calls<'_>) -> Result<(), String> {
-    let item = Payload::read(item)?;
-    match (kind, item.kind()) {
-        ("item.completed", "command_execution") => {
-            let command = item.command.map(|raw| text::value(raw.get()));
+fn executed(item: &Value, calls: &mut Calls<'_>) {
+    match text::of(&item["type"]) {
+        "command_execution" => {
+            let exit_code = text::code(&item["exit_code"]);
             calls.call(Step {
-                native_id: Some(item.call().to_owned()),
+                native_id: Some(call_id(item).to_owned()),
                 tool: "shell".to_owned(),
-                input: serde_json::json!({ "command": command }),
-                output: item
-                    .aggregated_output
-                    .map(|o| text::output(&o.0))
-                    .unwrap_or_default(),
-                exit_code: item.exit_code,
-                is_error: item.exit_code.map(|code| code != 0),
+                input: json!({ "command": item["command"] }),
+                output: text::output(text::of(&item["aggregated_output"])),
+                exit_code,
+                is_error: exit_code.map(|code| code != 0),
                 answered: true,
                 ..Step::default()
             });
         }
-        ("item.completed", "agent_message") => {
-            if let Some(words) = &item.text {
-                calls.said(Speaker::Agent, &words.0);
-            }
-        }
+        "agent_message" => calls.said(Speaker::Agent, text::of(&item["text"])),
         _ => {}
     }
-    Ok(())
 }
 
 /// Parses an output: some tools wrap it in JSON with the exit code, others prepend header lines.
 fn answer(step: &mut Step, said: &str) {
-    #[derive(Deserialize)]
-    struct Wrapped {
-        output: String,
-        #[serde(default)]
-        metadata: Metadata,
-    }
-    #[derive(Deserialize, Default)]
-    struct Metadata {
-        #[serde(default)]
-        exit_code: Option<i32>,
-    }
     let mut code = None;
-    let mut text = said.to_owned();
-    if let Ok(wrapped) = serde_json::from_str::<Wrapped>(said) {
-        code = wrapped.metadata.exit_code;
-        text = wrapped.output;
+    let mut output = said.to_owned();
+    let wrapped: Value = serde_json::from_str(said).unwrap_or_default();
+    if let Some(inside) = wrapped["output"].as_str() {
+        code = text::code(&wrapped["metadata"]["exit_code"]);
+        inside.clone_into(&mut output);
     } else if let Some((head, body)) = said.split_once("\nOutput:\n")
         && head.lines().any(|line| line.starts_with("Wall time:"))
     {
-        let exited = head
-            .lines()
-            .find_map(|line| line.strip_prefix("Process exited with code "))
-            .or_else(|| {
-                head.lines()
-                    .find_map(|line| line.strip_prefix("Exit code: "))
-            });
+        let after = |mark: &str| head.lines().find_map(|line| line.strip_prefix(mark));
+        let exited = after("Process exited with code ").or_else(|| after("Exit code: "));
         code = exited.and_then(|digits| digits.trim().parse().ok());
-        step.running = head.lines().any(|line| line.starts_with("Process running"));
-        body.clone_into(&mut text);
+        step.running = after("Process running").is_some();
+        body.clone_into(&mut output);
     }
     if step.exit_code.is_none() {
         step.exit_code = code;
@@ -281,5 +166,5 @@ fn answer(step: &mut Step, said: &str) {
     if let (None, Some(code)) = (step.is_error, step.exit_code) {
         step.is_error = Some(code != 0);
     }
-    step.output = text::output(&text);
+    step.output = text::output(&output);
 }

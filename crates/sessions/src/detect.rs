@@ -1,11 +1,9 @@
 //! Detects the format of a file from the beginning of its content. File names are not reliable.
 
-use std::fmt;
+use serde::de::IgnoredAny;
 
-use serde::de::{self, DeserializeSeed, Deserializer as _, IgnoredAny};
-
-use super::text::Text;
-use super::{Format, markdown};
+use super::json::{Members, first};
+use super::{Format, markdown, text};
 
 /// Layout of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,100 +18,71 @@ pub(super) enum Shape {
 
 /// Maximum number of inspected lines; the first ones can fit several formats.
 const MAX_LINES: usize = 50;
+/// Maximum number of inspected members of an object.
+const MAX_KEYS: usize = 64;
 
 /// Format and layout of a file that begins with `start`. A named format is taken as given; only its
 /// layout is detected.
 pub(super) fn detect(named: Option<Format>, start: &[u8]) -> Option<(Format, Shape)> {
-    let start = start.trim_ascii_start();
-    let seen = if let Some(format) = of_markdown(start) {
-        Some((format, Shape::Markdown))
-    } else if start.starts_with(b"[") {
-        first_object(start).map(|format| (format, Shape::Document))
-    } else {
-        of_objects(start)
+    let start = String::from_utf8_lossy(start);
+    let start = start.trim_start();
+    let seen = match start.strip_prefix('[') {
+        Some(list) => of_keys(&Keys::of(list)).map(|(format, _)| (format, Shape::Document)),
+        None if start.starts_with('{') => of_objects(start),
+        None => of_markdown(start).or_else(|| of_objects(start)),
     };
-    let seen = seen.map(|(format, shape)| match format {
-        Format::Otlp => (format, of_traces(start)),
-        _ => (format, shape),
-    });
     match (named, seen) {
-        (Some(named), Some((format, shape))) => {
-            let shape = if format == named {
-                shape
-            } else {
-                usual(named, start)
-            };
-            Some((named, shape))
-        }
-        (Some(named), None) => Some((named, usual(named, start))),
+        (Some(named), Some((format, shape))) if format == named => Some((named, shape)),
+        (Some(named), _) => Some((named, usual(named, start))),
         (None, seen) => seen,
     }
 }
 
 /// Format of Markdown, from the first mark in its first lines: people and tools write lines before it.
-fn of_markdown(start: &[u8]) -> Option<Format> {
-    if start.starts_with(b"{") || start.starts_with(b"[") {
-        return None;
-    }
-    let lines = start.split(|b| *b == b'\n').take(MAX_LINES);
+fn of_markdown(start: &str) -> Option<(Format, Shape)> {
     let marks = [
         (markdown::SPECSTORY, Format::SpecStory),
         (markdown::AIDER, Format::Aider),
     ];
-    lines.into_iter().find_map(|line| {
-        let of_mark = |(mark, _): &&(&str, Format)| line.starts_with(mark.as_bytes());
-        marks.iter().find(of_mark).map(|(_, format)| *format)
+    start.lines().take(MAX_LINES).find_map(|line| {
+        let found = marks.iter().find(|(mark, _)| line.starts_with(mark))?;
+        Some((found.1, Shape::Markdown))
     })
 }
 
-/// Traces come as one per line, or as a pretty-printed document.
-fn of_traces(start: &[u8]) -> Shape {
-    let first = start.split(|b| *b == b'\n').next().unwrap_or_default();
-    let is_whole =
-        first.len() == start.len() || serde_json::from_slice::<IgnoredAny>(first).is_ok();
-    if is_whole && !start.starts_with(b"[") {
-        Shape::Lines
-    } else {
-        Shape::Document
+fn usual(format: Format, start: &str) -> Shape {
+    match format {
+        Format::SpecStory | Format::Aider => Shape::Markdown,
+        Format::OpenCode | Format::Cline | Format::SweAgent => Shape::Document,
+        _ if start.starts_with('[') => Shape::Document,
+        _ => Shape::Lines,
     }
 }
 
-fn usual(format: Format, start: &[u8]) -> Shape {
-    match format {
-        Format::SpecStory | Format::Aider => return Shape::Markdown,
-        Format::OpenCode | Format::Cline => return Shape::Document,
+fn of_objects(start: &str) -> Option<(Format, Shape)> {
+    // A pretty-printed document has keys beyond the first line.
+    match of_keys(&Keys::of(start)) {
+        // Traces come as one per line, or as such a document.
+        Some((Format::Otlp, _)) => {
+            let first = start.lines().next().unwrap_or_default();
+            let is_whole =
+                first.len() == start.len() || serde_json::from_str::<IgnoredAny>(first).is_ok();
+            let shape = if is_whole {
+                Shape::Lines
+            } else {
+                Shape::Document
+            };
+            return Some((Format::Otlp, shape));
+        }
+        Some(found @ (_, Shape::Document)) => return Some(found),
         _ => {}
     }
-    if format == Format::SweAgent || start.starts_with(b"[") {
-        Shape::Document
-    } else {
-        Shape::Lines
-    }
-}
-
-/// Format of a list, from its first element.
-fn first_object(list: &[u8]) -> Option<Format> {
-    let element = list[1..].trim_ascii_start();
-    if element.is_empty() || element.starts_with(b"]") {
-        return None;
-    }
-    of_keys(&Keys::of(element)).map(|(format, _)| format)
-}
-
-fn of_objects(start: &[u8]) -> Option<(Format, Shape)> {
-    // A pretty-printed document has keys beyond the first line.
-    if start.starts_with(b"{") {
-        let whole = Keys::of(start);
-        let found = of_keys(&whole);
-        if let Some((Format::Otlp, _) | (_, Shape::Document)) = found {
-            return found;
-        }
-    }
-    let lines = start.split(|b| *b == b'\n').map(<[u8]>::trim_ascii);
-    lines
-        .filter(|line| line.starts_with(b"{"))
-        .take(MAX_LINES)
-        .find_map(|line| of_keys(&Keys::of(line)))
+    let objects = start
+        .lines()
+        .map(str::trim)
+        .filter(|line| line.starts_with('{'));
+    let mut objects = objects.take(MAX_LINES);
+    objects.find_map(|line| of_keys(&Keys::of(line)))
 }
 
 fn of_keys(keys: &Keys) -> Option<(Format, Shape)> {
@@ -181,48 +150,15 @@ struct Keys {
 
 impl Keys {
     /// Reads an object that may be truncated.
-    fn of(json: &[u8]) -> Self {
+    fn of(json: &str) -> Self {
         let mut keys = Self::default();
-        // After an error, the names read so far are kept.
-        drop(serde_json::Deserializer::from_slice(json).deserialize_map(&mut keys));
-        keys
-    }
-}
-
-impl<'de> de::Visitor<'de> for &mut Keys {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(name) = map.next_key::<Text<'de>>()? {
-            if self.names.len() >= 64 {
-                return Ok(());
+        for (name, value) in Members::of(json).take(MAX_KEYS) {
+            if name == "type" {
+                keys.kind = first(value).and_then(|(value, _)| text::owned(&value));
             }
-            let is_type = name.0 == "type";
-            self.names.push(name.owned());
-            if is_type {
-                map.next_value_seed(Kind(&mut self.kind))?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
+            keys.names.push(name);
         }
-        Ok(())
-    }
-}
-
-/// Accepts only a string.
-struct Kind<'k>(&'k mut Option<String>);
-
-impl<'de> DeserializeSeed<'de> for Kind<'_> {
-    type Value = ();
-
-    fn deserialize<D: de::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        let text: Text<'de> = de::Deserialize::deserialize(deserializer)?;
-        *self.0 = Some(text.owned());
-        Ok(())
+        keys
     }
 }
 

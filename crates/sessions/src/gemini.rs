@@ -3,15 +3,14 @@
 //! This host does not report failed commands as errors: the status is `success`, and only a line
 //! `Exit Code: N` in the output shows the failure.
 
-use serde::Deserialize;
+use std::collections::VecDeque;
+
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::{Speaker, Step};
 
 use super::calls::Calls;
-use super::text::{self, Text};
-use super::{LineFormat, broken};
+use super::{LineFormat, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -19,116 +18,60 @@ pub(super) struct Reader {
     /// Working directory, which only the text names that opens a session.
     cwd: Option<String>,
     /// Ids of known messages and calls, newest last.
-    taken: std::collections::VecDeque<String>,
+    taken: VecDeque<String>,
 }
 
 /// Number of ids remembered to detect repeated lines.
 const MEMORY: usize = 512;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Message<'a> {
-    #[serde(borrow, default)]
-    session_id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, default, rename = "type")]
-    kind: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    timestamp: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    tool_calls: Option<Vec<Call<'a>>>,
-    /// Fields of the session, which the host writes anew.
-    #[serde(borrow, default, rename = "$set")]
-    set: Option<&'a RawValue>,
-    #[serde(default)]
-    tokens: Option<Tokens>,
-}
-
-#[derive(Deserialize)]
-struct Tokens {
-    #[serde(default)]
-    total: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct Call<'a> {
-    #[serde(borrow, default)]
-    id: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    args: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    status: Option<Text<'a>>,
-}
-
-impl Message<'_> {
-    /// Returns `true` if this is a message.
-    pub(super) fn is_one(&self) -> bool {
-        self.kind.is_some()
-    }
-}
-
 impl LineFormat for Reader {
-    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String> {
-        let message = serde_json::from_slice(line).map_err(|error| broken(&error))?;
-        self.message(&message, calls);
+    fn line(&mut self, message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+        self.message(message, calls);
         Ok(())
     }
 }
 
 impl Reader {
     /// Reads a message. A call that is written again counts once.
-    pub(super) fn message(&mut self, message: &Message<'_>, calls: &mut Calls<'_>) {
-        if let (false, Some(session)) = (self.session_known, &message.session_id) {
-            calls.session(&session.0);
+    pub(super) fn message(&mut self, message: &Value, calls: &mut Calls<'_>) {
+        if let (false, Some(session)) = (self.session_known, message["sessionId"].as_str()) {
+            calls.session(session);
             self.session_known = true;
         }
         if self.cwd.is_none() {
-            let texts = [message.content, message.set].into_iter().flatten();
-            self.cwd = texts.map(RawValue::get).find_map(first_directory);
+            // The second is what the host writes anew of the fields of the session.
+            let texts = [&message["content"], &message["$set"]];
+            self.cwd = texts.into_iter().find_map(first_directory);
         }
-        let kind = message.kind.as_ref().map_or("", |kind| &kind.0);
-        let by = match kind {
+        let by = match text::of(&message["type"]) {
             "user" => Speaker::User,
             "gemini" => Speaker::Agent,
             _ => return,
         };
-        let said = message.content.map(parts).unwrap_or_default();
-        let id = message.id.as_ref().map(Text::owned).unwrap_or_default();
+        let said = parts(&message["content"]);
+        let id = text::of(&message["id"]);
         if !said.is_empty() && (id.is_empty() || self.is_new(format!("said {id}"))) {
             calls.said(by, &said);
         }
-        for call in message.tool_calls.iter().flatten() {
-            let id = call.id.as_ref().map(Text::owned).unwrap_or_default();
-            if !calls.is_waiting(&id) && self.is_new(id.clone()) {
+        for call in message["toolCalls"].as_array().into_iter().flatten() {
+            let id = text::of(&call["id"]);
+            if !calls.is_waiting(id) && self.is_new(id.to_owned()) {
                 calls.call(Step {
-                    native_id: Some(id.clone()),
-                    tool: call.name.as_ref().map(Text::owned).unwrap_or_default(),
-                    input: call
-                        .args
-                        .map(|raw| text::value(raw.get()))
-                        .unwrap_or_default(),
-                    time: message.timestamp.as_ref().map(Text::owned),
+                    native_id: Some(id.to_owned()),
+                    tool: text::of(&call["name"]).to_owned(),
+                    input: call["args"].clone(),
+                    time: text::owned(&message["timestamp"]),
                     cwd: self.cwd.clone(),
-                    tokens: message.tokens.as_ref().and_then(|tokens| tokens.total),
+                    tokens: message["tokens"]["total"].as_u64(),
                     ..Step::default()
                 });
             }
-            let Some(result) = call.result else {
-                continue;
-            };
-            let status = call.status.as_ref().map(|status| status.0.as_ref());
-            if matches!(status, Some("executing" | "scheduled" | "validating")) {
-                continue;
+            let status = call["status"].as_str();
+            let runs = matches!(status, Some("executing" | "scheduled" | "validating"));
+            if !runs && !call["result"].is_null() {
+                let said = response(&call["result"]);
+                calls.answer(id, |step| answer(step, &said, status));
             }
-            let said = response(&text::value(result.get()));
-            calls.answer(&id, |step| answer(step, &said, status));
         }
     }
 
@@ -144,11 +87,17 @@ impl Reader {
     }
 }
 
-/// First directory of the list that the host puts before the first message, in JSON.
-fn first_directory(json: &str) -> Option<String> {
-    let (_, rest) = json.split_once(r"**Workspace Directories:**\n  - ")?;
-    let end = rest.find(r"\n").into_iter().chain(rest.find('"')).min()?;
-    serde_json::from_str(&format!("\"{}\"", &rest[..end])).ok()
+/// First directory of the list that the host puts before the first message.
+fn first_directory(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => {
+            let (_, rest) = text.split_once("**Workspace Directories:**\n  - ")?;
+            rest.lines().next().map(str::to_owned)
+        }
+        Value::Array(values) => values.iter().find_map(first_directory),
+        Value::Object(fields) => fields.values().find_map(first_directory),
+        _ => None,
+    }
 }
 
 fn answer(step: &mut Step, said: &str, status: Option<&str>) {
@@ -168,11 +117,11 @@ fn answer(step: &mut Step, said: &str, status: Option<&str>) {
 }
 
 /// Text of a content: a string, or parts with `text`.
-fn parts(raw: &RawValue) -> String {
-    match text::value(raw.get()) {
-        Value::String(text) => text,
+fn parts(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
         Value::Array(parts) => {
-            let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+            let texts = parts.iter().filter_map(|part| part["text"].as_str());
             texts.collect::<Vec<_>>().join("\n")
         }
         _ => String::new(),

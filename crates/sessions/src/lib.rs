@@ -2,8 +2,8 @@
 //! content.
 //!
 //! Pure: the caller provides bytes and receives events one by one. So memory depends only on the
-//! longest line; traces are the exception, since they have no order. Unreadable input is reported
-//! with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
+//! longest line, or on the size of a single document; traces are the exception, since they have no
+//! order. Unreadable input is reported with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
 //! learned from it.
 //!
 //! Deliberately absent: the classification of failures, and learning.
@@ -16,6 +16,7 @@ mod codex;
 mod detect;
 mod document;
 mod gemini;
+mod json;
 mod markdown;
 mod openai;
 mod opencode;
@@ -29,6 +30,7 @@ mod trace;
 use std::io::{self, BufRead};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use memctl_files::decoded;
 
@@ -126,59 +128,40 @@ pub fn read(
 ) -> io::Result<Option<Format>> {
     let input = &mut io::BufReader::with_capacity(BUFFER, decoded::stream(input)?);
     let start = input.fill_buf()?;
-    let Some((mut format, shape)) = detect::detect(named, start) else {
+    let Some((format, shape)) = detect::detect(named, start) else {
         return Ok(None);
     };
     let mut calls = Calls::new(sink);
-    match shape {
-        detect::Shape::Document if format == Format::Otlp => otlp_document(input, &mut calls)?,
-        detect::Shape::Markdown => markdown::read(format, input, &mut calls)?,
-        detect::Shape::Document => {
-            format = document::read(format, input, &mut calls)?;
-        }
-        detect::Shape::Lines => match format {
-            Format::ClaudeCode => lines(input, &mut claude::Reader::default(), &mut calls)?,
-            Format::Codex => lines(input, &mut codex::Reader::default(), &mut calls)?,
-            Format::Gemini => lines(input, &mut gemini::Reader::default(), &mut calls)?,
-            Format::Otlp => lines(input, &mut otlp::Reader::default(), &mut calls)?,
-            Format::Steps => lines(input, &mut steps::Reader::default(), &mut calls)?,
-            Format::SweAgent
-            | Format::OpenaiMessages
-            | Format::AnthropicMessages
-            | Format::OpenCode
-            | Format::Cline
-            | Format::SpecStory
-            | Format::Aider => {
-                let mut reader = document::LineReader::new(format);
-                lines(input, &mut reader, &mut calls)?;
-                format = reader.format();
+    let mut messages = document::Reader::new(format);
+    match (shape, format) {
+        (detect::Shape::Markdown, _) => markdown::read(format, input, &mut calls)?,
+        (detect::Shape::Document, _) => {
+            let mut text = Vec::new();
+            io::Read::read_to_end(&mut io::Read::take(input, MAX_LINE), &mut text)?;
+            let text = String::from_utf8_lossy(&text);
+            match format {
+                Format::Otlp => otlp::document(&text, &mut calls),
+                _ => messages.document(&text, &mut calls),
             }
-        },
+        }
+        (_, Format::ClaudeCode) => lines(input, &mut claude::Reader::default(), &mut calls)?,
+        (_, Format::Codex) => lines(input, &mut codex::Reader::default(), &mut calls)?,
+        (_, Format::Gemini) => lines(input, &mut gemini::Reader::default(), &mut calls)?,
+        (_, Format::Otlp) => lines(input, &mut otlp::Reader::default(), &mut calls)?,
+        (_, Format::Steps) => lines(input, &mut steps::Reader::default(), &mut calls)?,
+        _ => lines(input, &mut messages, &mut calls)?,
     }
     calls.finish();
-    Ok(Some(format))
+    Ok(Some(messages.format))
 }
 
 /// Reader for a format with one value per line.
 trait LineFormat {
-    /// Reads a non-blank line. The error is the reason as text.
-    fn line(&mut self, line: &[u8], calls: &mut Calls<'_>) -> Result<(), String>;
+    /// Reads the object of a line. The error is the reason as text.
+    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String>;
 
     /// Called after the last line.
     fn end(&mut self, _: &mut Calls<'_>) {}
-}
-
-/// Reads traces from one document with several lines.
-fn otlp_document(input: &mut dyn BufRead, calls: &mut Calls<'_>) -> io::Result<()> {
-    let mut text = Vec::new();
-    let mut limited = io::Read::take(&mut *input, MAX_LINE);
-    io::Read::read_to_end(&mut limited, &mut text)?;
-    let mut reader = otlp::Reader::default();
-    if let Err(message) = reader.value(text.trim_ascii()) {
-        calls.broken(BrokenLine { line: 1, message });
-    }
-    reader.end(calls);
-    Ok(())
 }
 
 fn lines(
@@ -200,9 +183,12 @@ fn lines(
             skip_line(input)?;
             Err(format!("it is longer than {} MiB", MAX_LINE >> 20))
         } else {
-            match buffer.trim_ascii() {
-                b"" => Ok(()),
-                line => reader.line(line, calls),
+            match String::from_utf8_lossy(&buffer).trim() {
+                "" => Ok(()),
+                line => json::parse(line).and_then(|line| match line {
+                    Value::Object(_) => reader.line(&line, calls),
+                    _ => Err("it is no object".to_owned()),
+                }),
             }
         };
         if let Err(message) = broken {
@@ -226,13 +212,6 @@ fn skip_line(input: &mut dyn BufRead) -> io::Result<()> {
             return Ok(());
         }
     }
-}
-
-/// Error text of the parser without its line number.
-fn broken(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let end = text.find(" at line ").unwrap_or(text.len());
-    format!("{} at column {}", &text[..end], error.column())
 }
 
 #[cfg(test)]

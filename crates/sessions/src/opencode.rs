@@ -11,8 +11,7 @@ use super::calls::Calls;
 use super::text;
 
 /// Reads a message.
-pub(super) fn message(json: &str, calls: &mut Calls<'_>) -> Result<(), String> {
-    let message: Value = serde_json::from_str(json).map_err(|error| super::broken(&error))?;
+pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
     let info = &message["info"];
     let (Some(role), Some(parts)) = (info["role"].as_str(), message["parts"].as_array()) else {
         return Err("not a message of OpenCode as `opencode export` of 1.18 writes it".to_owned());

@@ -1,9 +1,7 @@
-//! Text helpers for session files: invalid strings, injected text, and length limits.
+//! Text helpers for session files: fields of JSON, injected text, and length limits.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::de::{self, Deserialize, Deserializer};
 use serde_json::Value;
 
 use memctl_redact::{Clean, redact_value};
@@ -15,52 +13,24 @@ pub(super) const MAX_INPUT: usize = 8_000;
 /// Maximum length of a remark in bytes.
 pub(super) const MAX_REMARK: usize = 4_000;
 
-/// JSON string, borrowed if it has no escapes. JavaScript hosts that truncate text can write an
-/// unpaired surrogate; it becomes a replacement character instead of an error.
-#[derive(Debug, Default)]
-pub(super) struct Text<'a>(pub(super) Cow<'a, str>);
-
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> de::Visitor<'de> for Visitor {
-            type Value = Text<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-
-            fn visit_borrowed_bytes<E: de::Error>(self, bytes: &'de [u8]) -> Result<Text<'de>, E> {
-                Ok(Text(String::from_utf8_lossy(bytes)))
-            }
-
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(
-                    String::from_utf8_lossy(bytes).into_owned(),
-                )))
-            }
-
-            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Borrowed(text)))
-            }
-
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
-                Ok(Text(Cow::Owned(text.to_owned())))
-            }
-        }
-        deserializer.deserialize_bytes(Visitor)
-    }
-}
-
-impl Text<'_> {
-    pub(super) fn owned(&self) -> String {
-        self.0.clone().into_owned()
-    }
-}
-
 /// Parsed JSON, or the text itself if it is not valid JSON.
 pub(super) fn value(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
+}
+
+/// Text of a value; empty if it is none.
+pub(super) fn of(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+/// Text of a value; `None` if it is none.
+pub(super) fn owned(value: &Value) -> Option<String> {
+    value.as_str().map(str::to_owned)
+}
+
+/// Exit code in a value.
+pub(super) fn code(value: &Value) -> Option<i32> {
+    value.as_i64().and_then(|code| i32::try_from(code).ok())
 }
 
 /// Removes the middle of a text longer than `max` bytes, since tools report their action first and
@@ -164,11 +134,5 @@ mod tests {
         let cut = |text| cut(&Clean::of(text), 6);
         assert_eq!(cut("äöü"), "äöü");
         assert_eq!(cut("aäbcdefgä"), "aä\n…\ngä");
-    }
-
-    #[test]
-    fn half_a_surrogate_pair_is_no_error() {
-        let text: Text<'_> = serde_json::from_str(r#""a\ud83d""#).unwrap();
-        assert!(text.0.starts_with('a'));
     }
 }

@@ -14,10 +14,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::{Speaker, Step};
+use crate::{BrokenLine, Speaker, Step};
 
 use super::calls::Calls;
-use super::{LineFormat, broken, text};
+use super::json::parse;
+use super::{LineFormat, text};
 
 use span::{Span, spans};
 
@@ -30,18 +31,20 @@ pub(super) struct Reader {
     spans: Vec<Span>,
 }
 
-impl Reader {
-    /// Adds the spans of a JSON value: a line, or the whole document.
-    pub(super) fn value(&mut self, json: &[u8]) -> Result<(), String> {
-        let value: Value = serde_json::from_slice(json).map_err(|error| broken(&error))?;
-        self.spans.extend(spans(&value)?);
-        Ok(())
+/// Reads traces from one document with several lines.
+pub(super) fn document(text: &str, calls: &mut Calls<'_>) {
+    let mut reader = Reader::default();
+    let read = parse(text.trim()).and_then(|value| reader.line(&value, calls));
+    if let Err(message) = read {
+        calls.broken(BrokenLine { line: 1, message });
     }
+    reader.end(calls);
 }
 
 impl LineFormat for Reader {
-    fn line(&mut self, line: &[u8], _: &mut Calls<'_>) -> Result<(), String> {
-        self.value(line)
+    fn line(&mut self, value: &Value, _: &mut Calls<'_>) -> Result<(), String> {
+        self.spans.extend(spans(value)?);
+        Ok(())
     }
 
     fn end(&mut self, calls: &mut Calls<'_>) {
