@@ -13,6 +13,9 @@ use serde_json::value::RawValue;
 
 use memctl_redact::Clean;
 
+use super::Host;
+use super::outcomes::{Outcome, of_cline, outcome};
+
 /// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;
 const TAIL: usize = 48 << 10;
@@ -142,7 +145,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the input of a tool, redacted and clipped: its command if it has one, else the whole
     /// input.
-    pub(super) fn input(&self) -> String {
+    fn input(&self) -> String {
         let Some(raw) = self.0.get("tool_input") else {
             return String::new();
         };
@@ -162,32 +165,29 @@ impl<'a> Fields<'a> {
             .find(|text| !text.is_empty())
     }
 
-    /// Returns the event of an agent that is about to stop, with its last message.
-    pub(super) fn stop(&self, message: &str) -> Option<Event> {
-        Some(Event {
-            output: clip(&Clean::of_owned(self.texts(message))),
-            ..self.event(EventKind::Stop)?
-        })
+    /// Returns the path in a field; `None` if it is not absolute.
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        let path = self.text(name).map(PathBuf::from);
+        path.filter(|path| path.is_absolute())
     }
 
     /// Returns an event with the fields that all agent hosts report; `None` without a session id.
-    pub(super) fn event(&self, kind: EventKind) -> Option<Event> {
-        self.with_input(kind, self.input())
-    }
-
-    fn with_input(&self, kind: EventKind, input: String) -> Option<Event> {
-        let path = |name| self.text(name).map(PathBuf::from);
+    fn event(&self, kind: EventKind, input: String, output: String) -> Option<Event> {
+        // Cursor lists the folders of its workspace.
+        let roots = self.texts("workspace_roots");
+        let root = roots.lines().next().map(PathBuf::from);
+        let root = root.filter(|root| root.is_absolute());
         Some(Event {
             session_id: self.text("session_id")?,
-            cwd: path("cwd").filter(|cwd| cwd.is_absolute()),
-            transcript_path: path("transcript_path").filter(|path| path.is_absolute()),
+            cwd: root.or_else(|| self.path("cwd")),
+            transcript_path: self.path("transcript_path"),
             name: self.text("hook_event_name")?,
             kind,
             tool: self.text("tool_name"),
             input,
             command: String::new(),
             arguments: Value::Null,
-            output: String::new(),
+            output: clip(&Clean::of_owned(output)),
             exit_code: None,
             runs_unasked: self.text("permission_mode").as_deref() == Some("bypassPermissions"),
             agent: self.text("agent_id").unwrap_or_default(),
@@ -196,21 +196,77 @@ impl<'a> Fields<'a> {
                 .is_some_and(|of| of == "compact" || of == "clear"),
         })
     }
+
     /// Returns the event of a call that is about to run.
-    pub(super) fn before_tool(&self) -> Option<Event> {
+    fn before_tool(&self) -> Option<Event> {
         // Redaction costs more than the rest of a call without a match.
         let raw = self.0.get("tool_input").map_or("", |raw| raw.get());
         Some(Event {
-            arguments: self.arguments(),
+            arguments: self.value("tool_input"),
             command: self.command().unwrap_or_else(|| raw.to_owned()),
-            ..self.with_input(EventKind::BeforeTool, String::new())?
+            ..self.event(EventKind::BeforeTool, String::new(), String::new())?
         })
     }
 
-    /// Returns the arguments of a tool; `null` if there are none.
-    pub(super) fn arguments(&self) -> Value {
-        self.value("tool_input")
+    /// Returns the event of a finished call.
+    fn after_tool(&self, host: Host, kind: EventKind) -> Option<Event> {
+        let Outcome {
+            output,
+            exit_code,
+            failed,
+        } = outcome(host, kind, self)?;
+        let kind = if failed {
+            EventKind::ToolFailed
+        } else {
+            EventKind::ToolSucceeded
+        };
+        // Where a note is told after the call, it needs the arguments as they are.
+        let takes_note = !host.takes_notes_before();
+        let arguments = takes_note.then(|| self.value("tool_input"));
+        Some(Event {
+            exit_code,
+            arguments: arguments.unwrap_or_default(),
+            ..self.event(kind, self.input(), output)?
+        })
     }
+}
+
+impl Host {
+    /// Parses an event from standard input; `None` for events without use, and for unreadable
+    /// input.
+    pub fn event(self, bytes: &[u8]) -> Option<Event> {
+        let fields = Fields::read(bytes)?;
+        if self == Self::Cline {
+            let event = of_cline(&fields)?;
+            return self.event_of(&Fields::read(event.as_bytes())?);
+        }
+        self.event_of(&fields)
+    }
+
+    fn event_of(self, fields: &Fields<'_>) -> Option<Event> {
+        // Cursor also runs the hooks in Claude Code's settings, and takes answers of another form.
+        if self == Self::ClaudeCode && fields.has("cursor_version") {
+            return None;
+        }
+        let name = fields.text("hook_event_name")?;
+        let kind = self.hooks().iter().find(|hook| hook.sent == name)?.kind;
+        let saying = |field| fields.event(kind, fields.input(), fields.texts(field));
+        match kind {
+            EventKind::BeforeTool => fields.before_tool(),
+            EventKind::ToolSucceeded | EventKind::ToolFailed => fields.after_tool(self, kind),
+            EventKind::Prompt if self == Self::ClaudeCode && !is_typed(fields) => None,
+            EventKind::Prompt => saying("prompt"),
+            EventKind::Stop if self == Self::Gemini => saying("prompt_response"),
+            EventKind::Stop => saying("last_assistant_message"),
+            _ => fields.event(kind, fields.input(), String::new()),
+        }
+    }
+}
+
+/// Returns `true` if a person wrote the prompt, and no timer or program of Claude Code.
+fn is_typed(fields: &Fields<'_>) -> bool {
+    let source = fields.text("source");
+    source.is_none_or(|source| ["user", "sdk"].contains(&source.as_str()))
 }
 
 fn collect(value: &Value, texts: &mut String) {
@@ -229,7 +285,7 @@ fn collect(value: &Value, texts: &mut String) {
 
 /// Returns the head and the tail of a long redacted text. Redaction comes first, because a cut
 /// secret is not recognised.
-pub(super) fn clip(text: &Clean<'_>) -> String {
+fn clip(text: &Clean<'_>) -> String {
     text.ends(HEAD, TAIL)
 }
 
@@ -287,7 +343,10 @@ mod tests {
         let fields = fields.unwrap();
         assert_eq!(fields.text("session_id"), None);
         assert!(!fields.has("b") && fields.has("c") && fields.is_true("c"));
-        assert_eq!(fields.event(EventKind::Prompt), None);
+        assert_eq!(
+            fields.event(EventKind::Prompt, String::new(), String::new()),
+            None
+        );
     }
 
     #[test]

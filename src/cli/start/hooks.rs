@@ -289,9 +289,6 @@ impl Report for InstallReport {
         if installing {
             page.field("events", &self.events.join(", "));
         }
-        if let Some(backup) = &self.backup {
-            page.field("backup", &backup.display().to_string());
-        }
         show_notes(page, "note: ", &self.notes);
     }
 }

@@ -99,6 +99,12 @@ const lesson = { status: 'procedure_learned', data: {
   learned_procedure_steps: ['ALTER TABLE … RENAME COLUMN'] } };
 out.inserted = await supabase.from('context_eng_memories')
   .insert({ content: 'rename', metadata: lesson }).select().single();
+// As the edge function of the source document writes, and as an application reads.
+out.row = await supabase.from('agent_memory').insert({ user_id: 'ann', content: 'Voice: short sentences',
+  memory_type: 'brand_memory', embedding: await embed('Voice: short sentences'), metadata: {}, expires_at: null })
+  .select().single();
+out.rows = await supabase.from('agent_memory').select('content').eq('memory_type', 'brand_memory').order('created_at');
+out.foreign = await supabase.from('agent_memory').insert({ user_id: 'bob', content: 'x', memory_type: 'brand_memory' });
 out.unknown = await supabase.rpc('another', {});
 supabase = client('x.y.z');
 out.unauthorized = await failed('agent-memory-read', { query: 'x' });
@@ -174,6 +180,7 @@ fn clients_supabase_js_invokes_and_calls_as_against_supabase() {
     let inserted = out["inserted"]["data"]["id"].as_str().unwrap();
     // Nobody approved it: its id has a random word.
     assert!(inserted.starts_with("PROC-002-"), "{out}");
+    rows_of_the_table(&out);
     let unknown = &out["unknown"];
     assert_eq!(
         (&unknown["status"], &unknown["error"]["code"]),
@@ -183,6 +190,23 @@ fn clients_supabase_js_invokes_and_calls_as_against_supabase() {
     assert_eq!(out["unauthorized"]["status"], 401, "{out}");
     assert_eq!(out["unauthorizedRpc"]["error"]["code"], "PGRST301", "{out}");
     assert_eq!(out["others"], json!([]), "{out}");
+}
+
+fn rows_of_the_table(out: &Value) {
+    let row = &out["row"]["data"];
+    assert_eq!(
+        (&row["content"], &row["user_id"], &row["memory_type"]),
+        (
+            &json!("Voice: short sentences"),
+            &json!("ann"),
+            &json!("brand_memory")
+        ),
+        "{out}"
+    );
+    let written = "Voice: calm and friendly, never salesy";
+    let rows = json!([{ "content": written }, { "content": "Voice: short sentences" }]);
+    assert_eq!(out["rows"]["data"], rows, "{out}");
+    assert_eq!(out["foreign"]["status"], 403, "{out}");
 }
 
 #[test]

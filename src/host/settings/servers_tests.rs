@@ -1,6 +1,5 @@
 //! Tests with settings of many forms, with the server and after its removal.
 
-use super::server_host::Format;
 use super::*;
 
 fn shared(file: &Path) -> SharedFile {
@@ -71,8 +70,8 @@ const TOML: &[&str] = &[
 
 fn texts(host: ServerHost) -> &'static [&'static str] {
     match host.format() {
-        Format::Json { .. } => JSON,
-        Format::Toml => TOML,
+        (_, EntryForm::Codex) => TOML,
+        _ => JSON,
     }
 }
 
@@ -157,7 +156,7 @@ fn without_what_was_kept_only_the_entry_goes() {
                 "{original}"
             );
             let text = std::fs::read_to_string(&file).unwrap();
-            assert_eq!(host.format().find(&file, &text).unwrap(), None, "{text}");
+            assert_eq!(started(host, &text).unwrap(), None, "{text}");
             assert!(
                 text.contains("other") == original.contains("other"),
                 "{text}"

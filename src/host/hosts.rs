@@ -1,0 +1,379 @@
+//! Agent hosts: what is particular to each, as data.
+//!
+//! A new host is a row here, its answers in `answers`, and the end of its calls in `outcomes`.
+
+use super::EventKind;
+
+/// Agent host with hooks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Host {
+    /// Claude Code.
+    ClaudeCode,
+    /// `OpenAI` Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// GitHub Copilot CLI.
+    Copilot,
+    /// `OpenCode`.
+    OpenCode,
+    /// Cline.
+    Cline,
+    /// Cursor.
+    Cursor,
+}
+
+/// Form of an installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// JSON with an object of events; each has groups of handlers with a tool pattern.
+    Groups,
+    /// JSON with a version and an object of events; each has handlers.
+    Handlers,
+    /// One file with a plugin in JavaScript.
+    Plugin,
+    /// An executable file per event.
+    Scripts,
+}
+
+/// Event that a hook is installed for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Hook {
+    /// Name in the settings of the agent host.
+    pub(super) event: &'static str,
+    /// Name in the event itself.
+    pub(super) sent: &'static str,
+    /// Meaning. That of a finished call is a success; its fields tell whether it failed.
+    pub(super) kind: EventKind,
+}
+
+const fn hook(event: &'static str, kind: EventKind) -> Hook {
+    renamed(event, event, kind)
+}
+
+const fn renamed(event: &'static str, sent: &'static str, kind: EventKind) -> Hook {
+    Hook { event, sent, kind }
+}
+
+/// What is particular to an agent host.
+struct Profile {
+    name: &'static str,
+    title: &'static str,
+    directory: &'static str,
+    project_directory: Option<&'static str>,
+    directory_variable: Option<(&'static str, &'static str)>,
+    settings_file: &'static str,
+    form: Form,
+    hooks: &'static [Hook],
+    limits: &'static str,
+}
+
+/// In the order of [`Host`].
+static PROFILES: [Profile; 7] = [
+    Profile {
+        name: "claude-code",
+        title: "Claude Code",
+        directory: ".claude",
+        project_directory: Some(".claude"),
+        directory_variable: Some(("CLAUDE_CONFIG_DIR", "")),
+        settings_file: "settings.json",
+        form: Form::Groups,
+        hooks: &[
+            hook("SessionStart", EventKind::SessionStart),
+            hook("SubagentStart", EventKind::SubagentStart),
+            hook("UserPromptSubmit", EventKind::Prompt),
+            hook("PreToolUse", EventKind::BeforeTool),
+            hook("PostToolUse", EventKind::ToolSucceeded),
+            hook("PostToolUseFailure", EventKind::ToolFailed),
+            hook("Stop", EventKind::Stop),
+            hook("SessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`PreToolUse`, tested with 2.1.329); a note reaches the agent \
+                 with the output of the call",
+    },
+    Profile {
+        name: "codex",
+        title: "Codex CLI",
+        directory: ".codex",
+        project_directory: Some(".codex"),
+        directory_variable: Some(("CODEX_HOME", "")),
+        settings_file: "hooks.json",
+        form: Form::Groups,
+        hooks: &[
+            hook("SessionStart", EventKind::SessionStart),
+            hook("SubagentStart", EventKind::SubagentStart),
+            hook("UserPromptSubmit", EventKind::Prompt),
+            hook("PreToolUse", EventKind::BeforeTool),
+            hook("PostToolUse", EventKind::ToolSucceeded),
+            hook("Stop", EventKind::Stop),
+            hook("SessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`PreToolUse`, tested with 0.169.0); Codex cannot ask for a \
+                 rule, so `ask` becomes a note",
+    },
+    Profile {
+        name: "gemini",
+        title: "Gemini CLI",
+        directory: ".gemini",
+        project_directory: Some(".gemini"),
+        directory_variable: Some(("GEMINI_CONFIG_DIR", "")),
+        settings_file: "settings.json",
+        form: Form::Groups,
+        // `PreCompress` takes no answer: what was told at the start is told again with the next output.
+        hooks: &[
+            hook("SessionStart", EventKind::SessionStart),
+            hook("BeforeAgent", EventKind::Prompt),
+            hook("BeforeTool", EventKind::BeforeTool),
+            hook("AfterTool", EventKind::ToolSucceeded),
+            hook("AfterAgent", EventKind::Stop),
+            hook("PreCompress", EventKind::Compacting),
+            hook("SessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`BeforeTool`, tested with 0.61.0); Gemini CLI takes a note \
+                 only after the call",
+    },
+    Profile {
+        name: "copilot",
+        title: "GitHub Copilot CLI",
+        directory: ".copilot",
+        project_directory: Some(".github"),
+        directory_variable: Some(("COPILOT_HOME", "")),
+        settings_file: "hooks/memctl.json",
+        form: Form::Handlers,
+        // With event names in capitals it sends the fields of Claude Code (1.0.102).
+        hooks: &[
+            hook("SessionStart", EventKind::SessionStart),
+            hook("UserPromptSubmit", EventKind::Prompt),
+            hook("PreToolUse", EventKind::BeforeTool),
+            hook("PostToolUse", EventKind::ToolSucceeded),
+            hook("PostToolUseFailure", EventKind::ToolFailed),
+            hook("SessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`PreToolUse`, tested with 1.0.102)",
+    },
+    // It runs plugins in its own process. The installed one (`plugin.js`) passes events to this program in
+    // the form of Claude Code, puts rules into the system prompt, and every other answer behind the output
+    // of the call.
+    Profile {
+        name: "opencode",
+        title: "OpenCode",
+        directory: ".config/opencode",
+        project_directory: Some(".opencode"),
+        directory_variable: Some(("XDG_CONFIG_HOME", "opencode")),
+        settings_file: "plugins/memctl.js",
+        form: Form::Plugin,
+        hooks: &[
+            renamed("chat.message", "UserPromptSubmit", EventKind::Prompt),
+            renamed(
+                "experimental.chat.system.transform",
+                "SessionStart",
+                EventKind::SessionStart,
+            ),
+            renamed("tool.execute.before", "PreToolUse", EventKind::BeforeTool),
+            renamed(
+                "tool.execute.after",
+                "PostToolUse",
+                EventKind::ToolSucceeded,
+            ),
+            renamed("event", "SessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`tool.execute.before`, tested with 1.18.33); OpenCode cannot \
+                 ask for a rule, so `ask` becomes a note; a call that throws gets no hint",
+    },
+    // Of the command line 3.0.65, which sends no `UserPromptSubmit`.
+    Profile {
+        name: "cline",
+        title: "Cline",
+        directory: ".cline",
+        project_directory: None,
+        directory_variable: None,
+        settings_file: "hooks",
+        form: Form::Scripts,
+        hooks: &[
+            renamed("PreToolUse", "tool_call", EventKind::BeforeTool),
+            renamed("PostToolUse", "tool_result", EventKind::ToolSucceeded),
+            renamed("TaskComplete", "agent_end", EventKind::SessionEnd),
+        ],
+        limits: "rules act before a call (`PreToolUse`, tested with 3.0.65); Cline cannot ask for a rule, \
+                 so `ask` becomes a note; `deny` ends its task; rules are not told at the start",
+    },
+    // Not run here: after the documents of hooks and the code of the command line of 2026-09-18.
+    Profile {
+        name: "cursor",
+        title: "Cursor",
+        directory: ".cursor",
+        project_directory: Some(".cursor"),
+        directory_variable: None,
+        settings_file: "hooks.json",
+        form: Form::Handlers,
+        hooks: &[
+            hook("sessionStart", EventKind::SessionStart),
+            hook("beforeSubmitPrompt", EventKind::Prompt),
+            hook("preToolUse", EventKind::BeforeTool),
+            hook("postToolUse", EventKind::ToolSucceeded),
+            hook("postToolUseFailure", EventKind::ToolFailed),
+            hook("sessionEnd", EventKind::SessionEnd),
+        ],
+        limits: "not tested with Cursor: written after its documents; Cursor takes a note only after the \
+                 call",
+    },
+];
+
+impl Host {
+    /// Every agent host.
+    pub const ALL: [Self; 7] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Copilot,
+        Self::OpenCode,
+        Self::Cline,
+        Self::Cursor,
+    ];
+
+    const fn profile(self) -> &'static Profile {
+        &PROFILES[self as usize]
+    }
+
+    /// Returns the name, as in `memctl hook claude-code`.
+    pub const fn name(self) -> &'static str {
+        self.profile().name
+    }
+
+    /// Returns the name as its makers write it.
+    pub const fn title(self) -> &'static str {
+        self.profile().title
+    }
+
+    /// Returns the agent host of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|host| host.name() == name)
+    }
+
+    /// Returns the settings directory in the user's home.
+    pub const fn directory(self) -> &'static str {
+        self.profile().directory
+    }
+
+    /// Returns the settings directory in a project; `None` if there is none for hooks.
+    pub const fn project_directory(self) -> Option<&'static str> {
+        self.profile().project_directory
+    }
+
+    /// Returns the variable that overrides the user's settings directory, and the directory below its
+    /// value.
+    pub const fn directory_variable(self) -> Option<(&'static str, &'static str)> {
+        self.profile().directory_variable
+    }
+
+    /// Returns the file in that directory that contains the hooks, or the directory of their files.
+    pub const fn settings_file(self) -> &'static str {
+        self.profile().settings_file
+    }
+
+    pub(super) const fn form(self) -> Form {
+        self.profile().form
+    }
+
+    /// Returns the hooks to install.
+    pub(super) const fn hooks(self) -> &'static [Hook] {
+        self.profile().hooks
+    }
+
+    /// Returns limits of the agent host for rules that act on calls.
+    pub(super) const fn limits(self) -> &'static str {
+        self.profile().limits
+    }
+
+    /// Returns `true` if the agent host has an event before an agent stops, carries its last message,
+    /// and takes an answer that lets it go on.
+    pub fn asks_at_stop(self) -> bool {
+        self.hooks().iter().any(|hook| hook.kind == EventKind::Stop)
+    }
+
+    /// Returns `true` if the model gets context from an answer before a call. To the others, a note is
+    /// told with the output.
+    pub(super) const fn takes_notes_before(self) -> bool {
+        !matches!(self, Self::Gemini | Self::Cursor)
+    }
+
+    /// Returns `true` if the model gets context from an answer to a prompt. The others are asked once,
+    /// at the end of the session.
+    pub(crate) const fn takes_context_at_prompt(self) -> bool {
+        matches!(
+            self,
+            Self::ClaudeCode | Self::Codex | Self::Gemini | Self::OpenCode
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use memctl_files::named;
+
+    use super::Host;
+
+    fn text(path: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        named::read_any_text(&path).unwrap()
+    }
+
+    #[test]
+    fn profiles_have_the_order_of_the_hosts() {
+        for host in Host::ALL {
+            let name = format!("{host:?}").to_lowercase();
+            assert_eq!(host.name().replace('-', ""), name);
+        }
+    }
+
+    #[test]
+    fn the_book_names_the_events_of_every_host() {
+        let page = text("docs/agent-hosts.md");
+        for host in Host::ALL {
+            let events: Vec<_> = host.hooks().iter().map(|hook| hook.event).collect();
+            let row = format!("| {} | `{}` |", host.title(), events.join("`, `"));
+            assert!(page.contains(&row), "{row}");
+        }
+    }
+
+    /// The plugin of Claude Code has the hooks that `hooks install` writes.
+    #[test]
+    fn the_plugin_has_the_same_hooks() {
+        let plugin: serde_json::Value =
+            serde_json::from_str(&text("plugin/hooks/hooks.json")).unwrap();
+        let events: Vec<&String> = plugin["hooks"].as_object().unwrap().keys().collect();
+        let hooks = Host::ClaudeCode.hooks();
+        assert_eq!(
+            events,
+            hooks.iter().map(|hook| hook.event).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn recorded_sessions_have_the_events_of_their_hosts() {
+        // Not recorded, as the book says.
+        const MISSING: [(Host, &str); 4] = [
+            (Host::ClaudeCode, "SubagentStart"),
+            (Host::Codex, "SubagentStart"),
+            (Host::Gemini, "PreCompress"),
+            (Host::Copilot, "PostToolUseFailure"),
+        ];
+        // OpenCode and Cline name them differently in the event than in their settings.
+        for (host, file) in [
+            (Host::ClaudeCode, "claude-code-2.1.329"),
+            (Host::Codex, "codex-0.169.0"),
+            (Host::Gemini, "gemini-cli-0.61.0"),
+            (Host::Copilot, "copilot-cli-1.0.102"),
+        ] {
+            let recorded = text(&format!("fixtures/hosts/{file}.events.jsonl"));
+            for hook in host.hooks() {
+                let is_there =
+                    recorded.contains(&format!("\"hook_event_name\":\"{}\"", hook.event));
+                let is_missing = MISSING.contains(&(host, hook.event));
+                assert!(is_there != is_missing, "{}: {}", host.name(), hook.event);
+            }
+        }
+    }
+}

@@ -1,0 +1,461 @@
+//! Hooks of this program in the settings of an agent host: in its JSON, or as files of their own: a plugin, or
+//! a script per event.
+
+use std::path::PathBuf;
+
+use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObjectProp};
+use jsonc_parser::json;
+use serde::Serialize;
+
+use memctl_files::SharedFile;
+
+use super::json::{Document, member, object_for, object_in, text_in};
+use super::{Entry, Error, Fault, InstallationStatus, Settings, read, read_in};
+use crate::host::hosts::{Form, Hook};
+use crate::host::{Delivery, EventKind, Host};
+
+/// Timeout of the agent host, in seconds. The hook itself ends much earlier.
+const SECONDS: u32 = 5;
+/// Argument of hooks that write nothing.
+const READ_ONLY: &str = "--read-only";
+const PLUGIN: &str = include_str!("../plugin.js");
+/// Line in the plugin that gets the command.
+const NO_COMMAND: &str = "const COMMAND = [] // memctl";
+/// Line that begins the plugin, and the second line of a script.
+const PLUGIN_MARK: &str = "// memctl: gives the events";
+const SCRIPT_MARK: &str = "# memctl: gives this event";
+
+/// Settings file of an agent host, and the data for an installation in it.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// Settings file; it may not exist. For scripts, their directory.
+    pub settings: SharedFile,
+    /// Directory for what is kept about the changes; `None` keeps nothing.
+    pub state_dir: Option<PathBuf>,
+    /// Program that the hooks start.
+    pub program: String,
+    /// `true` if the hooks write nothing to the memory.
+    pub read_only: bool,
+}
+
+/// Result of an installation or removal.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct InstallReport {
+    /// Name of the agent host.
+    pub host: &'static str,
+    /// Path of the settings file.
+    pub settings: PathBuf,
+    /// `true` if the file was changed.
+    pub changed: bool,
+    /// Event names of the agent host with a hook; empty after a removal.
+    pub events: Vec<&'static str>,
+    /// Notes for the user.
+    pub notes: Vec<String>,
+}
+
+/// Hooks in a settings file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct StatusReport {
+    /// Name of the agent host.
+    pub host: &'static str,
+    /// Path of the settings file.
+    pub settings: PathBuf,
+    /// Installation status.
+    pub standing: InstallationStatus,
+    /// Commands of the installed hooks.
+    pub commands: Vec<String>,
+    /// Last event that a hook of this host received; null if none was.
+    pub last: Option<Delivery>,
+    /// Known reasons why the hooks do not run.
+    pub notes: Vec<String>,
+    /// Reason why the settings cannot be read; `None` if they can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl StatusReport {
+    /// Returns the status of an agent host whose settings cannot be read.
+    pub fn broken(host: Host, place: &Place, problem: String) -> Self {
+        Self {
+            host: host.name(),
+            settings: place.settings.path().to_owned(),
+            standing: InstallationStatus::Broken,
+            commands: Vec::new(),
+            last: None,
+            notes: Vec::new(),
+            problem: Some(problem),
+        }
+    }
+}
+
+/// Adds the hooks. A repeated call changes nothing.
+pub fn install(host: Host, place: &Place) -> Result<InstallReport, Error> {
+    let entries = entries(host, place, place.read_only)?;
+    // What cannot be installed whole is not begun.
+    for (file, hooks) in &entries {
+        read_in(file, |text| hooks.find(text))?;
+        if let Some(path) = hooks.other_script(file) {
+            let what = "is a hook of another program".to_owned();
+            return Err(Error::Unsuitable { path, what });
+        }
+    }
+    let mut changed = false;
+    for (file, hooks) in &entries {
+        if place.in_file(file).add(hooks)? {
+            changed = true;
+            if host.form() == Form::Scripts {
+                let made = file.make_executable();
+                made.map_err(|source| Error::unreadable(file, source))?;
+            }
+        }
+    }
+    let events = host.hooks().iter().map(|hook| hook.event).collect();
+    Ok(report(host, place, changed, events))
+}
+
+/// Removes the hooks.
+pub fn uninstall(host: Host, place: &Place) -> Result<InstallReport, Error> {
+    let mut changed = false;
+    // The first file was installed with the directories, which are empty at the end.
+    for (file, hooks) in entries(host, place, false)?.iter().rev() {
+        let text = read(file)?.unwrap_or_default();
+        // A file of another program stays.
+        if !hooks.is_whole_file() || !hooks.commands(&text).is_empty() {
+            changed |= place.in_file(file).remove(hooks)?;
+        }
+    }
+    Ok(report(host, place, changed, Vec::new()))
+}
+
+fn report(host: Host, place: &Place, changed: bool, events: Vec<&'static str>) -> InstallReport {
+    InstallReport {
+        host: host.name(),
+        settings: place.settings.path().to_owned(),
+        changed,
+        events,
+        notes: Vec::new(),
+    }
+}
+
+/// Returns the installation status of the hooks.
+pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
+    let mut commands = Vec::new();
+    let mut are_off = false;
+    for (file, hooks) in entries(host, place, false)? {
+        let text = read(&file)?.unwrap_or_default();
+        commands.extend(hooks.commands(&text));
+        are_off |= hooks.are_off(&text);
+    }
+    let has = |read_only| -> Result<bool, Error> {
+        for (file, hooks) in entries(host, place, read_only)? {
+            let found = read_in(&file, |text| hooks.find(text));
+            match found {
+                Ok(InstallationStatus::Installed) => {}
+                Err(error) if !hooks.is_whole_file() => return Err(error),
+                // A file of another program is no installation.
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    };
+    let reads = has(true)?;
+    let standing = match (commands.is_empty(), reads || has(false)?) {
+        (true, _) => InstallationStatus::Absent,
+        (false, true) => InstallationStatus::Installed,
+        (false, false) => InstallationStatus::Outdated,
+    };
+    let mut notes = Vec::new();
+    if standing == InstallationStatus::Installed {
+        notes.push(host.limits().to_owned());
+    }
+    if reads {
+        notes.push("read-only: the hooks recall, and write nothing to the memory".to_owned());
+    }
+    if are_off {
+        notes.push("`disableAllHooks` is set: the host runs no hooks".to_owned());
+    }
+    Ok(StatusReport {
+        host: host.name(),
+        settings: place.settings.path().to_owned(),
+        standing,
+        commands,
+        last: Delivery::last(place.state_dir.as_deref(), host),
+        notes,
+        problem: None,
+    })
+}
+
+impl Place {
+    fn in_file<'a>(&'a self, file: &'a SharedFile) -> Settings<'a> {
+        Settings {
+            file,
+            state_dir: self.state_dir.as_deref(),
+        }
+    }
+}
+
+/// Returns the files of a host, with what belongs in each.
+fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile, Hooks)>, Error> {
+    let mode = if read_only { Some(READ_ONLY) } else { None };
+    let words = [
+        Some(place.program.as_str()),
+        Some("hook"),
+        Some(host.name()),
+        mode,
+    ];
+    let words: Vec<&str> = words.into_iter().flatten().collect();
+    let command = format!("{} {}", quoted(&place.program), words[1..].join(" "));
+    let settings = &place.settings;
+    let of_file = |whole| Hooks {
+        host,
+        command: command.clone(),
+        whole,
+    };
+    match host.form() {
+        Form::Groups | Form::Handlers => Ok(vec![(settings.clone(), of_file(None))]),
+        Form::Plugin => {
+            let words = serde_json::to_string(&words).unwrap_or_default();
+            let text = PLUGIN.replacen(NO_COMMAND, &format!("const COMMAND = {words}"), 1);
+            Ok(vec![(settings.clone(), of_file(Some(text)))])
+        }
+        Form::Scripts => {
+            let scripts = host.hooks().iter().map(|hook| {
+                let file = settings.join(hook.event);
+                let file = file.map_err(|source| Error::unreadable(settings, source))?;
+                let name = host.name();
+                let text =
+                    format!("#!/bin/sh\n{SCRIPT_MARK} to `memctl hook {name}`\nexec {command}\n");
+                Ok((file, of_file(Some(text))))
+            });
+            scripts.collect()
+        }
+    }
+}
+
+/// Hooks of a host in one file.
+struct Hooks {
+    host: Host,
+    /// Command of a shell.
+    command: String,
+    /// Text of the file, if it has nothing else.
+    whole: Option<String>,
+}
+
+impl Entry for Hooks {
+    const NAME: &'static str = "hooks";
+
+    fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
+        let is_complete = match &self.whole {
+            Some(whole) => text == whole,
+            None => {
+                let lists = event_lists(&Document::read(text)?)?;
+                let has = |hook: &Hook| {
+                    let mut lists = lists.iter().filter(|(event, _)| event == hook.event);
+                    lists.any(|(_, list)| self.own(list).any(|own| own.command == self.command))
+                };
+                self.host.hooks().iter().all(has)
+            }
+        };
+        match (is_complete, self.commands(text).is_empty()) {
+            (true, _) => Ok(InstallationStatus::Installed),
+            (false, true) if self.whole.is_some() && !text.is_empty() => {
+                Err("is a hook of another program".to_owned())
+            }
+            (false, true) => Ok(InstallationStatus::Absent),
+            (false, false) => Ok(InstallationStatus::Outdated),
+        }
+    }
+
+    fn add(&self, text: &str) -> Result<String, Fault> {
+        if let Some(whole) = &self.whole {
+            return Ok(whole.clone());
+        }
+        let document = Document::read(text)?;
+        let settings = &document.object;
+        if self.host.form() == Form::Handlers && member(settings, "version").is_none() {
+            settings.append("version", json!(1_u32));
+        }
+        let hooks = object_for(settings, "hooks")?;
+        for hook in self.host.hooks() {
+            let list = hooks.array_value_or_create(hook.event);
+            let list = list.ok_or_else(|| not_an_array(hook.event))?;
+            list.append(self.entry(hook));
+        }
+        Ok(document.text())
+    }
+
+    /// Removes the handlers, together with groups, lists and objects that become empty.
+    fn take_out(&self, text: &str) -> Result<String, Fault> {
+        if self.whole.is_some() {
+            return Ok(String::new());
+        }
+        let document = Document::read(text)?;
+        for (event, list) in event_lists(&document)? {
+            let own: Vec<OwnHandler> = self.own(&list).collect();
+            for OwnHandler { group, node, .. } in &own {
+                node.clone().remove();
+                if let Some((group, handlers)) = group
+                    && handlers.elements().is_empty()
+                {
+                    group.clone().remove();
+                }
+            }
+            let hooks = object_in(&document.object, "hooks")?;
+            if let Some(hooks) = hooks.filter(|_| !own.is_empty() && list.elements().is_empty())
+                && let Some(event) = member(&hooks, &event)
+            {
+                event.remove();
+                if let Some(all) = member(&document.object, "hooks")
+                    && hooks.properties().is_empty()
+                {
+                    all.remove();
+                }
+            }
+        }
+        Ok(document.text())
+    }
+
+    fn is_empty(&self, text: &str) -> bool {
+        let is_version = |one: &CstObjectProp| one.decoded_name().as_deref() == Some("version");
+        let left = Document::read(text).map(|document| document.object.properties());
+        self.whole.is_some() || left.is_ok_and(|left| left.iter().all(is_version))
+    }
+
+    fn is_whole_file(&self) -> bool {
+        self.whole.is_some()
+    }
+}
+
+/// Handler that calls this program.
+struct OwnHandler {
+    node: CstNode,
+    command: String,
+    /// Group that it is in, and the group's list of handlers; `None` in a list of handlers.
+    group: Option<(CstNode, CstArray)>,
+}
+
+impl Hooks {
+    /// Handlers of this program in an event's list.
+    fn own(&self, list: &CstArray) -> impl Iterator<Item = OwnHandler> {
+        let handlers = list.elements().into_iter().flat_map(|item| {
+            let handlers = item
+                .as_object()
+                .and_then(|group| group.array_value("hooks"));
+            match handlers {
+                Some(handlers) => {
+                    let group = Some((item, handlers.clone()));
+                    let nodes = handlers.elements().into_iter();
+                    nodes.map(|node| (node, group.clone())).collect()
+                }
+                None => vec![(item, None)],
+            }
+        });
+        handlers.filter_map(|(node, group)| {
+            let command = text_in(&node.as_object()?, "command")?;
+            self.is_own(&command).then_some(OwnHandler {
+                node,
+                command,
+                group,
+            })
+        })
+    }
+
+    fn is_own(&self, command: &str) -> bool {
+        let call = format!(" hook {}", self.host.name());
+        let command = command.trim_end();
+        let command = command.strip_suffix(READ_ONLY).unwrap_or(command);
+        let program = command.trim_end().strip_suffix(&call);
+        program.is_some_and(|program| program.contains("memctl"))
+    }
+
+    /// Commands of this program in a text.
+    fn commands(&self, text: &str) -> Vec<String> {
+        if self.whole.is_some() {
+            let second = text.lines().nth(1).unwrap_or_default();
+            if !text.starts_with(PLUGIN_MARK) && !second.starts_with(SCRIPT_MARK) {
+                return Vec::new();
+            }
+            let is_call =
+                |line: &&str| line.starts_with("exec ") || line.starts_with("const COMMAND");
+            let call = text.lines().find(is_call).unwrap_or_default();
+            return vec![call.trim_start_matches("exec ").to_owned()];
+        }
+        let lists = Document::read(text).and_then(|document| event_lists(&document));
+        let lists = lists.unwrap_or_default();
+        let own = lists.iter().flat_map(|(_, list)| self.own(list));
+        own.map(|own| own.command).collect()
+    }
+
+    /// Entry for an event's list.
+    fn entry(&self, hook: &Hook) -> CstInputValue {
+        let command = self.command.as_str();
+        let handler = match self.host {
+            // Gemini CLI takes milliseconds, and requires a name.
+            Host::Gemini => json!({"type": "command", "command": command, "name": "memctl",
+                "timeout": (SECONDS * 1_000)}),
+            _ => json!({"type": "command", "command": command, "timeout": SECONDS}),
+        };
+        let of_tools = matches!(
+            hook.kind,
+            EventKind::BeforeTool | EventKind::ToolSucceeded | EventKind::ToolFailed
+        );
+        match self.host.form() {
+            Form::Groups if of_tools => json!({"matcher": "*", "hooks": [handler]}),
+            Form::Groups => json!({"hooks": [handler]}),
+            _ => handler,
+        }
+    }
+
+    /// Returns a file that the host takes for the same event as a script, with an extension.
+    fn other_script(&self, file: &SharedFile) -> Option<PathBuf> {
+        let path = file.path();
+        let beside = file.siblings().into_iter();
+        let mut beside = beside.map(|name| path.with_file_name(name));
+        let is_other =
+            |other: &PathBuf| other.extension().is_some() && other.file_stem() == path.file_name();
+        let other = beside.find(is_other);
+        other.filter(|_| self.host.form() == Form::Scripts)
+    }
+
+    /// Returns `true` if the settings of Claude Code say that no hook runs.
+    fn are_off(&self, text: &str) -> bool {
+        let settings = Document::read(text).map(|document| document.object);
+        self.whole.is_none()
+            && settings.is_ok_and(|settings| {
+                let off = member(&settings, "disableAllHooks").and_then(|off| off.value());
+                off.is_some_and(|off| off.to_string() == "true")
+            })
+    }
+}
+
+/// Lists of the events.
+fn event_lists(document: &Document) -> Result<Vec<(String, CstArray)>, Fault> {
+    let hooks = object_in(&document.object, "hooks")?;
+    let events = hooks.map(|hooks| hooks.properties()).unwrap_or_default();
+    let lists = events.into_iter().map(|event| {
+        let name = event.decoded_name().unwrap_or_default();
+        match event.array_value() {
+            Some(list) => Ok((name, list)),
+            None => Err(not_an_array(&name)),
+        }
+    });
+    lists.collect()
+}
+
+fn not_an_array(event: &str) -> Fault {
+    format!("has `hooks.{event}` that is not an array")
+}
+
+/// Returns a program as a word of a shell.
+pub(crate) fn quoted(program: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
+    if program.chars().all(plain) {
+        program.to_owned()
+    } else {
+        format!("'{}'", program.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+#[path = "hooks_tests.rs"]
+mod tests;

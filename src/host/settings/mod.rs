@@ -1,0 +1,268 @@
+//! Entries of this program in the settings files of agent hosts.
+//!
+//! An [`Entry`] is found in a text, added to it, and taken out again; the rest of the text keeps every byte.
+//! What a change replaced, and what stands there since, is kept outside the file: where that stands still, the
+//! removal restores the text. Else the entry is taken out by its place. A file and directories that were
+//! created for it are removed with it.
+//!
+//! A file in another format is never changed, nor is an entry of somebody else. A link of the user is
+//! followed, not replaced; one of a project is refused. No copy of a file is kept: hosts store secrets in some.
+
+pub(super) mod claude_code;
+pub(super) mod codex;
+pub(super) mod hooks;
+mod json;
+pub(super) mod servers;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::model::error::{Explain, Explanation, Kind, of_io};
+use crate::store;
+use memctl_files::{SharedFile, hex, named};
+
+/// Maximum size of a settings file: 64 MiB.
+const LONGEST: u64 = 64 << 20;
+
+/// Reason why settings were not read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The settings cannot be read.
+    #[error("cannot read `{}`", path.display())]
+    Unreadable {
+        /// Path of the settings file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The settings have another format or another shape, and so are left unchanged.
+    #[error("`{}` {what}; nothing was changed", path.display())]
+    Unsuitable {
+        /// Path of the settings file.
+        path: PathBuf,
+        /// Description of the obstacle, to follow the path.
+        what: String,
+    },
+    /// The settings cannot be written.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+}
+
+impl Error {
+    fn unreadable(file: &SharedFile, source: io::Error) -> Self {
+        Self::Unreadable {
+            path: file.path().to_owned(),
+            source,
+        }
+    }
+}
+
+impl Explain for Error {
+    fn explain(&self) -> Explanation {
+        let (kind, path) = match self {
+            Self::Store(error) => return error.explain(),
+            Self::Unreadable { path, source } => (of_io(source), path),
+            Self::Unsuitable { path, .. } => (Kind::Input, path),
+        };
+        let hint = format!("repair `{}` and try again", path.display());
+        (kind, Some(hint))
+    }
+}
+
+/// What is wrong with a text, to follow its path: `has …`, `is not …`.
+type Fault = String;
+
+/// Installation status of hooks or of the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InstallationStatus {
+    /// Completely installed.
+    Installed,
+    /// Partly installed, or in an outdated form: install them again.
+    Outdated,
+    /// Not installed.
+    Absent,
+    /// Unknown: the settings file cannot be read or has another form.
+    Broken,
+}
+
+/// What this program enters in a settings file. An absent file has an empty text.
+trait Entry {
+    /// Name of the directory with what is kept about its changes.
+    const NAME: &'static str;
+
+    /// Finds the entry in a text: as it would be added, in another form of this program, or not at all. An
+    /// entry of somebody else in its place is a fault.
+    fn find(&self, text: &str) -> Result<InstallationStatus, Fault>;
+
+    /// Returns a text without the entry with it.
+    fn add(&self, text: &str) -> Result<String, Fault>;
+
+    /// Returns a text without the entry, wherever it stands.
+    fn take_out(&self, text: &str) -> Result<String, Fault>;
+
+    /// Returns `true` if nothing is left in a text that this program has created.
+    fn is_empty(&self, text: &str) -> bool {
+        text.trim().is_empty()
+    }
+
+    /// Returns `true` if the file has nothing but the entry, ever.
+    fn is_whole_file(&self) -> bool {
+        false
+    }
+}
+
+/// What is kept about a changed file.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    path: PathBuf,
+    /// Text that was replaced; mostly empty.
+    was: String,
+    /// Text that stands there since.
+    is: String,
+    /// `true` if the file was created.
+    made_file: bool,
+    /// Directories created for the file, innermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Kept {
+    /// Sets the text that differs between two.
+    fn set_change(&mut self, before: &str, after: &str) {
+        let same = |pairs: &mut dyn Iterator<Item = (char, char)>| -> usize {
+            let same = pairs.take_while(|(a, b)| a == b);
+            same.map(|(a, _)| a.len_utf8()).sum()
+        };
+        let start = same(&mut before.chars().zip(after.chars()));
+        let (before, after) = (&before[start..], &after[start..]);
+        let end = same(&mut before.chars().rev().zip(after.chars().rev()));
+        before[..before.len() - end].clone_into(&mut self.was);
+        after[..after.len() - end].clone_into(&mut self.is);
+    }
+
+    /// Returns a text as it was before the change; `None` unless the new text stands there once.
+    fn undone(&self, text: &str) -> Option<String> {
+        let mut places = text.match_indices(&self.is);
+        let (at, _) = places.next().filter(|_| places.next().is_none())?;
+        let mut text = text.to_owned();
+        text.replace_range(at..at + self.is.len(), &self.was);
+        Some(text)
+    }
+}
+
+/// A settings file, and the directory with what is kept about it; `None` keeps nothing.
+#[derive(Debug, Clone, Copy)]
+struct Settings<'a> {
+    file: &'a SharedFile,
+    state_dir: Option<&'a Path>,
+}
+
+impl Settings<'_> {
+    /// Adds an entry, or replaces an outdated one. Returns `false` if it is there.
+    fn add<E: Entry>(self, entry: &E) -> Result<bool, Error> {
+        let now = read(self.file)?;
+        let mut text = now.clone().unwrap_or_default();
+        let found = entry.find(&text).map_err(|fault| self.fault(fault))?;
+        if found == InstallationStatus::Installed {
+            return Ok(false);
+        }
+        let mut kept = Kept::default();
+        if found != InstallationStatus::Absent {
+            kept = self.kept::<E>().unwrap_or_default();
+            text = self.without(entry, &text, Some(&kept))?;
+        }
+        let with = entry.add(&text).map_err(|fault| self.fault(fault))?;
+        if entry.find(&with) != Ok(InstallationStatus::Installed) {
+            return Err(self.fault("has a form that cannot be extended".to_owned()));
+        }
+        self.file.path().clone_into(&mut kept.path);
+        kept.set_change(&text, &with);
+        kept.made_file |= now.is_none();
+        let made = self.file.missing_parents();
+        kept.made.splice(0..0, made);
+        if let Some(state) = self.state::<E>() {
+            let json = serde_json::to_vec_pretty(&kept).map_err(store::Error::from)?;
+            if let Some(above) = state.parent() {
+                named::create_dir(above).map_err(store::Error::io("create", above))?;
+            }
+            named::replace(&state, &json).map_err(store::Error::io("write", &state))?;
+        }
+        self.replace(&with)?;
+        Ok(true)
+    }
+
+    /// Takes an entry out. Returns `false` if it is not there.
+    fn remove<E: Entry>(self, entry: &E) -> Result<bool, Error> {
+        let kept = self.kept::<E>();
+        let now = read(self.file)?.unwrap_or_default();
+        let found = entry.find(&now).map_err(|fault| self.fault(fault))?;
+        let is_there = found != InstallationStatus::Absent;
+        if is_there {
+            let text = self.without(entry, &now, kept.as_ref())?;
+            let kept = kept.unwrap_or_default();
+            let is_ours = kept.made_file || entry.is_whole_file();
+            if is_ours && entry.is_empty(&text) {
+                let removed = self.file.remove();
+                removed.map_err(|source| Error::unreadable(self.file, source))?;
+                // A directory with other files stays.
+                self.file.remove_empty(&kept.made);
+            } else {
+                self.replace(&text)?;
+            }
+        }
+        if let Some(state) = self.state::<E>() {
+            drop(named::remove(&state));
+        }
+        Ok(is_there)
+    }
+
+    fn without<E: Entry>(self, entry: &E, now: &str, kept: Option<&Kept>) -> Result<String, Error> {
+        let is_gone = |text: &String| entry.find(text) == Ok(InstallationStatus::Absent);
+        match kept.and_then(|kept| kept.undone(now)).filter(is_gone) {
+            Some(text) => Ok(text),
+            None => entry.take_out(now).map_err(|fault| self.fault(fault)),
+        }
+    }
+
+    fn replace(self, text: &str) -> Result<(), store::Error> {
+        let replaced = self.file.replace(text.as_bytes());
+        replaced.map_err(store::Error::io("write", self.file.path()))
+    }
+
+    fn fault(self, what: Fault) -> Error {
+        let path = self.file.path().to_owned();
+        Error::Unsuitable { path, what }
+    }
+
+    /// Path of what is kept about the file.
+    fn state<E: Entry>(self) -> Option<PathBuf> {
+        let path = self.file.path().to_string_lossy();
+        let name = hex(&Sha256::digest(path.as_bytes()));
+        let directory = self.state_dir?.join(E::NAME);
+        Some(directory.join(format!("{}.json", &name[..24])))
+    }
+
+    fn kept<E: Entry>(self) -> Option<Kept> {
+        let text = named::read(&self.state::<E>()?, LONGEST).ok()?;
+        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        (kept.path == self.file.path()).then_some(kept)
+    }
+}
+
+/// Reads a settings file; `None` if it does not exist.
+fn read(file: &SharedFile) -> Result<Option<String>, Error> {
+    let text = file.read_text(LONGEST);
+    text.map_err(|source| Error::unreadable(file, source))
+}
+
+/// Reads from a settings file what `find` finds in its text.
+fn read_in<T>(file: &SharedFile, find: impl FnOnce(&str) -> Result<T, Fault>) -> Result<T, Error> {
+    let text = read(file)?.unwrap_or_default();
+    find(&text).map_err(|what| Error::Unsuitable {
+        path: file.path().to_owned(),
+        what,
+    })
+}
