@@ -3,6 +3,7 @@
 //! fifths.
 
 use crate::lessons::telling;
+use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::pitfall::{MAX_RULES, render_pitfalls};
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::SessionNotes;
@@ -187,11 +188,13 @@ impl HintService<'_> {
             })?;
         let at_calls = session.map(|session| session_receipts(self.store, session));
         let (told_at_calls, heeded) = at_calls.unwrap_or_default();
+        let witnessed = notes.witnessed.iter();
+        let helped = witnessed.filter(|(_, outcome)| *outcome == Outcome::Helped);
         Ok(SessionCounts {
             told: notes.told,
             told_at_calls,
             heeded,
-            helped: notes.witnessed.iter().filter(|one| one.helped).count(),
+            helped: helped.count(),
             waiting,
         })
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::lessons::recovery::episodes::learn_at_once;
+use crate::lessons::storage::patterns::learn_at_once;
 use crate::lessons::telling::budget::within;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS};
 use crate::lessons::{HintOptions, HintService, telling};

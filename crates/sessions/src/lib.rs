@@ -134,13 +134,14 @@ pub fn read(
     let mut calls = Calls::new(sink);
     let mut messages = document::Reader::new(format);
     match (shape, format) {
-        (detect::Shape::Markdown, _) => markdown::read(format, input, &mut calls)?,
-        (detect::Shape::Document, _) => {
+        (detect::Shape::Markdown | detect::Shape::Document, _) => {
             let mut text = Vec::new();
             io::Read::read_to_end(&mut io::Read::take(input, MAX_LINE), &mut text)?;
             let text = String::from_utf8_lossy(&text);
-            match format {
-                Format::Otlp => otlp::document(&text, &mut calls),
+            match (shape, format) {
+                (detect::Shape::Markdown, Format::Aider) => markdown::aider(&text, &mut calls),
+                (detect::Shape::Markdown, _) => markdown::specstory(&text, &mut calls),
+                (_, Format::Otlp) => otlp::document(&text, &mut calls),
                 _ => messages.document(&text, &mut calls),
             }
         }

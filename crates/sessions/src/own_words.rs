@@ -7,6 +7,8 @@
 //! The form decides, never the words: elements of hosts, quoted lines, heads of a record with its
 //! author, patches, and a document with headings. What follows a pasted text cannot be told from it.
 
+use super::text::without_elements;
+
 /// Elements of hosts whose content nobody typed.
 const ELEMENTS: &[&str] = &[
     "command-name",
@@ -49,7 +51,7 @@ const AUTHORS: &[&str] = &["author", "from", "reporter"];
 
 /// Returns what the person typed of a message; empty if nothing.
 pub fn own_words(message: &str) -> String {
-    let text = without_elements(message);
+    let text = without_host_elements(message);
     let text = text.trim();
     if NOTICES.iter().any(|notice| text.starts_with(notice)) {
         return String::new();
@@ -106,20 +108,11 @@ fn name_of(line: &str) -> Option<String> {
 }
 
 /// Removes the elements of hosts. The arguments of a slash command are typed, and stay.
-fn without_elements(message: &str) -> String {
-    let mut text = message
+fn without_host_elements(message: &str) -> String {
+    let text = message
         .replace("<command-args>", "")
         .replace("</command-args>", "");
-    for name in ELEMENTS {
-        let (open, close) = (format!("<{name}>"), format!("</{name}>"));
-        while let Some(start) = text.find(&open) {
-            // A cut text may lack the end.
-            let end = text[start..].find(&close);
-            let end = end.map_or(text.len(), |at| start + at + close.len());
-            text.replace_range(start..end, "\n");
-        }
-    }
-    text
+    without_elements(&text, ELEMENTS, "\n").into_owned()
 }
 
 #[cfg(test)]

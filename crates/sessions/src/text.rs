@@ -68,42 +68,31 @@ const INJECTED: &[&str] = &[
 
 /// Removes text that hosts and memories inject.
 pub(super) fn without_injected(text: &str) -> Cow<'_, str> {
-    // Most texts have no such tags, which one pass can show.
-    let opens = |at: usize| {
-        let tag = &text.as_bytes()[at + 1..];
-        INJECTED.iter().any(|name| tag.starts_with(name.as_bytes()))
-    };
-    if !memchr::memchr_iter(b'<', text.as_bytes()).any(opens) {
-        return Cow::Borrowed(text);
-    }
-    let mut text = Cow::Borrowed(text);
-    for name in INJECTED {
-        let open = format!("<{name}");
-        let mut from = 0;
-        while let Some(start) = text[from..].find(&open).map(|at| from + at) {
-            let tag = &text[start + 1..];
-            let end = tag
-                .find(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
-                .unwrap_or(tag.len());
-            let tag = &tag[..end];
-            if tag != *name && !tag.starts_with("memctl-") {
-                from = start + 1;
-                continue;
-            }
+    without_elements(text, INJECTED, "")
+}
+
+/// Removes the elements with these names, and fences of this program. What a cut text leaves open ends with it.
+pub(super) fn without_elements<'t>(text: &'t str, names: &[&str], instead: &str) -> Cow<'t, str> {
+    let mut kept = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr(b'<', &text.as_bytes()[at..]) {
+        let start = at + found;
+        at = start + 1;
+        let is_outside = |c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_';
+        let tag = text[at..].split(is_outside).next().unwrap_or_default();
+        if names.contains(&tag) || tag.starts_with("memctl-") {
             let close = format!("</{tag}>");
-            let after = match text[start..].find(&close) {
-                Some(at) => start + at + close.len(),
-                // A truncated text may lack the closing tag.
-                None => text.len(),
-            };
-            let mut rest = String::with_capacity(text.len());
-            rest.push_str(&text[..start]);
-            rest.push_str(&text[after..]);
-            from = start;
-            text = Cow::Owned(rest);
+            let end = text[start..].find(&close);
+            at = end.map_or(text.len(), |end| start + end + close.len());
+            kept.push_str(&text[copied..start]);
+            kept.push_str(instead);
+            copied = at;
         }
     }
-    text
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(kept + &text[copied..])
 }
 
 #[cfg(test)]

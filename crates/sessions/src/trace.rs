@@ -1,7 +1,7 @@
 //! Host-independent trace of an agent: tool calls in order, and the messages between them.
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// One tool call with its answer.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -35,6 +35,19 @@ pub struct Step {
 }
 
 impl Step {
+    /// Call as a hook reports it: a command, or the whole input of another tool as JSON.
+    pub fn of_call(tool: &str, call: &str) -> Self {
+        let input = match serde_json::from_str(call) {
+            Ok(Value::Object(fields)) => Value::Object(fields),
+            _ => json!({ "command": call }),
+        };
+        Self {
+            tool: tool.to_owned(),
+            input,
+            ..Self::default()
+        }
+    }
+
     /// Returns `true` if the arguments are known: some files hold only the name of a tool.
     pub fn has_input(&self) -> bool {
         !self.input.is_null()

@@ -22,7 +22,7 @@ use crate::cli::output::text::{end, plural};
 use crate::cli::review::past_sessions;
 use crate::lessons::past::past_sessions as past;
 use crate::lessons::past::past_sessions::PastOptions;
-use crate::lessons::{Asking, LessonArgs, PROMPT};
+use crate::lessons::{Asking, LearnOptions, LessonArgs, PROMPT};
 use crate::model::Trust;
 use crate::model::error::UserError;
 use crate::review::{Repeat, RepeatKind, Repeats, approve, repeats};
@@ -249,28 +249,30 @@ fn in_own_words(context: &Context, repeat: &Repeat) -> Result<String, UserError>
 /// Lets a model word the lessons of the newest session with a repeat, and asks about them.
 fn worded(context: &Context, repeat: &Repeat, model: &str) -> Result<String, UserError> {
     let workspace = context.workspace(Some(model))?;
-    let options = PastOptions {
+    let sessions = LearnOptions {
         project_name: context.project_name(),
         paths: vec![repeat.path.clone()],
-        max_calls: 1,
         session: context.session(None),
-        ..PastOptions::default()
+        ..LearnOptions::default()
+    };
+    let options = PastOptions {
+        sessions,
+        max_calls: 1,
+        max_cost: None,
     };
     let plan = wait(past::plan(&workspace, &options))??;
     let Some(plan) = plan.filter(|plan| plan.calls() > 0) else {
         return Ok("   this session was asked about before: memctl review".to_owned());
     };
-    let cost = plan.cost_usd.map(|cost| price(Some(cost)));
+    let cost = plan.report.cost_usd.map(|cost| price(Some(cost)));
     let cost = cost.map_or_else(String::new, |cost| format!(", about {cost}"));
-    let prompt = format!("   One call of `{}`{cost}?", plan.model);
+    let prompt = format!("   One call of `{}`{cost}?", plan.report.model);
     let question = Confirm::new().with_prompt(prompt).default(true);
     if !ask(|| question.interact())? {
         return Ok("   nothing kept".to_owned());
     }
     let mut progress = |_: Progress<'_>| {};
-    let mut goes_on = |_: usize, _: &past::PastReport| Ok(true);
-    let asked = past::ask(&workspace, plan, &mut goes_on, &mut progress);
-    let report = wait(asked)??;
+    let report = wait(past::ask(&workspace, plan, &mut |_| {}, &mut progress))??;
     let mut page = context.printer.page();
     show_past(&report, &mut page);
     context.printer.note(page.into_text().trim_end());

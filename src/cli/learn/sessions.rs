@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::lessons;
 use crate::lessons::past::past_sessions;
 use crate::lessons::past::past_sessions::{PastOptions, PastReport};
-use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TidyReport, tidy};
+use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 
@@ -42,7 +42,7 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// Sessions that were asked about are not asked about again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
+    memctl learn --model 'exec:claude -p' --max-calls 5")]
 pub(crate) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
@@ -60,18 +60,12 @@ pub(crate) struct LearnArgs {
     /// Call the model without a question about the cost
     #[arg(long, requires = "model")]
     yes: bool,
-    /// Merge equal lessons and retire those that stopped working, without a model; reads no session
-    #[arg(long, conflicts_with_all = ["model", "paths", "format"])]
-    tidy: bool,
     #[command(flatten)]
     files: SessionFiles,
 }
 
 pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     let workspace = context.workspace(args.model.as_deref())?;
-    if args.tidy {
-        return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
-    }
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
         project_name: context.project_name(),
@@ -88,13 +82,9 @@ pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     })?;
     if args.model.is_some() {
         let past = PastOptions {
-            paths: options.paths,
-            format: options.format,
-            project: options.project,
-            project_name: options.project_name,
+            sessions: options,
             max_calls: args.max_calls,
             max_cost: args.max_cost,
-            session: options.session,
         };
         lessons = past_lessons(context, &workspace, &past, (args.dry_run, args.yes))?;
     }
@@ -123,14 +113,14 @@ pub(crate) fn past_lessons(
     if dry_run || plan.calls() == 0 {
         return Ok(Some(plan.unasked()));
     }
-    let left_out = match plan.left_out {
+    let left_out = match plan.report.left_out {
         0 => String::new(),
         count => format!("; {} left for another run", plural(count as u64, "session")),
     };
     let spending = Spending {
-        models: std::slice::from_ref(&plan.model),
+        models: std::slice::from_ref(&plan.report.model),
         calls: plan.calls(),
-        cost_usd: plan.cost_usd,
+        cost_usd: plan.report.cost_usd,
         about: format!(" about {}", plural(plan.calls() as u64, "session")),
         also: left_out,
     };
@@ -140,12 +130,9 @@ pub(crate) fn past_lessons(
     let bar = context.printer.bar("asking about sessions");
     let calls = plan.calls();
     bar.reach(0, calls);
-    let mut goes_on = |done: usize, _: &PastReport| {
-        bar.reach(done, calls);
-        Ok(true)
-    };
+    let mut on_session = |done: usize| bar.reach(done, calls);
     let mut progress = |_: Progress<'_>| {};
-    let asked = past_sessions::ask(workspace, plan, &mut goes_on, &mut progress);
+    let asked = past_sessions::ask(workspace, plan, &mut on_session, &mut progress);
     Ok(Some(wait(asked)??))
 }
 
@@ -193,25 +180,6 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
     );
     ends.push(price(past.cost_usd));
     page.dim(ends.join(" · "));
-}
-
-impl Report for TidyReport {
-    fn page(&self, page: &mut Page) {
-        for merged in &self.merged {
-            page.line(format!("{} is part of {} now", merged.id, merged.into));
-        }
-        for id in &self.retired {
-            page.line(format!("{id} retired: it stopped working"));
-        }
-        let mut ends = vec![
-            format!("{} merged", self.merged.len()),
-            format!("{} retired", self.retired.len()),
-        ];
-        if self.dry_run {
-            ends.push("nothing was written".to_owned());
-        }
-        page.dim(ends.join(" · "));
-    }
 }
 
 /// Shows the recoveries by session, each on two lines: the error, and what became of it.

@@ -11,6 +11,8 @@ use crate::lessons::recovery::shell::{Simple, basename, commands};
 use crate::lessons::recovery::shell_command::{AROUND, has_subcommands, wrapped};
 
 use super::session_calls::SessionCall;
+use crate::lessons::failure::without_home;
+use crate::model::text::one_line;
 
 /// Maximum length of a name between `<` and `>`, in bytes.
 const LONGEST_NAME: usize = 48;
@@ -61,20 +63,6 @@ pub(crate) fn peeled(calls: &[SessionCall]) -> Vec<PeeledCall<'_>> {
         }
     });
     peeled.collect()
-}
-
-/// Returns a text with `~` for each home directory.
-pub(crate) fn without_home(text: &str) -> String {
-    let mut plain = text.to_owned();
-    for root in ["/home/", "/Users/"] {
-        while let Some(at) = plain.find(root) {
-            let rest = &plain[at + root.len()..];
-            let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.')));
-            let end = at + root.len() + end.unwrap_or(rest.len());
-            plain.replace_range(at..end, "~");
-        }
-    }
-    plain
 }
 
 /// Words of a simple command, and those of what a runner of modules or programs runs.
@@ -236,10 +224,9 @@ fn begins(written: &[String], words: &[String]) -> bool {
     let written: Vec<&String> = written.iter().filter(|word| !is_template(word)).collect();
     let last = written.len().saturating_sub(1);
     // A program in quotes has lines, and is written in one.
-    let plain = |word: &str| word.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut rest = words.iter();
     written.iter().enumerate().all(|(at, word)| {
-        let is_begun = |actual: &str| at == last && plain(actual).starts_with(&plain(word));
+        let is_begun = |actual: &str| at == last && one_line(actual).starts_with(&one_line(word));
         rest.any(|actual| is_like(word, actual) || is_begun(actual))
     })
 }

@@ -1,22 +1,27 @@
 //! Mechanical checks of a lesson before it is stored.
 //!
 //! An agent or a model words a lesson; this says whether the session bears it out. A refusal names the
-//! field, the reason, and what would pass, so that the agent can mend it once. No check asks a model,
-//! and none guesses what a sentence means.
+//! field, the reason, and what would pass, so that the agent can mend it once. It also says whether the lesson
+//! is worth telling, as far as the calls show. No check asks a model, and none guesses what a sentence means.
 
+use crate::lessons::recovery::call::is_shell;
+use crate::lessons::recovery::shell::{basename, commands};
+use crate::lessons::recovery::shell_command::AROUND;
+use crate::model::text::one_line;
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use memctl_redact::Person;
 
 use super::call_match::{Occurrence, in_prose, occurrence, peeled};
 use super::lesson_args::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
-use super::worth::check_worth;
 
 /// Maximum number of phrases in one field.
 const MOST_PHRASES: usize = 8;
 /// Length of a phrase, in characters.
 const LONGEST_PHRASE: usize = 160;
 const SHORTEST_ERROR: usize = 8;
+/// Number of calls behind an error in which another try still is about it.
+const SOON: usize = 4;
 
 /// Reason why a lesson is not stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +43,19 @@ impl std::fmt::Display for Refusal {
         } = self;
         write!(f, "`{field}`: {reason}; {passes}")
     }
+}
+
+/// Refuses a lesson for a field of it.
+pub(crate) fn refuse<T>(
+    field: &'static str,
+    reason: impl Into<String>,
+    passes: impl Into<String>,
+) -> Result<T, Refusal> {
+    Err(Refusal {
+        field,
+        reason: reason.into(),
+        passes: passes.into(),
+    })
 }
 
 /// Lesson that has passed.
@@ -80,25 +98,14 @@ pub(crate) fn check(
 /// Checks the words alone: all that can be said about the lesson of a person.
 pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedLesson, Refusal> {
     let lesson = args.lesson.trim();
-    let refuse = |field, reason: String, passes: &str| {
-        Err(Refusal {
-            field,
-            reason,
-            passes: passes.to_owned(),
-        })
-    };
     if lesson.is_empty() {
-        return refuse(
-            "lesson",
-            "it is empty".to_owned(),
-            "say it in one imperative line",
-        );
+        return refuse("lesson", "it is empty", "say it in one imperative line");
     }
     let length = lesson.chars().count();
     if length > LONGEST_LESSON {
         let reason = format!("it has {length} characters");
         let passes = format!("at most {LONGEST_LESSON}, one line");
-        return refuse("lesson", reason, &passes);
+        return refuse("lesson", reason, passes);
     }
     for (field, texts) in [
         ("lesson", std::slice::from_ref(&args.lesson)),
@@ -112,7 +119,7 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
             return refuse(
                 field,
                 reason,
-                &format!("give the {MOST_PHRASES} most telling"),
+                format!("give the {MOST_PHRASES} most telling"),
             );
         }
         for text in texts {
@@ -122,7 +129,7 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
     let phrases = |texts: &[String]| -> Vec<String> {
         let mut phrases: Vec<String> = Vec::new();
         for text in texts {
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = one_line(text);
             if !text.is_empty() && !phrases.contains(&text) {
                 phrases.push(text);
             }
@@ -143,34 +150,30 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
 
 /// Checks one text: length, secrets, data of the person, prompt injection.
 fn check_text(field: &'static str, text: &str, person: &Person) -> Result<(), Refusal> {
-    let refuse = |reason: String, passes: &str| {
-        Err(Refusal {
-            field,
-            reason,
-            passes: passes.to_owned(),
-        })
-    };
     if text.trim().contains(['\n', '\r']) {
-        return refuse("it has more than one line".to_owned(), "put it on one line");
+        return refuse(field, "it has more than one line", "put it on one line");
     }
     if field != "lesson" && text.chars().count() > LONGEST_PHRASE {
         let passes = format!("give a phrase of at most {LONGEST_PHRASE} characters");
-        return refuse("a phrase is too long".to_owned(), &passes);
+        return refuse(field, "a phrase is too long", passes);
     }
     if memctl_redact::redact(text).text != *text {
         return refuse(
-            "it holds what looks like a secret".to_owned(),
+            field,
+            "it holds what looks like a secret",
             "leave it out, or write `<token>`",
         );
     }
     if let Some(found) = person.named_in(text) {
         return refuse(
+            field,
             format!("it holds `{found}`, which is of the person and not of the project"),
             "write `~`, a path relative to the project, or `<name>`",
         );
     }
     if let Some(reason) = memctl_redact::screen(text).reason() {
         return refuse(
+            field,
             format!("it reads like an instruction to another model: {reason}"),
             "say what to run and when, nothing about prompts, rules or permissions",
         );
@@ -226,19 +229,16 @@ pub(crate) fn is_telling(phrase: &str) -> bool {
 
 /// Parts the error phrases: those that the session has seen, and those that are only expected.
 fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refusal> {
-    let plain = |text: &str| {
-        let words: Vec<&str> = text.split_whitespace().collect();
-        words.join(" ").to_lowercase()
-    };
+    let plain = |text: &str| one_line(text).to_lowercase();
     for phrase in &applies.errors {
         if !is_telling(phrase) {
-            return Err(Refusal {
-                field: "errors",
-                reason: format!("`{phrase}` would match too much"),
-                passes: format!(
+            return refuse(
+                "errors",
+                format!("`{phrase}` would match too much"),
+                format!(
                     "give the words of the error that tell it apart, {SHORTEST_ERROR} characters or more"
                 ),
-            });
+            );
         }
     }
     let outputs: Vec<String> = calls.iter().map(|call| plain(&call.output)).collect();
@@ -249,11 +249,11 @@ fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refus
     let (errors, expected): (Vec<String>, Vec<String>) =
         applies.errors.iter().cloned().partition(is_seen);
     if let (Some(phrase), true) = (expected.first(), applies.commands.is_empty()) {
-        return Err(Refusal {
-            field: "errors",
-            reason: format!("no output of this session holds `{phrase}`"),
-            passes: "copy it from an output, or name the command in `commands` too".to_owned(),
-        });
+        return refuse(
+            "errors",
+            format!("no output of this session holds `{phrase}`"),
+            "copy it from an output, or name the command in `commands` too",
+        );
     }
     Ok(Applies {
         errors,
@@ -279,33 +279,33 @@ fn check_commands(
         .map(|command| occurrence(command, calls));
     let mut best = found.max().unwrap_or(Occurrence::Nowhere);
     if let (Some(command), Occurrence::Nowhere) = (applies.commands.first(), best) {
-        return Err(Refusal {
-            field: "commands",
-            reason: format!("no call of this session begins with `{command}`"),
-            passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
-        });
+        return refuse(
+            "commands",
+            format!("no call of this session begins with `{command}`"),
+            "write it as it ran here, with `<…>` for what varies",
+        );
     }
     for span in code_spans(lesson) {
         match in_prose(span, calls) {
             Ok(found) => best = best.max(found),
             Err(_) if is_prescribed(span) => {}
             Err(part) => {
-                return Err(Refusal {
-                    field: "lesson",
-                    reason: format!("`{span}` did not run like this in the session: {part}"),
-                    passes: "write it as it ran here, with `<…>` for what varies".to_owned(),
-                });
+                return refuse(
+                    "lesson",
+                    format!("`{span}` did not run like this in the session: {part}"),
+                    "write it as it ran here, with `<…>` for what varies",
+                );
             }
         }
     }
     // An error that was seen bears out that nothing works.
     let needs_a_call = proof == Proof::Calls || !applies.commands.is_empty();
     if best < Occurrence::Worked && applies.errors.is_empty() && needs_a_call {
-        return Err(Refusal {
-            field: "commands",
-            reason: "no call that worked in this session bears it out".to_owned(),
-            passes: "name in `commands` the beginning of the call that showed it".to_owned(),
-        });
+        return refuse(
+            "commands",
+            "no call that worked in this session bears it out",
+            "name in `commands` the beginning of the call that showed it",
+        );
     }
     Ok(())
 }
@@ -314,6 +314,69 @@ fn check_commands(
 pub(crate) fn code_spans(text: &str) -> impl Iterator<Item = &str> {
     let parts = text.split('`').skip(1).step_by(2);
     parts.map(str::trim).filter(|span| !span.is_empty())
+}
+
+/// Refuses a lesson for everybody without a moment, and one that only its error leads to where the session met
+/// the error once and mended it in one go. What holds in one project is worth a word to whoever comes next; what
+/// holds everywhere is told to agents who know the tool.
+fn check_worth(applies: &Applies, session: &[SessionCall]) -> Result<(), Refusal> {
+    if applies.scope == LessonScope::Project || !applies.commands.is_empty() {
+        return Ok(());
+    }
+    if applies.errors.is_empty() {
+        return refuse(
+            "scope",
+            "nothing says when to tell it in other projects",
+            "name `commands` or `errors`, or say `project`",
+        );
+    }
+    if !cost_more_than_one_call(&applies.errors, session) {
+        return refuse(
+            "errors",
+            "the session met this error once and mended it in one go, as others will",
+            "name in `commands` the beginning of the call that goes wrong, or leave it out",
+        );
+    }
+    Ok(())
+}
+
+/// Returns `true` if the session met the error at two places, or failed again at the first try behind it. Calls
+/// that run side by side count as one place.
+fn cost_more_than_one_call(errors: &[String], session: &[SessionCall]) -> bool {
+    let has = |call: &SessionCall| {
+        let output = one_line(&call.output).to_lowercase();
+        let mut phrases = errors.iter().map(|phrase| one_line(phrase).to_lowercase());
+        phrases.any(|phrase| output.contains(&phrase))
+    };
+    let met: Vec<bool> = session.iter().map(has).collect();
+    let ends: Vec<usize> = (0..met.len())
+        .filter(|at| met[*at] && !met.get(at + 1).is_some_and(|next| *next))
+        .collect();
+    let failed_again = |end: &usize| {
+        let program = program(&session[*end]);
+        let after = session.iter().skip(end + 1).take(SOON);
+        after
+            .filter(|call| call.failed)
+            .any(|call| self::program(call) == program)
+    };
+    ends.len() > 1 || ends.iter().any(failed_again)
+}
+
+/// First program of a shell call that does something, or the tool.
+fn program(call: &SessionCall) -> String {
+    let tool = || call.tool.clone();
+    let Some(command) = call
+        .command()
+        .filter(|_| call.tool.is_empty() || is_shell(&call.tool))
+    else {
+        return tool();
+    };
+    let programs = commands(command).into_iter().filter_map(|one| {
+        let first = one.words.first()?;
+        Some(basename(first).to_owned())
+    });
+    let mut programs = programs.filter(|name| !AROUND.contains(&name.as_str()));
+    programs.next().unwrap_or_else(tool)
 }
 
 #[cfg(test)]
@@ -507,5 +570,70 @@ mod tests {
         assert!(check(&given, &session(), Proof::Calls, &person()).is_ok());
         let given = args("Nothing builds here.", &["tools/build"], &[]);
         assert!(check(&given, &session(), Proof::Calls, &person()).is_ok());
+    }
+
+    fn check_worth_of(
+        calls: &[(&str, bool)],
+        scope: LessonScope,
+        commands: &[&str],
+        expected: Option<&str>,
+    ) {
+        let session: Vec<SessionCall> = calls
+            .iter()
+            .map(|(command, failed)| {
+                let output = if *failed {
+                    "zsh: no matches found: --include=*.c"
+                } else {
+                    "ok"
+                };
+                SessionCall::new(Some("Bash"), command, output, *failed)
+            })
+            .collect();
+        let applies = Applies {
+            errors: vec!["no matches found: --include=".to_owned()],
+            commands: commands.iter().map(|text| (*text).to_owned()).collect(),
+            scope,
+            ..Applies::default()
+        };
+        let refused = check_worth(&applies, &session)
+            .err()
+            .map(|refusal| refusal.field);
+        assert_eq!(refused, expected, "{calls:?}");
+    }
+
+    #[test]
+    fn an_error_that_was_mended_in_one_go_is_no_lesson_for_everybody() {
+        use LessonScope::{Everywhere, Project};
+        let wrong = ("grep -r x --include=*.c", true);
+        let right = ("grep -r x --include='*.c'", false);
+        let other = ("cargo test", false);
+        check_worth_of(&[wrong, right], Everywhere, &[], Some("errors"));
+        check_worth_of(&[wrong, right], Project, &[], None);
+        check_worth_of(
+            &[wrong, right],
+            Everywhere,
+            &["grep -r x --include=*.c"],
+            None,
+        );
+        // Side by side.
+        check_worth_of(&[wrong, wrong, right], Everywhere, &[], Some("errors"));
+        check_worth_of(&[wrong, right, wrong, right], Everywhere, &[], None);
+        check_worth_of(
+            &[wrong, other, ("cd a && grep -r y *", true)],
+            Everywhere,
+            &[],
+            None,
+        );
+    }
+
+    #[test]
+    fn what_holds_everywhere_has_a_moment() {
+        let applies = Applies {
+            scope: LessonScope::Everywhere,
+            ..Applies::default()
+        };
+        let refused = check_worth(&applies, &[]).unwrap_err();
+        assert_eq!(refused.field, "scope");
+        assert!(check_worth(&Applies::default(), &[]).is_ok());
     }
 }

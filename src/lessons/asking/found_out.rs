@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use crate::lessons::recovery::recover::analyse;
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::recovery::shell_command::{AROUND, Run};
+use crate::model::text::one_line;
 
 use super::session_calls::{SessionCall, SessionCalls, setting};
 
@@ -60,7 +61,7 @@ fn recoveries(session: &SessionCalls) -> Vec<FoundOut> {
         let failed = calls.get(episode.fail_step)?.command()?;
         let call = calls.get(episode.success_step)?;
         let worked = call.command()?;
-        (plain(failed) != plain(worked) && Work::of(worked).is_some()).then(|| FoundOut {
+        (one_line(failed) != one_line(worked) && Work::of(worked).is_some()).then(|| FoundOut {
             failed: Some(episode.fail_step),
             since: episode.fail_step,
             worked: episode.success_step,
@@ -219,10 +220,6 @@ fn things_looked_at(call: &SessionCall) -> usize {
 fn shows(call: &SessionCall, words: &[String]) -> bool {
     let is_shown = |word: &String| word.len() >= TELLING && call.output.contains(word.as_str());
     words.iter().any(is_shown)
-}
-
-fn plain(command: &str) -> String {
-    command.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -11,7 +11,6 @@ pub(crate) mod found_out;
 pub(crate) mod lesson_args;
 pub(crate) mod question;
 pub(crate) mod session_calls;
-mod worth;
 
 use std::path::Path;
 
@@ -20,9 +19,9 @@ use crate::store::workspace::{Error, Records};
 use crate::store::{Scoped, Selection};
 use memctl_redact::Person;
 
-use super::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, is_in_use, store_lesson};
+use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_lesson};
 use call_match::{Occurrence, occurrence, peeled};
-use checks::{Proof, Refusal, check, check_words};
+use checks::{Proof, Refusal, check, check_words, refuse};
 use found_out::{FoundOut, found_out};
 use lesson_args::{LessonArgs, in_message};
 use question::{AnswerBy, question};
@@ -222,13 +221,7 @@ impl Asking<'_> {
             project: project.to_owned(),
             root: self.root,
         };
-        store_lesson(
-            &self.records,
-            &checked,
-            &args.files,
-            &relations(args),
-            &origin,
-        )
+        store_lesson(&self.records, &checked, args, &origin)
     }
 
     /// Checks and stores a lesson of a running session.
@@ -240,12 +233,11 @@ impl Asking<'_> {
         let store = self.records.store;
         let calls = SessionCalls::of_session(store, session);
         if calls.calls.is_empty() {
-            return Ok(Err(Refusal {
-                field: "session",
-                reason: format!("no calls of `{session}` are known here"),
-                passes: "use the session that the question named; the hooks must be installed"
-                    .to_owned(),
-            }));
+            return Ok(refuse(
+                "session",
+                format!("no calls of `{session}` are known here"),
+                "use the session that the question named; the hooks must be installed",
+            ));
         }
         let host = session.split('/').next().unwrap_or_default();
         let origin = LessonOrigin {
@@ -262,13 +254,7 @@ impl Asking<'_> {
             Ok(checked) => checked,
             Err(refusal) => return Ok(Err(refusal)),
         };
-        let stored = store_lesson(
-            &self.records,
-            &checked,
-            &args.files,
-            &relations(args),
-            &origin,
-        )?;
+        let stored = store_lesson(&self.records, &checked, args, &origin)?;
         if let Ok(stored) = &stored {
             // A mark that cannot be written is missing in the status line alone.
             drop(
@@ -278,13 +264,6 @@ impl Asking<'_> {
             );
         }
         Ok(stored)
-    }
-}
-
-fn relations(args: &LessonArgs) -> Relations {
-    Relations {
-        same: args.same.clone(),
-        replaces: args.replaces.clone(),
     }
 }
 

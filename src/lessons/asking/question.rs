@@ -4,6 +4,7 @@
 //! agent's own, of this session.
 
 use crate::lessons::failure::error_line::error_line;
+use crate::model::text::one_line;
 use memctl_redact::beginning;
 
 use super::found_out::FoundOut;
@@ -72,8 +73,7 @@ fn how(by: AnswerBy, session: &str) -> String {
 fn line(session: &SessionCalls, found: &FoundOut) -> String {
     let call = |at: usize| {
         let call = session.calls.get(at).map_or("", |call| &call.call);
-        let call = call.split_whitespace().collect::<Vec<_>>().join(" ");
-        beginning(&call, LONGEST_CALL).into_owned()
+        beginning(&one_line(call), LONGEST_CALL).into_owned()
     };
     let worked = call(found.worked);
     let Some(failed) = found.failed else {

@@ -5,7 +5,6 @@
 //! end, and between them the lines that may say an error, or that show options and variables.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::lessons::failure::error_line::error_lines;
 use crate::store::{self, Scoped, SessionLog};
@@ -86,18 +85,12 @@ impl SessionCall {
 
     /// Returns the call in the form of a session file.
     pub(crate) fn step(&self, index: usize) -> Step {
-        let input = match serde_json::from_str(&self.call) {
-            Ok(Value::Object(fields)) => Value::Object(fields),
-            _ => json!({ "command": self.call }),
-        };
         Step {
             index,
-            tool: self.tool.clone(),
-            input,
             output: self.output.clone(),
             is_error: Some(self.failed),
             answered: true,
-            ..Step::default()
+            ..Step::of_call(&self.tool, &self.call)
         }
     }
 }

@@ -28,32 +28,39 @@ pub fn error_line(text: &str) -> Option<String> {
         let first = said.lines().map(unframed).find(|line| !line.is_empty());
         return first.map(|line| cut(line).to_owned());
     }
-    let lines: Vec<&str> = text.lines().collect();
-    let near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= lines.len();
-    let traceback = lines
-        .iter()
-        .any(|line| line.starts_with("Traceback (most recent call last)"));
     let mut best: Option<(Rank, String)> = None;
-    for (at, line) in lines.iter().enumerate().filter(|(at, _)| near_an_end(*at)) {
-        let line = unframed(line);
-        if !line.contains(char::is_alphabetic) {
-            continue;
-        }
-        let (rank, said) = match panic(line, lines.get(at + 1).copied()) {
-            Some(said) => (Rank::Exception, said),
-            None => (rank(line, traceback), continued(line, &lines[at + 1..])),
+    for (rank, said) in ranked(&text) {
+        let is_better = |so_far: Rank| {
+            rank > so_far || rank == so_far && rank == Rank::Exception && is_traceback(&text)
         };
-        let wins = match &best {
-            None => true,
-            Some((so_far, _)) => {
-                rank > *so_far || (traceback && rank == Rank::Exception && rank == *so_far)
-            }
-        };
-        if wins {
+        if best.as_ref().is_none_or(|(so_far, _)| is_better(*so_far)) {
             best = Some((rank, said));
         }
     }
-    best.map(|(_, line)| cut(&line).to_owned())
+    best.map(|(_, line)| line)
+}
+
+fn is_traceback(text: &str) -> bool {
+    text.contains("Traceback (most recent call last)")
+}
+
+/// Lines with words near the start or the end of an output, with their ranks.
+fn ranked(text: &str) -> Vec<(Rank, String)> {
+    let is_traceback = is_traceback(text);
+    let all: Vec<&str> = text.lines().collect();
+    let is_near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= all.len();
+    let mut found = Vec::new();
+    for (at, line) in all.iter().enumerate().filter(|(at, _)| is_near_an_end(*at)) {
+        let line = unframed(line);
+        if line.contains(char::is_alphabetic) {
+            let (rank, said) = match panic(line, all.get(at + 1).copied()) {
+                Some(said) => (Rank::Exception, said),
+                None => (rank(line, is_traceback), continued(line, &all[at + 1..])),
+            };
+            found.push((rank, cut(&said).to_owned()));
+        }
+    }
+    found
 }
 
 /// Maximum number of lines that [`error_lines`] returns.
@@ -65,19 +72,7 @@ pub fn error_lines(text: &str) -> Vec<String> {
     let Some(first) = error_line(text) else {
         return Vec::new();
     };
-    let text = plain(text);
-    let traceback = text.contains("Traceback (most recent call last)");
-    let all: Vec<&str> = text.lines().collect();
-    let near_an_end = |at: usize| at < MAX_LINES || at + MAX_LINES >= all.len();
-    let mut ranked: Vec<(Rank, String)> = Vec::new();
-    for (at, line) in all.iter().enumerate().filter(|(at, _)| near_an_end(*at)) {
-        let line = unframed(line);
-        let said = continued(line, &all[at + 1..]);
-        let said = cut(&said);
-        if line.contains(char::is_alphabetic) && said != first {
-            ranked.push((rank(line, traceback), said.to_owned()));
-        }
-    }
+    let mut ranked = ranked(&plain(text));
     ranked.sort_by_key(|(rank, _)| std::cmp::Reverse(*rank));
     let mut lines = vec![first];
     for (_, line) in ranked {
@@ -146,11 +141,7 @@ fn continued(line: &str, after: &[&str]) -> String {
 }
 
 fn cut(line: &str) -> &str {
-    let mut end = line.len().min(MAX_LINE);
-    while !line.is_char_boundary(end) {
-        end -= 1;
-    }
-    line[..end].trim()
+    line[..line.floor_char_boundary(MAX_LINE)].trim()
 }
 
 /// Removes terminal escapes, and control characters except line breaks.

@@ -71,7 +71,7 @@ pub(crate) fn without_people(text: &str) -> String {
 }
 
 /// Text without the names of home directories, which name a person.
-fn without_home(text: &str) -> String {
+pub(crate) fn without_home(text: &str) -> String {
     static HOME: LazyLock<Regex> = LazyLock::new(|| {
         #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
         Regex::new(r"(?:/home/|/Users/|[A-Za-z]:\\Users\\)[^/\\\s'\x22:]+").unwrap()

@@ -6,11 +6,13 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled, without_home};
+use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
 use crate::lessons::asking::checks::is_telling;
 use crate::lessons::asking::lesson_args::LessonArgs;
 use crate::lessons::asking::session_calls::SessionCalls;
+use crate::lessons::failure::without_home;
 use crate::model::LessonScope;
+use crate::model::text::one_line;
 
 use super::digest::Item;
 
@@ -90,8 +92,7 @@ pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
 fn plain(text: &str) -> String {
     let text = text.replace("\\n", " ");
     let text: String = text.chars().filter(|c| !"\"'`\\".contains(*c)).collect();
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ").to_lowercase()
+    one_line(&text).to_lowercase()
 }
 
 /// Leaves out what the session does not bear out beside what it does: a command that no call begins with, and
@@ -128,7 +129,13 @@ pub(super) fn borne_out(
 /// Repairs what a model is not asked about twice: a home directory becomes `~`, and a phrase that is too
 /// short, or that names a home directory, is left out.
 fn mended(mut args: LessonArgs) -> LessonArgs {
-    args.lesson = without_home(&args.lesson);
+    args = LessonArgs {
+        lesson: without_home(&args.lesson),
+        files: Vec::new(),
+        same: None,
+        replaces: None,
+        ..args
+    };
     for texts in [&mut args.commands, &mut args.not] {
         for text in texts.iter_mut() {
             *text = without_home(text);

@@ -1,16 +1,25 @@
-//! Digest of a past session: what a model is told of it, within a budget.
+//! Digest of a past session: what a model is told of its calls and the messages between them, within a budget.
 //!
 //! It has every call with the telling lines of its result: more of a failing one, and most of a document,
 //! since what a project prescribes costs an agent calls to find and no failure. Where that is too long,
 //! documents and results of calls that worked shrink first, then those of looking around go, then the
 //! calls of looking around. What is left out is said. All texts are redacted.
 
+use std::path::Path;
+
 use crate::lessons::failure::error_line::error_lines;
+use crate::lessons::recovery::recover::analyse;
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::recovery::shell_command::{AROUND, Run};
+use crate::model::text::one_line;
+use crate::store::{project_of_session, same_project};
 use memctl_redact::beginning;
+use memctl_sessions::{Format, Remark, Speaker, Step};
 
-use crate::lessons::asking::session_calls::SessionCall;
+use super::learn::{LearnOptions, redacted};
+use super::session_files::WholeSession;
+use crate::lessons::asking::found_out::found_out;
+use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
 
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
@@ -39,6 +48,82 @@ pub(crate) enum Item {
     Agent(String),
     /// A call with its whole result.
     Call(SessionCall),
+}
+
+/// Content of a session file.
+#[derive(Debug, Default)]
+pub(super) struct ReadSession {
+    /// Detected format.
+    pub(super) format: Option<Format>,
+    /// Calls.
+    pub(super) calls: SessionCalls,
+    /// Calls and messages.
+    pub(super) items: Vec<Item>,
+}
+
+impl ReadSession {
+    /// Returns `true` if nothing failed and nothing was found out.
+    pub(super) fn is_dull(&self) -> bool {
+        let calls = &self.calls.calls;
+        calls.len() < 2
+            || (!calls.iter().any(|call| call.failed) && found_out(&self.calls).is_empty())
+    }
+}
+
+/// Reads a session; `None` if the file is none, or is of another project.
+pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
+    let project = options.project.as_deref();
+    let session = WholeSession::read_of(path, options.format, project)?;
+    let project = project_of_session(session.directory());
+    let own = options.project_name.as_deref();
+    let own = own.filter(|name| same_project(name, &project));
+    let head = SessionHead {
+        session: redacted(&session.id),
+        project: redacted(own.unwrap_or(&project)),
+    };
+    let items = items(&session.steps, &session.remarks);
+    let calls = items.iter().filter_map(|item| match item {
+        Item::Call(call) => Some(call.clone()),
+        _ => None,
+    });
+    let calls = SessionCalls {
+        calls: calls.collect(),
+        head,
+    };
+    Some(ReadSession {
+        format: session.format,
+        calls,
+        items,
+    })
+}
+
+/// Calls and messages in their order, redacted.
+fn items(steps: &[Step], remarks: &[Remark]) -> Vec<Item> {
+    let failures = analyse(steps, remarks).failures;
+    let mut items = Vec::new();
+    let mut remarks = remarks.iter().peekable();
+    for (place, step) in steps.iter().enumerate() {
+        while let Some(remark) = remarks.next_if(|remark| remark.before <= place) {
+            items.extend(message(remark));
+        }
+        items.push(Item::Call(SessionCall {
+            tool: step.tool.clone(),
+            call: redacted(&step.call_text()),
+            failed: failures.binary_search(&step.index).is_ok(),
+            output: redacted(&step.output),
+        }));
+    }
+    items.extend(remarks.filter_map(message));
+    items
+}
+
+fn message(remark: &Remark) -> Option<Item> {
+    let text = redacted(&remark.text);
+    match remark.by {
+        Speaker::User => Some(Item::Person(text)),
+        Speaker::Agent => Some(Item::Agent(text)),
+        Speaker::Other => None,
+    }
 }
 
 /// Parts of the digest that are left out.
@@ -102,9 +187,9 @@ fn written(items: &[Item], cut: Cut) -> Vec<String> {
     let mut looked = 0;
     for item in items {
         let line = match item {
-            Item::Person(text) => format!("PERSON: {}", one_line(text, MESSAGE)),
+            Item::Person(text) => format!("PERSON: {}", on_one_line(text, MESSAGE)),
             Item::Agent(_) if cut >= Cut::Results => continue,
-            Item::Agent(text) => format!("AGENT: {}", one_line(text, REMARK)),
+            Item::Agent(text) => format!("AGENT: {}", on_one_line(text, REMARK)),
             Item::Call(call) => {
                 number += 1;
                 if cut == Cut::CallsOfLooking && !call.failed && looks(call) {
@@ -130,7 +215,7 @@ fn of_call(number: usize, call: &SessionCall, cut: Cut) -> String {
         INPUT
     };
     let said = if call.failed { "FAILED" } else { "ok" };
-    let text = one_line(&call.call, most);
+    let text = on_one_line(&call.call, most);
     let mut line = format!("{number} {said} {}: {text}", call.tool);
     let room = match cut {
         _ if call.failed => FAILURE,
@@ -199,9 +284,8 @@ fn looks(call: &SessionCall) -> bool {
         .all(|run| run.looks)
 }
 
-fn one_line(text: &str, most: usize) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    beginning(&text, most).into_owned()
+fn on_one_line(text: &str, most: usize) -> String {
+    beginning(&one_line(text), most).into_owned()
 }
 
 #[cfg(test)]

@@ -4,22 +4,28 @@
 //! step that showed it. A pattern with a tombstone is not learned again. A session without a
 //! pattern is only marked as processed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use memctl_redact::Clean;
-use memctl_sessions::Format;
+use memctl_sessions::{BrokenLine, Format, Step};
+use serde::Serialize;
 use serde_json::json;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::learn_report::{EpisodeReport, LearnReport, TranscriptReport};
-use super::session_files::{self, OnStep, SessionFile, SessionTrace, is_below};
-use crate::lessons::recovery::episodes::{self, Known, Stored, prune};
+use super::session_files::{self, SessionFile, WholeSession, microseconds};
+use crate::lessons::recovery::pattern::{NoPattern, of_episode};
+use crate::lessons::recovery::recover::{Analysis, Episode, analyse};
+use crate::lessons::storage::patterns::{self, LEARNED, NOTHING, Stored};
 use crate::lessons::{self, HostSession};
-use crate::model::{ActionType, ExecutionLog, Origin};
+use crate::model::{ActionType, ExecutionLog, Origin, Pattern};
 use crate::notes::sessions;
 use crate::store::here::project_of;
 use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::{Error, Records, repair_warnings};
-use crate::store::{Source, Writer, same_project};
+use crate::store::{Source, Writer, project_of_session, same_project};
+
+/// Minimum length of a call's id that no other session has, in bytes.
+const LEAST_ID: usize = 20;
 
 /// Options of [`learn()`].
 #[derive(Debug, Clone, Default)]
@@ -41,6 +47,134 @@ pub struct LearnOptions {
     pub project: Option<String>,
     /// Name of the project here, with its root commit; sessions that began in it get this name.
     pub project_name: Option<String>,
+}
+
+/// Outcome of `learn()`.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct LearnReport {
+    /// Session files read, in path order; files that are unchanged since they were processed are
+    /// only counted.
+    pub transcripts: Vec<TranscriptReport>,
+    /// Failures with a recovery.
+    pub episodes: Vec<EpisodeReport>,
+    /// Ids of new procedures.
+    pub learned: Vec<String>,
+    /// Ids of known ones that were seen again.
+    pub merged: Vec<String>,
+    /// Number of patterns skipped because their record was deleted on purpose.
+    pub buried: usize,
+    /// Number of files unchanged since they were processed.
+    pub unchanged: usize,
+    /// Number of files in the folders that are not session files.
+    pub skipped: usize,
+    /// Number of files that the caller named and that are no session files.
+    pub unread: usize,
+    /// `true` if nothing was written.
+    pub dry_run: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Result for one session file.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct TranscriptReport {
+    /// Path of the file.
+    pub path: String,
+    /// Format of the file.
+    pub format: Option<Format>,
+    /// Number of tool calls.
+    pub steps: usize,
+    /// Number of tool calls that failed.
+    pub failures: usize,
+    /// `procedure_learned`, or `No_Failure_Detected`.
+    pub status: &'static str,
+    /// Lines that could not be read.
+    pub problems: Vec<BrokenLine>,
+}
+
+/// One failure and its recovery. Steps are ordinals of tool calls, from 0.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct EpisodeReport {
+    /// Path of the session file.
+    pub transcript: String,
+    /// Step of the failure.
+    pub fail_step: usize,
+    /// Step of the recovery.
+    pub success_step: usize,
+    /// Failing attempts in between.
+    pub also_fail_steps: Vec<usize>,
+    /// Id of the failing call at the agent host.
+    pub fail_native_id: Option<String>,
+    /// Id of the recovery at the agent host.
+    pub success_native_id: Option<String>,
+    /// Tool of the failing call.
+    pub tool: String,
+    /// Error line with names, paths and numbers replaced.
+    pub error_key: String,
+    /// Deciding line of the error.
+    pub root_cause: String,
+    /// Failing and working call; null if `no_fix` has a reason.
+    pub fix: Option<FixText>,
+    /// Reason why the recovery is no pattern: `no_error`, `retry`, `still_fails`, `dangerous` or
+    /// `one_off`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_fix: Option<&'static str>,
+    /// Steps from the failure to the recovery.
+    pub steps_wasted: usize,
+}
+
+impl EpisodeReport {
+    /// Reports what was found in the steps of a session file.
+    pub(crate) fn of(
+        path: &str,
+        steps: &[Step],
+        episode: &Episode,
+        pattern: Result<Pattern, NoPattern>,
+    ) -> Self {
+        let (fix, no_fix) = match pattern {
+            Ok(pattern) => (Some(FixText::of(pattern)), None),
+            Err(none) => (None, Some(none.name())),
+        };
+        let id = |step: usize| steps.get(step)?.native_id.clone();
+        Self {
+            transcript: path.to_owned(),
+            fail_step: episode.fail_step,
+            success_step: episode.success_step,
+            steps_wasted: episode.success_step - episode.fail_step,
+            also_fail_steps: episode.also_fail_steps.clone(),
+            fail_native_id: id(episode.fail_step),
+            success_native_id: id(episode.success_step),
+            tool: steps
+                .get(episode.fail_step)
+                .map(|step| step.tool.clone())
+                .unwrap_or_default(),
+            error_key: redacted(&episode.error_key),
+            root_cause: redacted(&episode.error_line),
+            fix,
+            no_fix,
+        }
+    }
+}
+
+/// Calls of a recovery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct FixText {
+    /// Failing call.
+    pub failing_code: String,
+    /// Working call.
+    pub working_code: String,
+    /// Output of the working call, cut.
+    pub success_output: String,
+}
+
+impl FixText {
+    fn of(pattern: Pattern) -> Self {
+        Self {
+            failing_code: pattern.failing_code,
+            working_code: pattern.working_code,
+            success_output: pattern.success_output,
+        }
+    }
 }
 
 /// Progress callback: bytes read so far, and the total.
@@ -83,38 +217,24 @@ pub fn learn(
         let path = file.path.display().to_string();
         if !options.dry_run && sources.knows(&path, file.size, file.mtime) {
             report.unchanged += 1;
-        } else if let Some(session) = read_of_project(file, options, &mut report, &mut |at| {
-            progress((done + at).min(total), total);
-        }) {
-            let mut session = session;
-            for found in &mut session.found {
-                // With the root commit, which the name of a directory lacks.
-                if let Some(name) = &options.project_name
-                    && same_project(name, &found.workspace)
-                {
-                    found.workspace.clone_from(name);
-                }
-            }
-            let steps = session.steps as u64;
-            let ended = options.host_session.as_deref().map(|name| HostSession {
-                name,
-                steps: session.steps,
-                failures: session.failures,
-                rules_at_calls: options.rules_at_calls,
-                tokens: session.tokens,
-                began: session.began,
-                ended: session.ended,
-                learned: Vec::new(),
-            });
-            let learned = take(records, &path, session, options, &mut report)?;
-            if let Some(ended) = ended {
-                lessons::record_host_session(records, HostSession { learned, ..ended })?;
+        } else if let Some(session) = read(file, options, &mut report) {
+            let analysis = analyse(&session.steps, &session.remarks);
+            let learned = take(records, &path, &session, &analysis, options, &mut report)?;
+            if let Some(name) = &options.host_session {
+                let ended = HostSession {
+                    name,
+                    steps: &session.steps,
+                    failures: analysis.failures.len(),
+                    rules_at_calls: options.rules_at_calls,
+                    learned,
+                };
+                lessons::record_host_session(records, ended)?;
             }
             if !options.dry_run {
                 let source = Source {
                     size: file.size,
                     mtime: file.mtime,
-                    steps,
+                    steps: session.steps.len() as u64,
                 };
                 sources.insert(path, source);
             }
@@ -131,67 +251,57 @@ pub fn learn(
     Ok(report)
 }
 
-/// Reports a session and stores its lessons. Returns the ids of new and merged records.
+/// Reports a session and stores its patterns. Returns the ids of new and merged records.
 fn take(
     records: &Records<'_>,
     path: &str,
-    session: SessionTrace,
+    session: &WholeSession,
+    analysis: &Analysis,
     options: &LearnOptions,
     report: &mut LearnReport,
 ) -> Result<Vec<String>, Error> {
-    let learned = session.found.iter().any(|found| found.pattern.is_ok());
+    let steps = &session.steps;
+    let found = analysis.episodes.iter();
+    let found = found.map(|episode| (episode, of_episode(episode, steps, &clean)));
+    let found: Vec<(&Episode, Result<Pattern, NoPattern>)> = found.collect();
+    let has_pattern = found.iter().any(|(_, pattern)| pattern.is_ok());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
         path: path.to_owned(),
         format: session.format,
-        steps: session.steps,
-        failures: session.failures,
-        status: if learned {
-            episodes::LEARNED
-        } else {
-            episodes::NOTHING
-        },
-        problems: session.broken,
+        steps: steps.len(),
+        failures: analysis.failures.len(),
+        status: if has_pattern { LEARNED } else { NOTHING },
+        problems: session.broken.clone(),
     });
-    let name = Path::new(path)
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let session_id = session.id.or(name).unwrap_or_default();
-    if !report.dry_run && learned {
+    if !report.dry_run && has_pattern {
         let mut writer = records.writer()?;
-        // Read once: nothing is removed while the lock is held.
-        let mut known = Known::read(&writer)?;
-        let mut stored = Stored::default();
-        // A session that names no directory counts for the project of the memory.
-        let root = records.store.directory().parent();
-        let own = root.and_then(project_of).unwrap_or_default();
-        for found in &session.found {
-            let workspace = match found.workspace.as_str() {
-                "" => &own,
-                workspace => workspace,
+        let workspace = workspace(records, session, options);
+        for (episode, pattern) in &found {
+            let Ok(pattern) = pattern else {
+                continue;
             };
             let origin = Origin {
-                session: redacted(&session_id),
-                workspace: workspace.to_owned(),
-                step: found.episode.fail_step as u64,
+                session: redacted(&session.id),
+                workspace: workspace.clone(),
+                step: episode.fail_step as u64,
                 live: false,
-                call: found.call.clone(),
+                call: steps
+                    .get(episode.fail_step)
+                    .map(call_hash)
+                    .unwrap_or_default(),
             };
-            if let Ok(pattern) = &found.pattern {
-                episodes::store(
-                    &mut writer, &mut known, pattern, origin, records.now, &mut stored,
-                )?;
+            match patterns::store(&mut writer, pattern, origin, records.now)? {
+                Stored::New(id) => report.learned.push(id),
+                Stored::Again(id) => report.merged.push(id),
+                Stored::Counted => {}
+                Stored::Forgotten => report.buried += 1,
             }
         }
-        known.write_counts(&mut writer, &records.timestamp())?;
-        prune(&mut writer, &known, records.now)?;
-        report.learned.extend(stored.learned);
-        report.merged.extend(stored.merged);
-        report.buried += stored.forgotten;
         note_learned(
             records,
             &mut writer,
-            (&session_id, session.format),
+            (&session.id, session.format),
             options,
             (&report.learned[before.0..], &report.merged[before.1..]),
         );
@@ -199,14 +309,41 @@ fn take(
             .warnings
             .extend(repair_warnings(writer.take_repairs()));
     }
-    report.episodes.extend(
-        session
-            .found
-            .into_iter()
-            .map(|found| EpisodeReport::of(path, found)),
-    );
+    let episodes = found.into_iter();
+    let episodes = episodes.map(|(one, pattern)| EpisodeReport::of(path, steps, one, pattern));
+    report.episodes.extend(episodes);
     let new = report.learned[before.0..].iter();
     Ok(new.chain(&report.merged[before.1..]).cloned().collect())
+}
+
+/// Name of the project that a session began in: the agent may have changed directories since. A session
+/// that names no directory counts for the project of the memory.
+fn workspace(records: &Records<'_>, session: &WholeSession, options: &LearnOptions) -> String {
+    let named = redacted(&project_of_session(session.directory()));
+    // With the root commit, which the name of a directory lacks.
+    let here = options.project_name.as_ref();
+    match here.filter(|here| same_project(here, &named)) {
+        Some(here) => here.clone(),
+        None if named.is_empty() => {
+            let root = records.store.directory().parent();
+            root.and_then(project_of).unwrap_or_default()
+        }
+        None => named,
+    }
+}
+
+/// Returns the hash of a call, which only a copy of its session shares, also one with new times;
+/// empty without a long id and without a time.
+fn call_hash(step: &Step) -> String {
+    let id = step.native_id.as_deref().unwrap_or_default();
+    let time = step.time.as_deref().and_then(microseconds);
+    let mark = match time {
+        _ if id.len() >= LEAST_ID => id.to_owned(),
+        Some(time) => format!("{id}\n{time}"),
+        None => return String::new(),
+    };
+    let text = format!("{mark}\n{}\n{}", step.call_text(), step.output);
+    format!("{:016x}", xxh3_64(text.as_bytes()))
 }
 
 /// Writes the learned ids to the execution log. A failed log write does not stop learning.
@@ -243,60 +380,32 @@ fn note_learned(
     }]));
 }
 
-/// Reads a session file; `None` if the session has no call in the project.
-fn read_of_project(
+/// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known
+/// format, or if no call of it ran in the project.
+fn read(
     file: &SessionFile,
     options: &LearnOptions,
     report: &mut LearnReport,
-    on_bytes: &mut dyn FnMut(u64),
-) -> Option<SessionTrace> {
-    let project = options.project.as_deref();
-    // A history inside the project names no directory.
-    let path = file.path.to_string_lossy();
-    let mut is_here = project.is_none_or(|project| is_below(&path, project));
-    let warned = report.warnings.len();
-    let session = read(
-        file,
-        options.format,
-        (&mut report.skipped, &mut report.warnings),
-        &mut |step, _| {
-            is_here |= step
-                .cwd
-                .as_deref()
-                .zip(project)
-                .is_some_and(|(cwd, project)| is_below(cwd, project));
-        },
-        on_bytes,
-    );
-    report.unread += usize::from(file.named && report.warnings.len() > warned);
-    session.filter(|_| is_here)
-}
-
-/// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known
-/// format.
-pub(crate) fn read(
-    file: &SessionFile,
-    format: Option<Format>,
-    (skipped, warnings): (&mut usize, &mut Vec<String>),
-    on_step: OnStep<'_>,
-    on_bytes: &mut dyn FnMut(u64),
-) -> Option<SessionTrace> {
-    match session_files::read(&file.path, format, &clean, on_step, on_bytes) {
+) -> Option<WholeSession> {
+    let (path, format) = (file.path.display(), options.format);
+    let problem = match WholeSession::read(&file.path, format) {
         // A named format is no proof.
-        Ok(session) if session.is_empty() && format.is_some() => warnings.push(format!(
-            "`{}` holds no call and no message in the format {}",
-            file.path.display(),
+        Ok(session) if session.is_empty() && format.is_some() => format!(
+            "`{path}` holds no call and no message in the format {}",
             format.map_or("", Format::name)
-        )),
-        Ok(session) if session.is_empty() && !file.named => *skipped += 1,
-        Ok(session) if session.format.is_some() => return Some(session),
+        ),
+        Ok(session) if session.format.is_some() && (file.named || !session.is_empty()) => {
+            return session.of_project(&file.path, options.project.as_deref());
+        }
         // A folder may hold files of any kind.
-        Ok(_) if !file.named => *skipped += 1,
-        Ok(_) => warnings.push(format!(
-            "`{}` is no session file of a known format",
-            file.path.display()
-        )),
-        Err(error) => warnings.push(format!("cannot read `{}`: {error}", file.path.display())),
-    }
+        Ok(_) if !file.named => {
+            report.skipped += 1;
+            return None;
+        }
+        Ok(_) => format!("`{path}` is no session file of a known format"),
+        Err(error) => format!("cannot read `{path}`: {error}"),
+    };
+    report.warnings.push(problem);
+    report.unread += usize::from(file.named);
     None
 }

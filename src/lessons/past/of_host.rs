@@ -17,24 +17,21 @@ use crate::notes::sessions::change;
 use crate::store::workspace::records::{Scribe, data, raw};
 use crate::store::workspace::{Error, Records, stamp};
 use crate::store::{Error as StoreError, Selection};
+use memctl_sessions::Step;
+
+use super::session_files::microseconds;
 
 /// Summary of a host session that ended.
 #[derive(Debug)]
 pub(crate) struct HostSession<'a> {
     /// Name in the execution log: the host and its session id, as in `codex/3f2a…`.
     pub(crate) name: &'a str,
-    /// Number of tool calls.
-    pub(crate) steps: usize,
+    /// Its calls.
+    pub(crate) steps: &'a [Step],
     /// Number of tool calls that failed.
     pub(crate) failures: usize,
     /// Number of rules that it was told at calls.
     pub(crate) rules_at_calls: usize,
-    /// Tokens of its turns; `None` if the host does not say.
-    pub(crate) tokens: Option<u64>,
-    /// Time of the first tool call, in microseconds since 1970.
-    pub(crate) began: Option<i64>,
-    /// Time of the last tool call, in microseconds since 1970.
-    pub(crate) ended: Option<i64>,
     /// Ids of records that were learned from it, or seen again in it.
     pub(crate) learned: Vec<String>,
 }
@@ -54,14 +51,21 @@ pub(crate) fn record_host_session(
     host: HostSession<'_>,
 ) -> Result<(), Error> {
     let notes = SessionNotes::read(&records.store.read_notes(host.name));
-    if host.steps == 0 && notes.shown.is_empty() && notes.pitfalls.is_empty() {
+    if host.steps.is_empty() && notes.shown.is_empty() && notes.pitfalls.is_empty() {
         return Ok(());
     }
     let name = memctl_redact::redact(host.name).text.into_owned();
+    let times = host
+        .steps
+        .iter()
+        .filter_map(|step| microseconds(step.time.as_deref()?));
     let at = |micros: Option<i64>| {
         let at = micros.and_then(DateTime::from_timestamp_micros);
         stamp(at.unwrap_or(records.now))
     };
+    let (began, ended) = (at(times.clone().next()), at(times.max()));
+    // A host that does not say has none.
+    let tokens = host.steps.iter().filter_map(|step| step.tokens);
     let mut writer = records.writer()?;
     let known = named(writer.store(), &name)?;
     let Before {
@@ -86,12 +90,12 @@ pub(crate) fn record_host_session(
     let found = raw(&json!({
         "host": name.split('/').next(),
         "native_id": name,
-        "steps": host.steps,
+        "steps": host.steps.len(),
         "failures": host.failures,
         "hints_shown": notes.shown.len(),
         "hints_helped": helped.count(),
         "rules_at_calls": host.rules_at_calls,
-        "tokens": host.tokens,
+        "tokens": tokens.reduce(u64::saturating_add),
         "learned": learned,
         "pitfalls": pitfalls,
     }))?;
@@ -102,7 +106,7 @@ pub(crate) fn record_host_session(
                 "session_data",
                 change::merged(&session.session_data, found)?,
             ),
-            ("completed_at", raw(&at(host.ended))?),
+            ("completed_at", raw(&ended)?),
             ("updated_at", raw(&now)?),
         ];
         writer.update(Kind::Session, &session.session_id, &changes)?;
@@ -118,8 +122,8 @@ pub(crate) fn record_host_session(
             completed_steps: Vec::new(),
             error_message: None,
             session_data: found,
-            started_at: at(host.began),
-            completed_at: Some(at(host.ended)),
+            started_at: began,
+            completed_at: Some(ended),
             created_at: now.clone(),
             updated_at: now,
         };

@@ -4,8 +4,6 @@
 //! checked against the calls of its session, as that of an agent is, and stored before the next call. A
 //! session that was asked about is not asked about again while its file stays the same.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 use serde_json::json;
 
@@ -18,12 +16,12 @@ use memctl_llm::{Llm, OnProgress, Request, Schema};
 use memctl_sessions::Format;
 
 use super::answer::{Answered, borne_out, is_seen, lessons_in, schema};
-use super::digest::{Item, digest};
-use super::files::files;
-use super::read_session::{ReadSession, read};
+use super::digest::{Item, ReadSession, digest, read};
+use super::learn::LearnOptions;
+use super::session_files::files;
 use crate::lessons::asking::checks::{Proof, Refusal, check};
 use crate::lessons::asking::session_calls::SessionCalls;
-use crate::lessons::storage::new_lesson::{LessonOrigin, Relations, StoredLesson, store_lesson};
+use crate::lessons::storage::new_lesson::{LessonOrigin, StoredLesson, store_lesson};
 
 /// Default instructions; users can replace them.
 pub const PROMPT: &str = include_str!("prompts/past_session.md");
@@ -38,20 +36,12 @@ const MARK: &str = "lessons:";
 /// Sessions to ask about, and limits.
 #[derive(Debug, Clone, Default)]
 pub struct PastOptions {
-    /// Session files, and folders to walk.
-    pub paths: Vec<PathBuf>,
-    /// Format of all files; `None` detects it.
-    pub format: Option<Format>,
-    /// Only sessions with a call in this directory or below; `None` takes all.
-    pub project: Option<String>,
-    /// Name of the project here, with its root commit; sessions that began in it get this name.
-    pub project_name: Option<String>,
+    /// The sessions.
+    pub sessions: LearnOptions,
     /// Maximum number of model calls.
     pub max_calls: usize,
     /// Maximum estimated cost in US dollars; `None` sets no limit.
     pub max_cost: Option<f64>,
-    /// Session of the calls, for the execution log.
-    pub session: Option<String>,
 }
 
 /// A past session.
@@ -67,16 +57,8 @@ struct PastSession {
 /// Planned questions.
 #[derive(Debug)]
 pub struct PastPlan {
-    /// Model, as `provider/model`.
-    pub model: String,
-    /// Number of sessions beyond the limits.
-    pub left_out: usize,
-    /// Number of sessions that were asked about before.
-    pub asked_before: usize,
-    /// Number of sessions that found nothing out.
-    pub nothing: usize,
-    /// Estimated cost in US dollars; `None` if the price is unknown.
-    pub cost_usd: Option<f64>,
+    /// Report so far: the model, what is left out, and the estimated cost.
+    pub report: PastReport,
     sessions: Vec<PastSession>,
     llm: Box<Llm>,
     session: Option<String>,
@@ -147,27 +129,15 @@ impl PastPlan {
     }
 
     /// Returns the report of a run that asks nothing, with the questions.
-    pub fn unasked(&self) -> PastReport {
-        let question = |session: &PastSession| PastQuestion {
-            path: session.path.clone(),
-            system: session.request.system.clone(),
-            user: session.request.user.clone(),
+    pub fn unasked(self) -> PastReport {
+        let question = |session: PastSession| PastQuestion {
+            path: session.path,
+            system: session.request.system,
+            user: session.request.user,
         };
         PastReport {
-            questions: self.sessions.iter().map(question).collect(),
-            cost_usd: self.cost_usd,
-            ..self.report()
-        }
-    }
-
-    fn report(&self) -> PastReport {
-        PastReport {
-            model: self.model.clone(),
-            left_out: self.left_out,
-            asked_before: self.asked_before,
-            nothing: self.nothing,
-            cost_usd: Some(0.0),
-            ..PastReport::default()
+            questions: self.sessions.into_iter().map(question).collect(),
+            ..self.report
         }
     }
 }
@@ -186,31 +156,32 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
         .past_session_prompt
         .as_deref()
         .unwrap_or(PROMPT);
-    let mut plan = PastPlan {
+    let report = PastReport {
         model: llm.model().to_owned(),
-        left_out: 0,
-        asked_before: 0,
-        nothing: 0,
         cost_usd: Some(0.0),
+        ..PastReport::default()
+    };
+    let mut plan = PastPlan {
+        report,
         sessions: Vec::new(),
         llm,
-        session: options.session.clone(),
+        session: options.sessions.session.clone(),
     };
     let sources = workspace.store.sources();
-    let mut files = files(&options.paths)?;
+    let mut files = files(&options.sessions.paths)?;
     files.sort_by_key(|file| std::cmp::Reverse(file.mtime));
     let mut bytes = 0;
     for file in &files {
         let path = file.path.display().to_string();
         if sources.knows(&format!("{MARK}{path}"), file.size, file.mtime) {
-            plan.asked_before += 1;
+            plan.report.asked_before += 1;
             continue;
         }
-        let Some(read) = read(file, options) else {
+        let Some(read) = read(&file.path, &options.sessions) else {
             continue;
         };
         if read.is_dull() {
-            plan.nothing += 1;
+            plan.report.nothing += 1;
             continue;
         }
         let request = question(system, &read);
@@ -221,7 +192,7 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             .estimate((bytes + length) / BYTES_PER_TOKEN, USUAL_ANSWER * calls);
         let is_dear = match (options.max_cost, cost) {
             (Some(_), None) => {
-                let model = &plan.model;
+                let model = &plan.report.model;
                 let message =
                     format!("the price of `{model}` is unknown, so a cost limit cannot hold");
                 let hint = "limit the calls instead: memctl learn --model M --max-calls N";
@@ -231,11 +202,11 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
             (None, _) => false,
         };
         if is_dear || plan.sessions.len() >= options.max_calls {
-            plan.left_out += 1;
+            plan.report.left_out += 1;
             continue;
         }
         bytes += length;
-        plan.cost_usd = cost.map(dollars);
+        plan.report.cost_usd = cost.map(dollars);
         plan.sessions.push(PastSession {
             path,
             source: Source {
@@ -251,23 +222,25 @@ pub async fn plan(workspace: &Workspace, options: &PastOptions) -> Result<Option
     Ok(Some(plan))
 }
 
-/// Asks the planned questions. `goes_on` is asked after each session with all lessons so far; `false`
-/// leaves the rest for another run.
+/// Asks the planned questions. `on_session` is called after each session with their number so far.
 pub async fn ask(
     workspace: &Workspace,
     plan: PastPlan,
-    goes_on: &mut dyn FnMut(usize, &PastReport) -> Result<bool, Error>,
+    on_session: &mut dyn FnMut(usize),
     progress: OnProgress<'_>,
 ) -> Result<PastReport, Error> {
-    let mut report = plan.report();
+    let mut report = PastReport {
+        cost_usd: Some(0.0),
+        ..plan.report
+    };
     let scribe = Scribe::new(workspace.now, workspace.random, plan.session.as_deref());
-    for (place, session) in plan.sessions.iter().enumerate() {
+    for session in &plan.sessions {
         let asked = plan.llm.ask(&session.request, progress).await;
         let (cost, text, model) = match asked {
             Ok(reply) => (reply.cost_usd, Ok(reply.text), reply.model),
             Err(error) => {
                 let paid = error.paid().map_or(Some(0.0), |paid| paid.cost_usd);
-                (paid, Err(error.to_string()), plan.model.clone())
+                (paid, Err(error.to_string()), report.model.clone())
             }
         };
         report.cost_usd = report
@@ -301,10 +274,7 @@ pub async fn ask(
             }
         }
         report.sessions.push(of_session);
-        if !goes_on(place + 1, &report)? {
-            report.left_out += plan.sessions.len() - place - 1;
-            break;
-        }
+        on_session(report.sessions.len());
     }
     Ok(report)
 }
@@ -358,13 +328,7 @@ fn take(
             (false, false) => Proof::Words,
         };
         let stored = match check(&args, &session.calls, proof, &workspace.settings.person) {
-            Ok(checked) => store_lesson(
-                &workspace.records(),
-                &checked,
-                &[],
-                &Relations::default(),
-                &origin,
-            )?,
+            Ok(checked) => store_lesson(&workspace.records(), &checked, &args, &origin)?,
             Err(refusal) => Err(refusal),
         };
         match stored {

@@ -8,14 +8,13 @@
 
 use serde_json::Value;
 
+use super::goal::leaves;
 use crate::lessons::recovery::shell::{Simple, basename, commands_and_settings};
 use crate::lessons::recovery::shell_command::{AROUND, Run};
 use memctl_sessions::Step;
 
 /// Maximum length of a call that is compared, in bytes.
 pub(crate) const LONGEST: usize = 3_000;
-/// Maximum number of arguments of a tool.
-const ARGUMENTS: usize = 32;
 
 /// Options that only change how much is printed.
 const VERBOSITY: &[&str] = &[
@@ -95,32 +94,7 @@ fn tool_call(code: &str) -> Option<(&str, Vec<(String, String)>)> {
         .chars()
         .all(|c| c.is_alphanumeric() || "_-.:/".contains(c));
     let input: Value = serde_json::from_str(json).ok().filter(|_| is_name)?;
-    let mut arguments = Vec::new();
-    collect(input.as_object().map(|_| &input)?, "", &mut arguments);
-    Some((name, arguments))
-}
-
-fn collect(value: &Value, path: &str, into: &mut Vec<(String, String)>) {
-    let text = match value {
-        Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(name, _)| *name != "description") {
-                collect(value, &format!("{path}/{name}"), into);
-            }
-            return;
-        }
-        Value::Array(values) => {
-            for value in values {
-                collect(value, path, into);
-            }
-            return;
-        }
-        Value::Null => return,
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    };
-    if into.len() < ARGUMENTS {
-        into.push((path.to_owned(), text));
-    }
+    input.is_object().then(|| (name, leaves(&input)))
 }
 
 /// Returns `true` for tools whose command is a shell line.

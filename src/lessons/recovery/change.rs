@@ -6,10 +6,9 @@
 use std::collections::HashSet;
 
 use super::call::{Call, Command, Line};
-use super::pattern::plain;
 use crate::lessons::recovery::shell::basename;
 use crate::model::Pattern;
-use crate::model::text::telling_words;
+use crate::model::text::{one_line, telling_words};
 
 /// Maximum number of words that a small change adds, and drops.
 const SMALL: usize = 4;
@@ -60,7 +59,7 @@ impl Change {
         let tool = Some(pattern.tool.as_str()).filter(|tool| is_tool(tool, &pattern.failing_code));
         let failed = Call::of(&pattern.failing_code, tool)?;
         let worked = Call::of(&pattern.working_code, tool)?;
-        change(&failed, &worked, &plain(&pattern.error_line))
+        change(&failed, &worked, &one_line(&pattern.error_line))
     }
 
     /// Returns `true` if a failing call is the one of the pattern, but for names that its error does
@@ -84,7 +83,7 @@ impl Change {
                 // A client that names no tool gives the text alone.
                 let words = commands.iter().flat_map(|command| &command.words);
                 let now: Vec<&str> = words.map(String::as_str).collect();
-                commands.len() == 1 && same(&plain(text), &now.join(" "))
+                commands.len() == 1 && same(&one_line(text), &now.join(" "))
             }
             (Changed::Command(_), Call::Tool(..)) => false,
         }

@@ -220,7 +220,7 @@ fn of_patch(patch: &str) -> Kind {
 }
 
 /// Values of a tool's arguments, with their paths, without explanatory fields.
-fn leaves(input: &Value) -> Vec<(String, String)> {
+pub(super) fn leaves(input: &Value) -> Vec<(String, String)> {
     fn walk(value: &Value, path: &str, out: &mut Vec<(String, String)>) {
         if out.len() >= 64 {
             return;

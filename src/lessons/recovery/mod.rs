@@ -5,11 +5,9 @@
 //! - `recover`: failures of a session with their recovery. `trace`: the same while a session runs.
 //! - `call`: a call in comparable form. `change`: the small difference of two.
 //! - `pattern`: recoveries that may be told unasked; a change that could do harm never is.
-//! - `episodes`: storage of recoveries, and of one at the moment that a hook sees it.
 
 pub(crate) mod call;
 pub(crate) mod change;
-pub(crate) mod episodes;
 pub(crate) mod goal;
 pub(crate) mod goal_match;
 pub(crate) mod outcome;

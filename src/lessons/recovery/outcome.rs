@@ -178,10 +178,7 @@ fn echoes_a_failure(step: &Step) -> bool {
 
 /// Exit code that some hosts append to an output.
 fn code_at_the_end(output: &str) -> Option<i32> {
-    let mut from = output.len().saturating_sub(200);
-    while !output.is_char_boundary(from) {
-        from += 1;
-    }
+    let from = output.ceil_char_boundary(output.len().saturating_sub(200));
     let tail = output[from..].to_ascii_lowercase();
     let marks = [
         "exit code: ", "exit code ", "exited with code ", "exit status ", "exit_code=",

@@ -14,6 +14,7 @@ use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::recover::Episode;
 use crate::lessons::recovery::shell::commands;
 use crate::model::Pattern;
+use crate::model::text::one_line;
 use memctl_redact::Clean;
 use memctl_sessions::Step;
 
@@ -80,8 +81,8 @@ pub fn of_episode(
     if episode.error_key.is_empty() {
         return Err(NoPattern::NoError);
     }
-    let line = plain(&keep(&episode.error_line).into_string());
-    if plain(&worked.output).contains(&line) {
+    let line = one_line(&keep(&episode.error_line).into_string());
+    if one_line(&worked.output).contains(&line) {
         return Err(NoPattern::StillFails);
     }
     let is_goal = |step: &Step| match Goal::of(step).kind {
@@ -185,11 +186,6 @@ fn is_help(output: &str) -> bool {
     let lower: String = output.trim_start().chars().take(400).collect();
     let lower = lower.to_ascii_lowercase();
     lower.starts_with("usage") || lower.contains("\nusage:") || lower.contains("\noptions:")
-}
-
-/// Line in the form that lines are compared in.
-pub(crate) fn plain(line: &str) -> String {
-    line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Parts of an option, a variable or a word that take a safeguard away.

@@ -5,11 +5,10 @@
 //! costs a write.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
+use crate::lessons::past::learn::clean;
 use crate::lessons::recovery::recover::analyse;
 use crate::model::Pattern;
-use memctl_redact::Clean;
 use memctl_sessions::Step;
 
 use super::pattern;
@@ -62,16 +61,9 @@ impl Trace {
             return Vec::new();
         }
         self.push(tool, call, output, false);
-        let steps: Vec<Step> = self
-            .0
-            .iter()
-            .enumerate()
-            .map(|(at, step)| step.step(at))
-            .collect();
-        let Some(last) = steps.len().checked_sub(1) else {
-            return Vec::new();
-        };
-        let clean = |text: &str| Clean::of_owned(memctl_redact::strip_fenced(text).into_owned());
+        let steps = self.0.iter().enumerate();
+        let steps: Vec<Step> = steps.map(|(at, step)| step.step(at)).collect();
+        let last = steps.len().saturating_sub(1);
         let analysis = analyse(&steps, &[]);
         let over = analysis
             .episodes
@@ -115,28 +107,18 @@ impl Trace {
 
 impl TraceStep {
     fn step(&self, index: usize) -> Step {
-        let input = match serde_json::from_str(&self.call) {
-            Ok(Value::Object(fields)) => Value::Object(fields),
-            _ => json!({ "command": self.call }),
-        };
         Step {
             index,
-            tool: self.tool.clone(),
-            input,
             output: self.output.clone(),
             is_error: Some(self.failed),
             answered: true,
-            ..Step::default()
+            ..Step::of_call(&self.tool, &self.call)
         }
     }
 }
 
 fn cut(text: &str) -> String {
-    let mut end = text.len().min(LONGEST);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text[..end].to_owned()
+    text[..text.floor_char_boundary(LONGEST)].to_owned()
 }
 
 #[cfg(test)]

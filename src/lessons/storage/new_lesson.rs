@@ -10,8 +10,9 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::neighbours::{Neighbour, is_same, nearest};
-use crate::lessons::asking::checks::{CheckedLesson, Refusal};
-use crate::lessons::recovery::episodes::LEARNED;
+use super::patterns::{LEARNED, count_up};
+use crate::lessons::asking::checks::{CheckedLesson, Refusal, refuse};
+use crate::lessons::asking::lesson_args::LessonArgs;
 use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
 use crate::model::{
@@ -39,15 +40,6 @@ pub(crate) struct LessonOrigin<'a> {
     pub(crate) project: String,
     /// Directory of the project.
     pub(crate) root: Option<&'a Path>,
-}
-
-/// Relations of a lesson to its neighbours.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Relations {
-    /// Id of a lesson that says the same.
-    pub(crate) same: Option<String>,
-    /// Id of a lesson that it replaces.
-    pub(crate) replaces: Option<String>,
 }
 
 /// Outcome for one lesson.
@@ -79,11 +71,10 @@ pub struct StoredLesson {
 pub(crate) fn store_lesson(
     records: &Records<'_>,
     checked: &CheckedLesson,
-    files: &[String],
-    relations: &Relations,
+    args: &LessonArgs,
     origin: &LessonOrigin<'_>,
 ) -> Result<Result<StoredLesson, Refusal>, Error> {
-    let files = match hashed(files, origin.root) {
+    let files = match hashed(&args.files, origin.root) {
         Ok(files) => files,
         Err(refusal) => return Ok(Err(refusal)),
     };
@@ -104,15 +95,15 @@ pub(crate) fn store_lesson(
         let found = all.iter().find(is_it);
         found.or_else(|| all.iter().find(is_numbered))
     };
-    for (field, id) in [("same", &relations.same), ("replaces", &relations.replaces)] {
+    for (field, id) in [("same", &args.same), ("replaces", &args.replaces)] {
         if let Some(id) = id
             && named(Some(id)).is_none()
         {
-            return Ok(Err(Refusal {
+            return Ok(refuse(
                 field,
-                reason: format!("there is no lesson `{id}`"),
-                passes: "use an id that an answer named, such as PROC-003".to_owned(),
-            }));
+                format!("there is no lesson `{id}`"),
+                "use an id that an answer named, such as PROC-003",
+            ));
         }
     }
     let seen = Origin {
@@ -121,7 +112,7 @@ pub(crate) fn store_lesson(
         live: true,
         ..Origin::default()
     };
-    let same = named(relations.same.as_ref());
+    let same = named(args.same.as_ref());
     let equal = || {
         lessons
             .iter()
@@ -144,11 +135,11 @@ pub(crate) fn store_lesson(
         !seen.session.is_empty() && known.origins.iter().any(|o| o.session == seen.session)
     });
     if of_session.count() >= MOST_OF_SESSION {
-        return Ok(Err(Refusal {
-            field: "lesson",
-            reason: format!("this session has {MOST_OF_SESSION} lessons already"),
-            passes: "replace a weaker one with `replaces`".to_owned(),
-        }));
+        return Ok(refuse(
+            "lesson",
+            format!("this session has {MOST_OF_SESSION} lessons already"),
+            "replace a weaker one with `replaces`",
+        ));
     }
     let is_person = origin.trust == Trust::User;
     let procedure = Procedure {
@@ -170,11 +161,11 @@ pub(crate) fn store_lesson(
         .store()
         .tombstone_of(Kind::Procedure, &procedure.content())?;
     if let Some(removed) = removed.filter(|_| !is_person) {
-        return Ok(Err(Refusal {
-            field: "lesson",
-            reason: format!("the same was removed as `{}`", removed.id),
-            passes: "leave it out".to_owned(),
-        }));
+        return Ok(refuse(
+            "lesson",
+            format!("the same was removed as `{}`", removed.id),
+            "leave it out",
+        ));
     }
     let near = nearest(&checked.lesson, &checked.applies, &lessons);
     let procedure = writer.append(procedure, records.now)?;
@@ -191,7 +182,7 @@ pub(crate) fn store_lesson(
         near,
         ..StoredLesson::default()
     };
-    if let Some(old) = named(relations.replaces.as_ref()) {
+    if let Some(old) = named(args.replaces.as_ref()) {
         report.near.retain(|near| near.id != old.procedure_id);
         if is_person || writer.store().trust_snapshot().level(old) == Trust::Observed {
             supersede(&mut writer, old, &id)?;
@@ -225,17 +216,7 @@ fn seen_again(
     records: &Records<'_>,
 ) -> Result<StoredLesson, Error> {
     if !known.origins.contains(seen) {
-        let mut origins = known.origins.clone();
-        origins.push(seen.clone());
-        let changes = [
-            ("origins", raw(&origins)?),
-            (
-                "occurrences",
-                raw(&(known.occurrences.unwrap_or(1.0) + 1.0))?,
-            ),
-            ("last_seen", raw(&records.timestamp())?),
-        ];
-        writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+        count_up(writer, known, Some(seen), &records.timestamp())?;
     }
     let trust = writer.store().trust_snapshot().level(known);
     Ok(StoredLesson {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lessons::recovery::episodes::LEARNED;
+use super::patterns::{LEARNED, count_up};
 use crate::lessons::telling::table::prepare;
 use crate::model::{Kind, Procedure, Record as _};
 use crate::store::Selection;
@@ -68,12 +68,7 @@ pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<Proce
     let same = known.find(|known| compact(known.data.get()) == text);
     let added = same.is_none();
     if let Some(known) = same {
-        let seen = known.occurrences.unwrap_or(1.0) + 1.0;
-        let changes = [
-            ("occurrences", Value::from(seen)),
-            ("last_seen", Value::from(workspace.timestamp())),
-        ];
-        writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+        count_up(&mut writer, &known, None, &workspace.timestamp())?;
         new = known;
     } else {
         new = writer.append(new, workspace.now)?;

@@ -4,16 +4,15 @@
 //! pattern of a procedure. A known pattern is counted up instead of added.
 
 use serde::Serialize;
-use serde_json::json;
 
-use crate::lessons::recovery::episodes;
+use super::patterns::{self, Stored};
 use crate::lessons::telling::service::HintService;
 use crate::lessons::telling::session_state::{Pending, PendingOutcomes, SessionNotes};
 use crate::lessons::{HintOptions, HintReport};
 use crate::model::text::of_commands;
-use crate::model::{Kind, Pattern, Procedure, Record as _};
-use crate::store::workspace::Error;
-use crate::store::{Selection, Writer};
+use crate::model::{Pattern, Procedure};
+use crate::store::Writer;
+use crate::store::workspace::{Error, stamp};
 
 /// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;
@@ -88,9 +87,10 @@ impl HintService<'_> {
                 continue;
             }
             match self.keep(&mut writer, failure, success)? {
-                Recorded::New(id) => report.learned.push(id),
-                Recorded::Known(id) => report.merged.push(id),
-                Recorded::Forgotten => {
+                Stored::New(id) => report.learned.push(id),
+                Stored::Again(id) => report.merged.push(id),
+                Stored::Counted => {}
+                Stored::Forgotten => {
                     report.not_learned = Some("it was forgotten on purpose");
                 }
             }
@@ -118,30 +118,17 @@ impl HintService<'_> {
         Ok(report)
     }
 
-    /// Adds a procedure, or counts up the one with an equal pattern.
+    /// Stores the pattern of a failure and its success, or counts up the procedure with an equal one.
     fn keep(
         &self,
         writer: &mut Writer,
         failure: &Pending,
         success: &Success,
-    ) -> Result<Recorded, Error> {
-        let all = writer.store().list::<Procedure>(&Selection::default())?;
-        let is_equal = |procedure: &&Procedure| {
-            procedure.pattern.as_ref().is_some_and(|pattern| {
-                pattern.error_key == failure.error_key
-                    && same_code(&pattern.working_code, &success.code)
-            })
+    ) -> Result<Stored, Error> {
+        let is_equal = |pattern: &Pattern| {
+            pattern.error_key == failure.error_key
+                && same_code(&pattern.working_code, &success.code)
         };
-        let now = self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string();
-        if let Some(known) = all.records.iter().find(is_equal) {
-            let seen = known.occurrences.unwrap_or(1.0);
-            let changes = [
-                ("occurrences", json!(seen + 1.0)),
-                ("last_seen", json!(now)),
-            ];
-            writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
-            return Ok(Recorded::Known(known.procedure_id.clone()));
-        }
         let pattern = Pattern {
             error_key: failure.error_key.clone(),
             error_line: failure.error_line.clone(),
@@ -152,25 +139,10 @@ impl HintService<'_> {
         };
         let procedure = Procedure {
             worded_by: "agent".to_owned(),
-            ..episodes::procedure(pattern, &now)?
+            ..patterns::procedure(pattern, &stamp(self.now))?
         };
-        let content = procedure.content();
-        if writer
-            .store()
-            .tombstone_of(Kind::Procedure, &content)?
-            .is_some()
-        {
-            return Ok(Recorded::Forgotten);
-        }
-        let procedure = writer.append(procedure, self.now)?;
-        Ok(Recorded::New(procedure.procedure_id))
+        patterns::store_unless(writer, procedure, &is_equal, self.now)
     }
-}
-
-enum Recorded {
-    New(String),
-    Known(String),
-    Forgotten,
 }
 
 /// Failures that a success answers: the last one, and earlier ones with a similar goal, one per

@@ -22,30 +22,23 @@ pub(crate) fn within(mut hints: Vec<Hint>, fits: impl Fn(&[Hint]) -> bool) -> Ve
     }
 }
 
-/// Hint cut to the greatest length that fits; `None` if there is none.
+/// Hint cut until it fits; `None` if it never does.
 fn cut(hint: &Hint, fits: &impl Fn(&[Hint]) -> bool) -> Option<Hint> {
     let texts = [&hint.error_key, &hint.failing_code, &hint.working_code];
-    let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
-    let at = |most: usize| Hint {
-        error_key: beginning(&hint.error_key, most).into_owned(),
-        failing_code: beginning(&hint.failing_code, most).into_owned(),
-        working_code: beginning(&hint.working_code, most).into_owned(),
-        ..hint.clone()
-    };
-    // `low` fits, `high` does not.
-    let (mut low, mut high) = (LEAST, longest.max(LEAST) + 1);
-    if !fits(&[at(low)]) {
-        return None;
-    }
-    while high - low > 1 {
-        let middle = low + (high - low) / 2;
-        if fits(&[at(middle)]) {
-            low = middle;
-        } else {
-            high = middle;
+    let mut most = texts.iter().map(|text| text.len()).max().unwrap_or(0);
+    while most >= LEAST {
+        let cut = Hint {
+            error_key: beginning(&hint.error_key, most).into_owned(),
+            failing_code: beginning(&hint.failing_code, most).into_owned(),
+            working_code: beginning(&hint.working_code, most).into_owned(),
+            ..hint.clone()
+        };
+        if fits(std::slice::from_ref(&cut)) {
+            return Some(cut).filter(|cut| cut.failing_code.trim() != cut.working_code.trim());
         }
+        most = most * 7 / 8;
     }
-    Some(at(low)).filter(|hint| hint.failing_code.trim() != hint.working_code.trim())
+    None
 }
 
 #[cfg(test)]

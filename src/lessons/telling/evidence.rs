@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use crate::lessons::asking::call_match::without_angles;
+use crate::lessons::asking::checks::code_spans;
 use crate::lessons::recovery::shell::{Globs, basename, commands};
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Shown;
@@ -100,8 +101,7 @@ fn at_the_end(lesson: &str, told_at: &[String]) -> Option<String> {
 
 /// Texts in the backticks of a text.
 fn quoted(text: &str) -> Vec<String> {
-    let texts = text.split('`').skip(1).step_by(2);
-    texts.map(str::to_owned).collect()
+    code_spans(text).map(str::to_owned).collect()
 }
 
 /// Returns `true` if a call runs one of these commands, with the variables that it sets. Of a chain, it

@@ -16,12 +16,11 @@ use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
-use crate::lessons::recovery::pattern::plain;
 use crate::lessons::recovery::shell::commands;
 use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Hint;
 use crate::model::text::{
-    key_words, quoted_names, same_program, similarity, telling_words, weight,
+    key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
 };
 use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
 use crate::store::workspace::Error;
@@ -121,7 +120,7 @@ fn of_store(store: &Scoped, failure: &Failure<'_>, here: &Here<'_>) -> Result<Ve
             .as_deref()
             .and_then(|code| Call::of(code, failure.tool)),
         code: code.unwrap_or_default(),
-        output: plain(&failure.output).to_lowercase(),
+        output: one_line(&failure.output).to_lowercase(),
     };
     let mut found: Vec<Found> = candidates(&terms, failure)
         .into_iter()
@@ -250,11 +249,11 @@ impl View<'_> {
     fn applies(&self, applies: &Applies) -> bool {
         let command = self.code.to_lowercase();
         let has = |phrase: &String| {
-            let phrase = plain(phrase).to_lowercase();
+            let phrase = one_line(phrase).to_lowercase();
             !phrase.is_empty() && self.output.contains(&phrase)
         };
         let is_out = |phrase: &String| {
-            let phrase = plain(phrase).to_lowercase();
+            let phrase = one_line(phrase).to_lowercase();
             !phrase.is_empty() && (self.output.contains(&phrase) || command.contains(&phrase))
         };
         if applies.not.iter().any(is_out) {
@@ -269,10 +268,10 @@ impl View<'_> {
     /// Returns the change of a pattern if this is its failure.
     fn same_failure(&self, pattern: &Pattern) -> Option<Change> {
         let line = match pattern.error_line.as_str() {
-            "" => plain(&pattern.error_key),
-            line => plain(line),
+            "" => one_line(&pattern.error_key),
+            line => one_line(line),
         };
-        let is_line = |own: &ErrorLine| plain(&own.text) == line;
+        let is_line = |own: &ErrorLine| one_line(&own.text) == line;
         if line.is_empty() || !self.failure.lines.first().is_some_and(is_line) {
             return None;
         }
@@ -306,7 +305,7 @@ impl View<'_> {
 
     /// Returns `true` if the failing call is already the working one.
     fn has(&self, working: &str) -> bool {
-        !self.code.is_empty() && plain(&self.code) == plain(working)
+        !self.code.is_empty() && one_line(&self.code) == one_line(working)
     }
 }
 

@@ -124,7 +124,7 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
 /// Text on one line: redacted, without fence markers, and cut.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = crate::model::text::one_line(&text);
     match text.char_indices().nth(longest) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text,

@@ -15,12 +15,12 @@ use super::settlement::unless_locked;
 use crate::lessons::failure::Failure;
 use crate::lessons::telling;
 use crate::lessons::telling::hint::{Hint, Outcome};
+use crate::lessons::telling::matching;
 use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::lessons::telling::session_state::{Credit, PendingOutcomes, SessionNotes};
-use crate::lessons::telling::{matching, pitfall};
 use crate::model::{Pattern, Trial};
 use crate::store;
-use crate::store::workspace::{Error, milliseconds};
+use crate::store::workspace::{Error, milliseconds, stamp};
 use crate::store::{Here, Notes, Scoped};
 
 /// Number of equal failures that an agent is told of.
@@ -89,30 +89,15 @@ impl HintService<'_> {
         // The whole text is redacted before a line of it becomes a key or a note.
         let error = memctl_redact::redact(&options.error).text;
         let code = memctl_redact::redact(options.command.as_deref().unwrap_or_default()).text;
-        let failure = Failure::of_redacted(&error, options.tool.as_deref(), Some(&code));
-        let key = failure.as_ref().map(|failure| failure.key().to_owned());
-        let mut report = HintReport {
-            error_key: key.clone(),
-            ..HintReport::default()
-        };
         let tool = options.tool.as_deref();
-        let own = pitfall::of_error(&error, tool);
-        let Some(session) = &options.session else {
-            if let Some(failure) = failure {
-                let hints =
-                    matching::at_failure(self.store, &failure, &self.here, &[], options.max_hints)?;
-                report.hints = self.without_forbidden(hints);
-            }
-            self.count_retrieved(&report.hints);
-            report.pitfalls = rules(own.as_slice());
-            report.took_ms = milliseconds(start.elapsed());
-            return Ok(report);
-        };
+        let mut report = HintReport::default();
+        let session = options.session.as_deref();
         // A locked session scratch does not hold back a hint.
-        let notes = self.notes(session)?;
-        let mut known = SessionNotes::read(&self.store.read_notes(session));
+        let notes = session.map(|session| self.notes(session)).transpose()?;
+        let known = session.map(|session| SessionNotes::read(&self.store.read_notes(session)));
+        let mut known = known.unwrap_or_default();
         let mut owed = std::mem::take(&mut known.owed);
-        if let Some(failure) = failure {
+        if let Some(failure) = Failure::of_redacted(&error, tool, Some(&code)) {
             let key = failure.key().to_owned();
             let times = known.times(&key, &code);
             if times == REPEATED {
@@ -124,23 +109,24 @@ impl HintService<'_> {
             let told = known.not_again();
             let hints =
                 matching::at_failure(self.store, &failure, &self.here, &told, options.max_hints)?;
-            let hints = self.without_forbidden(hints);
-            let ids: Vec<String> = hints.iter().map(|hint| hint.id.clone()).collect();
-            if !ids.is_empty() {
+            report.hints = self.without_forbidden(hints);
+            if !report.hints.is_empty() {
                 let trial = Trial {
-                    at: self.now.format("%Y-%m-%dT%H:%M:%S%.6f+00:00").to_string(),
-                    session: memctl_redact::redact(session).text.into_owned(),
+                    at: stamp(self.now),
+                    session: memctl_redact::redact(session.unwrap_or_default())
+                        .text
+                        .into_owned(),
                     error_key: key.clone(),
-                    hints: ids,
+                    hints: report.hints.iter().map(|hint| hint.id.clone()).collect(),
                     ..Trial::default()
                 };
                 trials.extend(known.trials.begin(trial, tool, &code));
             }
             owed = owed.and(PendingOutcomes { credits, trials });
-            known.showed(&key, &hints);
-            report.hints = hints;
+            known.showed(&key, &report.hints);
+            report.error_key = Some(key);
         }
-        if let Some(notes) = notes {
+        if let (Some(notes), Some(session)) = (notes.flatten(), session) {
             notes.save(&serde_json::to_vec(&known).map_err(store::Error::from)?)?;
             drop(notes);
             let is_free = self.store_outcomes(session, owed)?;
@@ -149,8 +135,10 @@ impl HintService<'_> {
                 drop(self.note_shown(session, tool, &report));
             }
         }
-        self.count_retrieved(&report.hints);
-        report.pitfalls = rules(&known.pitfalls);
+        self.store
+            .count_retrievals(report.hints.iter().map(|hint| hint.id.as_str()));
+        let pitfalls = known.pitfalls.into_iter().map(|pitfall| pitfall.rule);
+        report.pitfalls = pitfalls.take(MAX_RULES).collect();
         report.took_ms = milliseconds(start.elapsed());
         Ok(report)
     }
@@ -214,12 +202,6 @@ impl HintService<'_> {
         hints
     }
 
-    /// Counts a retrieval of each procedure among the hints.
-    fn count_retrieved(&self, hints: &[Hint]) {
-        let ids = hints.iter().map(|hint| hint.id.as_str());
-        self.store.count_retrievals(ids);
-    }
-
     fn note(
         &self,
         session: &str,
@@ -265,14 +247,7 @@ impl HintService<'_> {
             notes => notes,
         }
     }
-}
 
-fn rules(pitfalls: &[Pitfall]) -> Vec<String> {
-    let rules = pitfalls.iter().map(|pitfall| pitfall.rule.clone());
-    rules.take(MAX_RULES).collect()
-}
-
-impl HintService<'_> {
     /// Returns the lessons for a call, as text, and records that they are told. `code` need not be
     /// redacted: it is compared, and not stored.
     pub fn lessons_before(&self, code: &str, session: &str) -> Result<String, Error> {

@@ -42,7 +42,7 @@ pub(crate) struct SessionNotes {
     pub trace: Trace,
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub witnessed: Vec<FixEvidence>,
+    pub witnessed: Vec<(String, Outcome)>,
     /// Outcomes not stored yet because another process held the lock, or an agent waited.
     #[serde(skip_serializing_if = "PendingOutcomes::is_empty")]
     pub owed: PendingOutcomes,
@@ -57,21 +57,6 @@ pub(crate) struct SessionNotes {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_zero(number: &usize) -> bool {
     *number == 0
-}
-
-/// Evidence of one session about a lesson.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct FixEvidence {
-    /// Id of the lesson.
-    pub id: String,
-    /// The session counted for the lesson.
-    pub helped: bool,
-    /// The session counted against the lesson.
-    pub harmed: bool,
-    /// The session did not need the lesson.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub needless: bool,
 }
 
 /// Outcomes to store.
@@ -206,7 +191,7 @@ impl SessionNotes {
     }
 
     fn track(&mut self, error_key: &str, hints: &[Hint], call: &str, before: bool) {
-        let call = beginning(call, LONGEST_CALL).to_owned();
+        let call = &call[..call.floor_char_boundary(LONGEST_CALL)];
         for hint in hints {
             self.shown.retain(|shown| shown.id != hint.id);
             self.shown.push(Shown {
@@ -216,7 +201,7 @@ impl SessionNotes {
                 error_key: error_key.to_owned(),
                 failing_code: cut(&hint.failing_code),
                 working_code: cut(&hint.working_code),
-                call: call.clone(),
+                call: call.to_owned(),
                 outcome: None,
                 counted: false,
                 before,
@@ -260,14 +245,11 @@ impl SessionNotes {
         for shown in &mut self.shown {
             if shown.outcome.is_none() && concerns(shown) {
                 shown.outcome = Some(outcome);
-                let is_new = witness(&mut self.witnessed, &shown.id).is_some_and(|said| {
-                    let said = match outcome {
-                        Outcome::Helped => &mut said.helped,
-                        Outcome::Harmed => &mut said.harmed,
-                        Outcome::Needless => &mut said.needless,
-                    };
-                    !std::mem::replace(said, true)
-                });
+                let said = (shown.id.clone(), outcome);
+                let is_new = self.witnessed.len() < WITNESSED && !self.witnessed.contains(&said);
+                if is_new {
+                    self.witnessed.push(said);
+                }
                 credits.push(Credit {
                     id: shown.id.clone(),
                     shown: !shown.counted,
@@ -280,33 +262,8 @@ impl SessionNotes {
     }
 }
 
-/// Evidence entry of a lesson; `None` if the session already has too many.
-fn witness<'w>(witnessed: &'w mut Vec<FixEvidence>, id: &str) -> Option<&'w mut FixEvidence> {
-    let known = witnessed.iter().position(|said| said.id == id);
-    let at = match known {
-        Some(at) => at,
-        None if witnessed.len() < WITNESSED => {
-            witnessed.push(FixEvidence {
-                id: id.to_owned(),
-                ..FixEvidence::default()
-            });
-            witnessed.len() - 1
-        }
-        None => return None,
-    };
-    witnessed.get_mut(at)
-}
-
 fn cut(code: &str) -> String {
-    beginning(code, LONGEST).to_owned()
-}
-
-fn beginning(code: &str, longest: usize) -> &str {
-    let mut end = code.len().min(longest);
-    while !code.is_char_boundary(end) {
-        end -= 1;
-    }
-    &code[..end]
+    code[..code.floor_char_boundary(LONGEST)].to_owned()
 }
 
 #[cfg(test)]
@@ -402,10 +359,10 @@ mod tests {
         }
         assert_eq!((helped, harmed, showings), (1, 1, 20));
         for other in 0..2 * WITNESSED {
-            witness(&mut notes.witnessed, &other.to_string());
+            notes.showed("E", &[hint(&other.to_string())]);
+            notes.succeeded("pip install --user x");
         }
         assert_eq!(notes.witnessed.len(), WITNESSED);
-        assert_eq!(witness(&mut notes.witnessed, "one more"), None);
     }
 
     #[test]

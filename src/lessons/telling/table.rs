@@ -6,9 +6,8 @@
 use std::collections::BTreeSet;
 
 use crate::lessons::failure::ErrorLine;
-use crate::lessons::recovery::pattern;
 use crate::lessons::recovery::shell::basename;
-use crate::model::text::{is_generic, key_words, telling_words};
+use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};
@@ -109,13 +108,13 @@ pub(crate) fn beginning<'w>(words: impl Iterator<Item = &'w str>) -> String {
 
 /// Term of procedures with this error line or key.
 pub(crate) fn line_term(line: &str) -> u64 {
-    hash(b"=", &pattern::plain(line))
+    hash(b"=", &one_line(line))
 }
 
 /// Term of approved procedures with this error key, so that they are found among any number of
 /// others.
 pub(crate) fn approved_term(key: &str) -> u64 {
-    hash(b"!", &pattern::plain(key))
+    hash(b"!", &one_line(key))
 }
 
 /// Term of procedures whose error has a word.
@@ -179,10 +178,7 @@ fn plain(text: &str) -> String {
         .chars()
         .filter(|c| !"'\"`‘’“”«»".contains(*c))
         .collect();
-    text.to_lowercase()
-        .split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
+    one_line(&text.to_lowercase())
 }
 
 /// Returns `true` if a text has the parts of an error key between its placeholders, in order.

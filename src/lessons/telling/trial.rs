@@ -4,7 +4,6 @@
 //! call ends the trial.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 use crate::model::Trial;
 use memctl_sessions::Step;
@@ -58,14 +57,10 @@ impl Trials {
         {
             return None;
         }
-        let mut end = code.len().min(CODE);
-        while !code.is_char_boundary(end) {
-            end -= 1;
-        }
         self.0.push(Open {
             trial,
             tool: tool.unwrap_or_default().to_owned(),
-            code: code[..end].to_owned(),
+            code: code[..code.floor_char_boundary(CODE)].to_owned(),
         });
         (self.0.len() > KEPT).then(|| self.0.remove(0).trial)
     }
@@ -78,24 +73,32 @@ impl Trials {
         code: &str,
         helped: &[String],
     ) -> Vec<Trial> {
-        let done = Goal::of(&step(tool.unwrap_or_default(), code));
-        for open in &mut self.0 {
-            open.trial.steps += 1;
-            open.trial.helped = open.trial.hints.iter().any(|hint| helped.contains(hint));
-            let failed = Goal::of(&step(&open.tool, &open.code));
+        let done = Goal::of(&Step::of_call(tool.unwrap_or_default(), code));
+        self.went_on(helped, |open, followed| {
+            let failed = Goal::of(&Step::of_call(&open.tool, &open.code));
             let same = same_goal(&failed, &done, &open.trial.error_key) >= Match::Similar;
-            open.trial.overcome = same || open.trial.helped;
-        }
-        self.end(|open| open.trial.overcome || open.trial.steps >= LONGEST)
+            same || followed
+        })
     }
 
     /// Records that the caller reports errors as recovered. Returns their trials.
     pub(crate) fn overcame(&mut self, error_keys: &[&str], helped: &[String]) -> Vec<Trial> {
+        self.went_on(helped, |open, _| {
+            error_keys.contains(&open.trial.error_key.as_str())
+        })
+    }
+
+    /// Counts a step of each trial, and ends those that it overcomes.
+    fn went_on(
+        &mut self,
+        helped: &[String],
+        is_overcome: impl Fn(&Open, bool) -> bool,
+    ) -> Vec<Trial> {
         for open in &mut self.0 {
+            let followed = open.trial.hints.iter().any(|hint| helped.contains(hint));
             open.trial.steps += 1;
-            open.trial.overcome = error_keys.contains(&open.trial.error_key.as_str());
-            let way = open.trial.hints.iter().any(|hint| helped.contains(hint));
-            open.trial.helped = open.trial.overcome && way;
+            open.trial.overcome = is_overcome(open, followed);
+            open.trial.helped = open.trial.overcome && followed;
         }
         self.end(|open| open.trial.overcome || open.trial.steps >= LONGEST)
     }
@@ -108,19 +111,6 @@ impl Trials {
     fn end(&mut self, is_over: impl Fn(&Open) -> bool) -> Vec<Trial> {
         let over = self.0.extract_if(.., |open| is_over(open));
         over.map(|open| open.trial).collect()
-    }
-}
-
-/// Call as the host reports it: a command, or the whole input of another tool.
-fn step(tool: &str, code: &str) -> Step {
-    let input = match serde_json::from_str(code) {
-        Ok(Value::Object(fields)) => Value::Object(fields),
-        _ => json!({ "command": code }),
-    };
-    Step {
-        tool: tool.to_owned(),
-        input,
-        ..Step::default()
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::HashSet;
 
-use crate::lessons::recovery::episodes::LEARNED;
+use crate::lessons::storage::patterns::LEARNED;
 use crate::lessons::telling::evidence::doubts;
 use crate::model::{
     CANDIDATE, CallPattern, Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Reflexion,

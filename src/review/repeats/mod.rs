@@ -178,7 +178,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             report.is_cut = true;
             break;
         }
-        let Some(session) = WholeSession::read(&file, None, project) else {
+        let Some(session) = WholeSession::read_of(&file.path, None, project) else {
             continue;
         };
         let age = age(&session, past);

@@ -50,6 +50,9 @@ const PART_WITHIN: usize = 30;
 /// Maximum distance of a success that only its nearness makes plausible.
 const NEAR_WITHIN: usize = 6;
 
+/// Number of steps in which a recovery is looked for, so that a long session takes no longer a step.
+const FAR: usize = 2_000;
+
 /// Maximum number of distinct attempts that a later step is compared with: the first and the last
 /// ones. A stuck agent makes hundreds.
 const ATTEMPTS: usize = 16;
@@ -105,7 +108,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     // Uncertain success, and the last position up to which a more certain one is preferred.
     let mut unsure: Option<(Match, usize, usize)> = None;
     let mut searched = false;
-    for (later, now) in known.iter().enumerate().skip(at + 1) {
+    for (later, now) in known.iter().enumerate().skip(at + 1).take(FAR) {
         if unsure.is_some_and(|(_, _, until)| later > until) {
             break;
         }

@@ -1,4 +1,4 @@
-//! Pitfalls: general rules for working here, derived from classes of errors. `classes` lists them.
+//! Pitfalls: general rules for working here, derived from classes of errors.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,15 +21,9 @@ pub(crate) fn of_error(text: &str, tool: Option<&str>) -> Option<Pitfall> {
         None | Some(SANDBOX_TOOL) => RunsIn::Sandbox,
         Some(_) => RunsIn::Shell,
     };
-    let fits = |class: &&Class| class.2.iter().all(|part| text.contains(part));
-    let own = CLASSES.iter().filter(|class| class.0 == place).find(fits);
-    // Shell errors can also occur in a sandbox, but not vice versa.
-    let found = own.or_else(|| {
-        CLASSES
-            .iter()
-            .filter(|class| class.0 == RunsIn::Shell)
-            .find(fits)
-    })?;
+    // Shell errors can also occur in a sandbox, but not vice versa. Those of the sandbox come first.
+    let mut classes = CLASSES.iter().filter(|class| class.0 >= place);
+    let found = classes.find(|class| class.2.iter().all(|part| text.contains(part)))?;
     Some(Pitfall {
         error: found.1.to_owned(),
         rule: found.3.to_owned(),
@@ -53,7 +47,7 @@ pub(crate) fn render_pitfalls(pitfalls: &[Pitfall], max_rules: usize) -> String 
 pub(crate) const SANDBOX_TOOL: &str = "execute_code";
 
 /// Environment that a rule applies to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RunsIn {
     Sandbox,
     Shell,

@@ -1,0 +1,182 @@
+//! Procedures that nobody has worded yet: the pattern of a recovery, in the words of the calls.
+//!
+//! A known pattern gains one occurrence for each session and step that showed it; one with a
+//! tombstone is not stored again.
+//!
+//! Deliberately absent: recoveries that are no pattern. The session file has them.
+
+use chrono::{DateTime, Utc};
+use serde_json::json;
+use serde_json::value::RawValue;
+
+use crate::lessons::recovery::change::Change;
+use crate::lessons::telling::table::prepare;
+use crate::model::text::one_line;
+use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTINED, Record as _};
+use crate::store::Error::Locked;
+use crate::store::workspace::records::raw;
+use crate::store::workspace::{Error, stamp};
+use crate::store::{Scoped, Selection, Writer};
+
+/// Status of a procedure in the source document.
+pub(crate) const LEARNED: &str = "procedure_learned";
+/// Status of a session without a pattern in the source document.
+pub(crate) const NOTHING: &str = "No_Failure_Detected";
+
+/// What became of a procedure that was to be stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// It is new: its id.
+    New(String),
+    /// A known one was seen again: its id.
+    Again(String),
+    /// This occurrence of a known one is counted already.
+    Counted,
+    /// It was deleted on purpose.
+    Forgotten,
+}
+
+/// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
+/// change.
+pub(crate) fn store(
+    writer: &mut Writer,
+    pattern: &Pattern,
+    origin: Origin,
+    now: DateTime<Utc>,
+) -> Result<Stored, Error> {
+    let line = one_line(&pattern.error_line);
+    let change = Change::of(pattern);
+    let is_same = |own: &Pattern| {
+        let is_equal = || {
+            one_line(&own.failing_code) == one_line(&pattern.failing_code)
+                && one_line(&own.working_code) == one_line(&pattern.working_code)
+        };
+        one_line(&own.error_line) == line
+            && (is_equal() || change.is_some() && Change::of(own) == change)
+    };
+    let procedure = Procedure {
+        state: state(pattern).to_owned(),
+        origins: vec![origin],
+        ..procedure(pattern.clone(), &stamp(now))?
+    };
+    store_unless(writer, procedure, &is_same, now)
+}
+
+/// Stores a procedure, or counts up the one whose pattern is the same.
+pub(crate) fn store_unless(
+    writer: &mut Writer,
+    procedure: Procedure,
+    is_same: &dyn Fn(&Pattern) -> bool,
+    now: DateTime<Utc>,
+) -> Result<Stored, Error> {
+    let all = writer.store().list::<Procedure>(&Selection::default())?;
+    let known = all
+        .records
+        .iter()
+        .find(|known| known.pattern.as_ref().is_some_and(is_same));
+    if let Some(known) = known {
+        let origin = procedure.origins.first();
+        let is_counted = |origin| known.origins.iter().any(|own| own.is_same(origin));
+        if origin.is_some_and(is_counted) {
+            return Ok(Stored::Counted);
+        }
+        count_up(writer, known, origin, &procedure.last_seen)?;
+        return Ok(Stored::Again(known.procedure_id.clone()));
+    }
+    let content = procedure.content();
+    let removed = writer.store().tombstone_of(Kind::Procedure, &content)?;
+    if removed.is_some() {
+        return Ok(Stored::Forgotten);
+    }
+    Ok(Stored::New(writer.append(procedure, now)?.procedure_id))
+}
+
+/// Counts up a procedure that was seen again, at a place if there is one.
+pub(crate) fn count_up(
+    writer: &mut Writer,
+    known: &Procedure,
+    origin: Option<&Origin>,
+    seen: &str,
+) -> Result<(), Error> {
+    let times = known.occurrences.unwrap_or(1.0) + 1.0;
+    let mut changes = vec![("occurrences", raw(&times)?), ("last_seen", raw(&seen)?)];
+    if let Some(origin) = origin {
+        let origins: Vec<&Origin> = known.origins.iter().chain([origin]).collect();
+        changes.push(("origins", raw(&origins)?));
+    }
+    writer.update(Kind::Procedure, &known.procedure_id, &changes)?;
+    Ok(())
+}
+
+/// Procedure of a pattern, in the words of the calls.
+pub(crate) fn procedure(pattern: Pattern, seen: &str) -> Result<Procedure, Error> {
+    Ok(Procedure {
+        created_at: seen.to_owned(),
+        status: LEARNED.to_owned(),
+        data: document(&pattern)?,
+        distilled_by: "offline".to_owned(),
+        worded_by: "program".to_owned(),
+        occurrences: Some(1.0),
+        last_seen: seen.to_owned(),
+        trust: OBSERVED.to_owned(),
+        pattern: Some(pattern),
+        ..Procedure::default()
+    })
+}
+
+/// The eight fields of the source document, in the words of the calls. Nobody has named the cause.
+fn document(pattern: &Pattern) -> Result<Box<RawValue>, Error> {
+    let error = match pattern.error_line.as_str() {
+        "" => &pattern.error_key,
+        line => line,
+    };
+    raw(&json!({
+        "procedure_name": pattern.error_key,
+        "semantic_description": format!("{} failed: {error}", pattern.tool),
+        "initial_failure_summary": format!("{}\n{error}", pattern.failing_code),
+        "identified_root_cause": error,
+        "successful_intervention": pattern.working_code,
+        "learned_procedure_steps": [pattern.working_code],
+        "critical_contextual_cues": [error],
+        "example_scenario_abstract": "",
+    }))
+}
+
+/// State of a new pattern: quarantined if a text looks like prompt injection.
+fn state(pattern: &Pattern) -> &'static str {
+    let texts = [
+        &pattern.error_line, &pattern.failing_code, &pattern.working_code,
+    ];
+    let is_suspicious = |text: &&String| memctl_redact::admit(text).quarantine.is_some();
+    if texts.iter().any(is_suspicious) {
+        QUARANTINED
+    } else {
+        EPISODE
+    }
+}
+
+/// Stores the pattern of a running session. Does nothing if another process holds the lock, or the records are
+/// elsewhere; the end of the session learns it then.
+pub(crate) fn learn_at_once(
+    store: &Scoped,
+    pattern: &Pattern,
+    (session, project): (&str, &str),
+    now: DateTime<Utc>,
+    random: fn() -> String,
+) -> Result<(), Error> {
+    if store.is_apart()? {
+        return Ok(());
+    }
+    let mut writer = match store.write(&mut || random()) {
+        Err(Locked { .. }) => return Ok(()),
+        opened => opened?,
+    };
+    let origin = Origin {
+        session: session.to_owned(),
+        workspace: project.to_owned(),
+        live: true,
+        ..Origin::default()
+    };
+    self::store(&mut writer, pattern, origin, now)?;
+    prepare(writer.store())
+}
