@@ -41,7 +41,8 @@ pub fn error_line(text: &str) -> Option<String> {
 }
 
 fn is_traceback(text: &str) -> bool {
-    text.contains("Traceback (most recent call last)")
+    text.lines()
+        .any(|line| line.starts_with("Traceback (most recent call last)"))
 }
 
 /// Lines with words near the start or the end of an output, with their ranks.

@@ -167,7 +167,7 @@ pub(super) fn schema() -> Value {
     json!({
         "type": "object",
         "properties": { "considered": texts, "prescribed": lessons, "lessons": lessons },
-        "required": ["prescribed", "lessons"],
+        "required": ["lessons"],
         "additionalProperties": false,
     })
 }
