@@ -66,7 +66,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "hooks uninstall": host::InstallReport;
     "index": upkeep::IndexReport;
     "init": upkeep::InitReport;
-    "learn": learn::sessions::SessionsLearned;
+    "learn": learn::sessions::SessionsLearned, lessons::TidyReport;
     "lesson add": lessons::StoredLesson;
     "list": notes::ListReport, list::AllKinds;
     "man": Verbatim;

@@ -35,4 +35,5 @@ pub use storage::neighbours::Neighbour;
 pub use storage::new_lesson::StoredLesson;
 pub use storage::procedures::{ProcedureReport, add_procedure};
 pub use storage::record::{RecordReport, Success};
+pub use storage::tidy::{TidyReport, tidy};
 pub use telling::service::{HintOptions, HintReport, HintService};

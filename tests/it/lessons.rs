@@ -459,6 +459,44 @@ fn a_model_words_the_lessons_of_past_sessions_once() {
 }
 
 #[test]
+fn equal_lessons_become_one_and_those_that_stopped_working_retire() {
+    let workspace = initialised();
+    building(&workspace);
+    let one = workspace.json(&["lesson", "add", LESSON]);
+    let id = one["id"].as_str().unwrap();
+    let other = json!({"lesson": "Never build on Friday.", "commands": ["tools/build"]});
+    let failing = workspace.json(&["lesson", "add", &other.to_string()]);
+    let failing = failing["id"].as_str().unwrap();
+    // Two agents that wrote at once, and evidence of other sessions.
+    let mut stored = workspace.stored(OBSERVED);
+    let entries = stored["entries"].as_array_mut().unwrap();
+    let at = |entries: &Vec<Value>, id: &str| {
+        entries
+            .iter()
+            .position(|one| one["procedure_id"] == id)
+            .unwrap()
+    };
+    let place = at(entries, failing);
+    entries[place]["harmed"] = json!(4);
+    let mut twin = entries[at(entries, id)].clone();
+    twin["procedure_id"] = json!("PROC-900");
+    entries.push(twin);
+    std::fs::write(workspace.memory(OBSERVED), stored.to_string()).unwrap();
+    let dry = workspace.json(&["learn", "--tidy", "--dry-run"]);
+    assert_eq!(dry["merged"], json!([{"id": "PROC-900", "into": id}]));
+    let report = workspace.json(&["learn", "--tidy"]);
+    assert_eq!(report["retired"], json!([failing]));
+    assert_eq!(
+        workspace.json(&["list", "lessons", "--status", "active"])["records"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(workspace.json(&["learn", "--tidy"])["merged"], json!([]));
+}
+
+#[test]
 fn lesson_of_a_person_without_a_session_waits_for_approval() {
     let workspace = Workspace::sample();
     workspace.run(&["init"]).succeeds();

@@ -79,6 +79,8 @@ pub(super) fn aider(text: &str, calls: &mut Calls<'_>) {
 pub(super) fn specstory(text: &str, calls: &mut Calls<'_>) {
     let lines: Vec<&str> = text.lines().collect();
     let mut message = Message::default();
+    // Within an element of thoughts.
+    let mut thinks = false;
     let mut at = 0;
     while let Some(line) = lines.get(at) {
         at += 1;
@@ -112,11 +114,8 @@ pub(super) fn specstory(text: &str, calls: &mut Calls<'_>) {
             let first = format!("<summary>{}", first.trim());
             calls.call(step(name, &first, &rest[..length]));
             at += length;
-        } else if line.starts_with("<think>") {
-            let thoughts = lines[at - 1..].iter();
-            at += thoughts
-                .take_while(|line| !line.contains("</think>"))
-                .count();
+        } else if line.starts_with("<think>") || thinks {
+            thinks = !line.contains("</think>");
         } else if let Some(by) = speaker(line) {
             message.end(calls);
             message.by = Some(by);

@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::lessons;
 use crate::lessons::past::past_sessions;
 use crate::lessons::past::past_sessions::{PastOptions, PastReport};
-use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes};
+use crate::lessons::{EpisodeReport, LearnOptions, LearnReport, OnBytes, TidyReport, tidy};
 use crate::model::error::{Kind, UserError};
 use crate::store::workspace::Workspace;
 
@@ -42,7 +42,7 @@ pub(crate) const LEAST_TEXT: usize = 20;
 /// Sessions that were asked about are not asked about again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl learn\n  memctl learn ~/.claude/projects\n  \
-    memctl learn --model 'exec:claude -p' --max-calls 5")]
+    memctl learn --model 'exec:claude -p' --max-calls 5\n  memctl learn --tidy")]
 pub(crate) struct LearnArgs {
     /// Show what would be learned, and write nothing
     #[arg(long)]
@@ -60,12 +60,18 @@ pub(crate) struct LearnArgs {
     /// Call the model without a question about the cost
     #[arg(long, requires = "model")]
     yes: bool,
+    /// Merge equal lessons and retire those that stopped working, without a model; reads no session
+    #[arg(long, conflicts_with_all = ["model", "paths", "format"])]
+    tidy: bool,
     #[command(flatten)]
     files: SessionFiles,
 }
 
 pub(crate) fn learn(context: &Context, args: &LearnArgs) -> Done {
     let workspace = context.workspace(args.model.as_deref())?;
+    if args.tidy {
+        return Ok(Box::new(tidy(&workspace.records(), args.dry_run)?));
+    }
     let (paths, project) = args.files.given_or_of_project(context)?;
     let options = LearnOptions {
         project_name: context.project_name(),
@@ -180,6 +186,25 @@ pub(crate) fn show_past(past: &PastReport, page: &mut Page) {
     );
     ends.push(price(past.cost_usd));
     page.dim(ends.join(" · "));
+}
+
+impl Report for TidyReport {
+    fn page(&self, page: &mut Page) {
+        for merged in &self.merged {
+            page.line(format!("{} is part of {} now", merged.id, merged.into));
+        }
+        for id in &self.retired {
+            page.line(format!("{id} retired: it stopped working"));
+        }
+        let mut ends = vec![
+            format!("{} merged", self.merged.len()),
+            format!("{} retired", self.retired.len()),
+        ];
+        if self.dry_run {
+            ends.push("nothing was written".to_owned());
+        }
+        page.dim(ends.join(" · "));
+    }
 }
 
 /// Shows the recoveries by session, each on two lines: the error, and what became of it.

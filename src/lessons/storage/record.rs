@@ -177,10 +177,11 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Scope;
+    use crate::model::{Kind, Record as _, Scope};
     use crate::store::Scoped;
     use chrono::DateTime;
     use serde_json::Value;
+    use serde_json::json;
 
     const ERROR: &str = "TypeError: string indices must be integers";
     const WRONG: &str = "print(drugs[\"mechanism\"])";
