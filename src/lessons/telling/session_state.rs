@@ -358,6 +358,7 @@ mod tests {
             }
         }
         assert_eq!((helped, harmed, showings), (1, 1, 20));
+        notes.failed("E", "E", "pip install x", Some("Bash"));
         for other in 0..2 * WITNESSED {
             notes.showed("E", &[hint(&other.to_string())]);
             notes.succeeded("pip install --user x");
