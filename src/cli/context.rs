@@ -225,8 +225,6 @@ impl Context {
                 past_session_prompt: self.prompt("past_session.md"),
                 person: crate::cli::arguments::person(&self.environment),
                 judge_prompt: self.prompt("judge.md"),
-                rewrite_prompt: self.prompt("rewrite_query.md"),
-                rewrite: config.parsed("search.rewrite")?,
                 audit_reads: config.parsed("audit.reads")?,
                 export_tests: config.parsed("tests.export")?,
                 task_days: config.parsed("memory.task_days")?,

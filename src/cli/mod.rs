@@ -284,7 +284,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Lesson(command) => learn::lesson::lesson(context, command)?,
         Command::Learn(args) => learn::sessions::learn(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
-        Command::Stats(args) => review::stats::stats(context, &args)?,
+        Command::Stats(_) => review::stats::stats(context)?,
         Command::Statusline(_) => {
             let line = start::statusline::statusline(&context.environment, global.root.as_deref());
             context.printer.write(&line.unwrap_or_default());

@@ -34,7 +34,9 @@ pub(super) fn plain_number<S: Serializer>(
 
 /// Reads a string, or a number or boolean as written; anything else is empty.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let raw = String::from(Box::<str>::from(Box::<RawValue>::deserialize(deserializer)?));
+    let raw = String::from(Box::<str>::from(Box::<RawValue>::deserialize(
+        deserializer,
+    )?));
     Ok(match raw.as_bytes().first() {
         Some(b'"') => unquoted(raw),
         Some(b'{' | b'[' | b'n') | None => String::new(),

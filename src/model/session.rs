@@ -153,8 +153,7 @@ impl Record for Session {
 }
 
 open_words! {
-    /// State of a session, in the order of the source document. A session moves down this list, and may
-    /// skip states. An unknown state may become any other, and never hides its session.
+    /// State of a session, in the order of the source document. An unknown state never hides its session.
     #[expect(missing_docs, reason = "the names are the definition: they are the source document's")]
     SessionState, "State of a session; other programs may use other words.", Self::Initializing,
     {
@@ -198,31 +197,6 @@ impl SessionState {
     /// Returns `true` if the session has ended and can no longer change.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Completed | Self::Error | Self::Cancelled)
-    }
-
-    /// Returns `true` if the session may move to `next`. A session that has not ended may keep its
-    /// state.
-    pub fn may_become(&self, next: &Self) -> bool {
-        let place = |state: &Self| Self::NAMES.iter().position(|name| *name == state.as_str());
-        match (place(self), place(next)) {
-            (_, None) => false,
-            (None, _) => true,
-            (Some(from), Some(to)) => {
-                !self.is_final() && (to >= from || self.is_sent_back_to(next))
-            }
-        }
-    }
-
-    /// Returns `true` if moving to `next` is a step back, after which the work is repeated: a user who
-    /// does not approve sends the session back.
-    pub fn is_sent_back_to(&self, next: &Self) -> bool {
-        let may_repeat = matches!(next, Self::GeneratingConcepts | Self::GeneratingScripts);
-        *self == Self::AwaitingApproval && may_repeat
-    }
-
-    /// Returns the states that may follow, without the current one.
-    pub fn next(&self) -> impl Iterator<Item = Self> + '_ {
-        Self::all().filter(move |next| next != self && self.may_become(next))
     }
 }
 
@@ -335,34 +309,6 @@ mod tests {
         check("null", &["SESS-1"]);
     }
 
-    /// Table of all transitions: `+` is allowed, `=` keeps the state, `-` is forbidden.
-    const TRANSITIONS: [(&str, &str); 12] = [
-        ("initializing", "=+++++++++++"),
-        ("analyzing_brand", "-=++++++++++"),
-        ("researching_competitors", "--=+++++++++"),
-        ("analyzing_trends", "---=++++++++"),
-        ("generating_concepts", "----=+++++++"),
-        ("generating_scripts", "-----=++++++"),
-        ("awaiting_approval", "----++=+++++"),
-        ("generating_videos", "-------=++++"),
-        ("updating_memory", "--------=+++"),
-        ("completed", "------------"),
-        ("error", "------------"),
-        ("cancelled", "------------"),
-    ];
-
-    #[test]
-    fn every_pair_of_states_is_as_the_table_says() {
-        for (from, row) in TRANSITIONS {
-            let from = SessionState::from(from);
-            for (to, mark) in SessionState::all().zip(row.chars()) {
-                let listed = from.next().any(|next| next == to);
-                assert_eq!(from.may_become(&to), mark != '-', "{from} -> {to}");
-                assert_eq!(listed, mark == '+', "{from} -> {to}");
-            }
-        }
-    }
-
     #[test]
     fn names_come_back_as_they_are() {
         for (state, (name, _)) in SessionState::all().zip(SessionState::names()) {
@@ -371,17 +317,9 @@ mod tests {
                 (name, state.clone())
             );
         }
-        assert!(
-            SessionState::names()
-                .map(|(name, _)| name)
-                .eq(TRANSITIONS.map(|(name, _)| name))
-        );
         let odd: SessionState = serde_json::from_str("\"paused\"").unwrap();
         assert_eq!(odd, SessionState::Other("paused".to_owned()));
         assert_eq!(serde_json::to_string(&odd).unwrap(), "\"paused\"");
-        // An edit may correct an unknown state, but no transition leads to one.
-        assert_eq!(odd.next().count(), 12);
-        assert!(!SessionState::Initializing.may_become(&odd));
         let none: SessionState = serde_json::from_str("7").unwrap();
         assert_eq!(none.as_str(), "7");
     }

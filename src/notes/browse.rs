@@ -12,7 +12,7 @@ use crate::model::{
     Condition, Evidence, Execution, Kind, Memory, MemoryType, Procedure, Receipts, Reflexion,
     SkillPath, Trust, utc, with_origin,
 };
-use crate::store::workspace::records::{document, locate};
+use crate::store::workspace::records::{document, entry, locate};
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Error as StoreError, Pulled, Retrieved, Scoped, Selection};
 
@@ -306,14 +306,7 @@ fn add_pulled(
 pub fn show(workspace: &Workspace, id: &str) -> Result<ShowReport, Error> {
     let (workspace, id) = &workspace.of_id(id)?;
     let (kind, id) = locate(&workspace.store, id)?;
-    let entry = workspace
-        .store
-        .find(kind, &id)?
-        .ok_or_else(|| StoreError::NotFound {
-            kind: Some(kind),
-            id: id.clone(),
-            similar: Vec::new(),
-        })?;
+    let entry = entry(&workspace.store, kind, &id)?;
     let record = serde_json::from_slice(&entry.text).or_else(|_| {
         // An entry that is not JSON is shown as text.
         serde_json::value::to_raw_value(&String::from_utf8_lossy(&entry.text))

@@ -2,7 +2,7 @@
 //!
 //! - `remember`: stores a memory, once. `sessions`: what an agent is doing, and its log.
 //! - `browse`: lists and shows records. `find`: ranks them by words and vectors, here and in the shared
-//!   store; it also rewrites a query.
+//!   store.
 //! - `indexing`: the search index, which follows the files by itself.
 //!
 //! Invariants: a reader sees what its scope and viewer allow, in every list and every hit. The index is
@@ -21,6 +21,5 @@ pub use browse::{
 };
 pub(crate) use find::compare;
 pub use find::query_embedding::{Embedded, embed};
-pub use find::rewrite::rewrite;
 pub use find::{Asked, Explanation, FindOptions, FindReport, Found, Ranks, Term, find, find_near};
 pub use remember::{AddOptions, AddReport, add_memory, add_observed};

@@ -16,7 +16,7 @@ use crate::model::{
 };
 use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
 use crate::rules::{acting, checked};
-use crate::store::workspace::records::{level, locate};
+use crate::store::workspace::records::{entry, level, locate};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{Entry, Writer};
 
@@ -76,15 +76,10 @@ pub fn approve(
         }
     }
     let mut writer = workspace.writer()?;
-    let mut entries = Vec::new();
-    for (kind, id) in &named {
-        let entry = writer.store().find(*kind, id)?;
-        entries.push(entry.ok_or_else(|| crate::store::Error::NotFound {
-            kind: Some(*kind),
-            id: id.clone(),
-            similar: Vec::new(),
-        })?);
-    }
+    let entries = named
+        .iter()
+        .map(|(kind, id)| entry(writer.store(), *kind, id));
+    let entries = entries.collect::<Result<Vec<_>, _>>()?;
     let mut approved = Vec::new();
     let mut lifted = Vec::new();
     for entry in &entries {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::lessons::telling::table::prepare;
 use crate::model::{Judgement, Kind, Procedure, Record as _, Reflexion, Trust, Verdict};
 use crate::rules::hearing::end_suspension;
-use crate::store::workspace::records::{level, locate};
+use crate::store::workspace::records::{entry, level, locate};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 
@@ -40,12 +40,7 @@ pub struct Rejected {
 pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
     let (kind, id) = locate(&workspace.store, id)?;
     let mut writer = workspace.writer()?;
-    let entry = writer.store().find(kind, &id)?;
-    let entry = entry.ok_or_else(|| crate::store::Error::NotFound {
-        kind: Some(kind),
-        id: id.clone(),
-        similar: Vec::new(),
-    })?;
+    let entry = entry(writer.store(), kind, &id)?;
     let is_observed = level(writer.store(), &entry) == Trust::Observed;
     let redacted = memctl_redact::redact(reason.trim());
     let reason = redacted.text.into_owned();

@@ -86,9 +86,7 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
     let irregular = irregular(workspace);
     let procedures = workspace.store.list::<Procedure>(&Selection::default())?;
     let rules = workspace.store.list::<Reflexion>(&Selection::default())?;
-    let mut doubtful = doubts(&procedures.records);
-    doubtful.extend(acting::ignored(&rules.records));
-    doubtful.extend(LateCalls::of(workspace.store.directory()).sentence());
+    let doubtful = doubtful(workspace, &procedures.records, &rules.records);
     let formats = workspace.store.formats()?.into_iter();
     let newer = formats.filter(|(_, format)| *format > FORMAT);
     let newer = newer.map(|(file, format)| NewerFile {
@@ -116,6 +114,18 @@ pub fn doctor(workspace: &Workspace, repair: bool) -> Result<DoctorReport, Error
         git: Vec::new(),
         git_offer: None,
     })
+}
+
+/// Describes lessons and rules that rarely help, and calls whose rules were not matched in time.
+pub(super) fn doubtful(
+    workspace: &Workspace,
+    lessons: &[Procedure],
+    rules: &[Reflexion],
+) -> Vec<String> {
+    let mut found = doubts(lessons);
+    found.extend(acting::ignored(rules));
+    found.extend(LateCalls::of(workspace.store.directory()).sentence());
+    found
 }
 
 /// Returns the links, pipes and devices among the files, and what keeps this user from writing.

@@ -14,8 +14,6 @@ use memctl_search::{
 };
 
 use crate::notes::find::newer_first::{Dated, newer_first};
-use crate::notes::find::rewrite::Rewrite;
-use crate::notes::find::with_related_terms;
 use crate::store::workspace::Error;
 use memctl_search::embedder::config::{EmbedderConfig, Patience};
 use memctl_search::embedder::{Embedder, Embedding};
@@ -96,7 +94,6 @@ pub fn evaluate(
     passages: &[Passage],
     questions: &[Question],
     fusion: Fusion,
-    rewrite: &Rewrite,
     embedder: &EmbedderConfig,
     progress: &mut dyn FnMut(usize, usize),
 ) -> Result<EvaluateReport, Error> {
@@ -123,8 +120,7 @@ pub fn evaluate(
     for question in questions.iter().filter(|q| !q.relevant.is_empty()) {
         let name = question.group.as_deref();
         let start = Instant::now();
-        let rewritten = rewrite.apply(&question.text);
-        let text = rewritten.as_deref().unwrap_or(&question.text);
+        let text = question.text.as_str();
         let ranker = indexed.get(&name).map(Index::ranker);
         let vector = match (&model, &ranker) {
             (Some(model), Some(ranker)) => {
@@ -133,12 +129,8 @@ pub fn evaluate(
             }
             _ => None,
         };
-        let related = match (&ranker, rewrite) {
-            (Some(ranker), Rewrite::Offline) => with_related_terms(ranker, text)?,
-            _ => None,
-        };
         let asked = Asked {
-            text: related.as_deref().unwrap_or(text),
+            text,
             vector: vector.as_deref(),
             fusion,
             floor: None,
@@ -373,7 +365,6 @@ mod tests {
             &passages,
             &questions,
             Fusion::default(),
-            &Rewrite::Not,
             &EmbedderConfig::BuiltIn,
             &mut |done, of| told.push((done, of)),
         )

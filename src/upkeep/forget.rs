@@ -1,7 +1,9 @@
-//! Deletes a record and leaves a tombstone. Deleting a session also deletes its action log.
+//! Deletes records: one, those that have expired, or all.
 //!
-//! A purge removes the whole memory: records, data derived from them, and copies. Settings, prompts and the workspace name stay: they belong to a person and hold no record.
-//! Unknown files stay too, and so do the files that corrections left in skills. The report names
+//! A deleted record leaves a tombstone. Deleting a session also deletes its action log.
+//!
+//! A purge removes the whole memory: records, data derived from them, and copies. Settings, prompts and
+//! the workspace name stay: they belong to a person and hold no record. Unknown files stay too, and so do the files that corrections left in skills. The report names
 //! them for removal by hand. Within a scope, or for a user, only visible records are removed.
 //!
 //! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
@@ -66,8 +68,7 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
     let files = rule.map(|r| workspace.remove_files_of(&mut writer, &r, for_good, &mut warnings));
     drop(writer);
-    // The index could reveal the text through its terms and vectors, so they go as well.
-    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    Index::drop_gone(&workspace.store)?;
     Ok(ForgetReport {
         id,
         kind,
@@ -78,7 +79,7 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
 }
 
 /// Outcome of [`prune()`].
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PruneReport {
     /// `true` if nothing was removed.
     pub dry_run: bool,
@@ -107,9 +108,7 @@ pub struct Pruned {
 pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error> {
     let mut report = PruneReport {
         dry_run,
-        removed: Vec::new(),
-        unreadable: Vec::new(),
-        warnings: Vec::new(),
+        ..PruneReport::default()
     };
     for kind in Kind::ALL.into_iter().filter(|kind| kind.may_expire()) {
         let mut expired = workspace.store.expired(kind)?;
@@ -126,8 +125,7 @@ pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error>
         report.take(kind, expired);
     }
     if !dry_run && !report.removed.is_empty() {
-        // A text can be guessed from its words and its vector, so these go too.
-        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+        Index::drop_gone(&workspace.store)?;
     }
     if !report.unreadable.is_empty() {
         report.warnings.push(format!(
@@ -168,7 +166,7 @@ pub struct Removed {
 }
 
 /// Outcome of [`purge()`].
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct PurgeReport {
     /// Path of the memory directory.
     pub directory: String,
@@ -202,15 +200,8 @@ pub fn purge(workspace: &Workspace, dry_run: bool) -> Result<PurgeReport, Error>
     let mut report = PurgeReport {
         directory: directory.display().to_string(),
         complete,
-        records: BTreeMap::new(),
-        lines: 0,
-        removed: Vec::new(),
-        bytes: 0,
-        kept: Vec::new(),
-        unknown: Vec::new(),
-        in_skills: Vec::new(),
         dry_run,
-        warnings: Vec::new(),
+        ..PurgeReport::default()
     };
     if complete {
         purge_all(workspace, items, &mut report)?;
@@ -340,7 +331,7 @@ fn purge_visible(
         .warnings
         .extend(repair_warnings(writer.take_repairs()));
     drop(writer);
-    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    Index::drop_gone(&workspace.store)?;
     report.bytes = before.saturating_sub(bytes_of(&inventory(workspace.store.directory())?));
     let copies = items
         .iter()

@@ -37,6 +37,6 @@ pub use forget::{
 pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
-pub use stats::{AgentSessions, Day, Part, RuleAtCalls, SessionMeans, StatsReport, Used, stats};
+pub use stats::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, stats};
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

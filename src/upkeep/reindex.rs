@@ -8,9 +8,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
-use crate::notes::indexing::Filter;
-
-use crate::notes::indexing::MultiIndex;
+use crate::notes::indexing::{Filter, Index, MultiIndex};
 use crate::store::workspace::{Error, Workspace, milliseconds};
 use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::{Destination, Patience};
@@ -47,8 +45,6 @@ pub struct IndexReport {
     pub made: usize,
     /// Stamp of the embedder; `none` if it is unusable.
     pub embedder: String,
-    /// Size of the index in bytes.
-    pub bytes: u64,
     /// Duration in milliseconds.
     pub took_ms: f64,
     /// Non-fatal problems.
@@ -82,7 +78,10 @@ pub fn index(
     } else {
         index.update(true, &mut words)?;
     }
-    let known = |embedder: &Embedder| embedder.embedding().or_else(|| index.stamp_of(embedder));
+    let known = |embedder: &Embedder| {
+        let of_index = || index.iter().find_map(|index| index.stamp_of(embedder));
+        embedder.embedding().or_else(of_index)
+    };
     let embedding = embedder.as_ref().and_then(known);
     index.ask_for(embedding.as_ref());
     let missing = index.without_vector();
@@ -99,7 +98,7 @@ pub fn index(
         let destination = config.destination()?;
         let is_wanted = destination.is_none_or(|to| progress(IndexStage::Sends(missing, &to)));
         if is_wanted {
-            index.drop_others();
+            index.iter_mut().for_each(Index::drop_others);
             loop {
                 let batch = index.fill_missing("", &all, embedder.batch(), embedder)?;
                 made += batch;
@@ -110,7 +109,7 @@ pub fn index(
             }
         }
     }
-    index.add_binary();
+    index.iter_mut().for_each(Index::add_binary);
     let own = Filter {
         scope: workspace.store.scope().clone(),
         viewer: workspace.store.viewer().clone(),
@@ -118,7 +117,7 @@ pub fn index(
     };
     let (documents, vectors) = index.counts(&own)?;
     let mut warnings = Vec::new();
-    if !index.is_saved() {
+    if !index.iter().all(Index::is_saved) {
         warnings.push(
             "the index was not saved: another process is writing it, or its directory takes no files"
                 .to_owned(),
@@ -131,7 +130,6 @@ pub fn index(
         vectors,
         made,
         embedder: stamp,
-        bytes: index.bytes(),
         took_ms: milliseconds(start.elapsed()),
         warnings,
     })

@@ -105,8 +105,7 @@ fn take_out(workspace: &Workspace) -> Result<Vec<Cleaned>, Error> {
         redacted.extend(workspace.store.clean(file, workspace.now)?);
     }
     if !redacted.is_empty() {
-        // A text can be guessed from its words and its vector.
-        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+        Index::drop_gone(&workspace.store)?;
     }
     // The lock also stops corrections from writing the same files now.
     let _writer = workspace.writer()?;

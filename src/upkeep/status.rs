@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::model::Kind;
+use crate::store::Scoped;
 use crate::store::skill::Skills;
-
 use crate::store::workspace::{Error, Workspace};
 
 /// Counts of a workspace, limited to the scope.
@@ -48,12 +48,9 @@ pub struct PulledStatus {
 
 /// Counts the records of a workspace. Reads none.
 pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
-    let mut problems = Vec::new();
     let mut counts = [0; Kind::ALL.len()];
     for (count, kind) in counts.iter_mut().zip(Kind::ALL) {
         *count = workspace.store.count(kind)?;
-        let damaged = workspace.store.damaged_files(kind)?.into_iter();
-        problems.extend(damaged.map(|f| format!("`{f}` has damaged parts; see `memctl doctor`")));
     }
     let [
         executions,
@@ -99,6 +96,16 @@ pub fn status(workspace: &Workspace) -> Result<StatusReport, Error> {
         bytes: workspace.store.bytes(),
         enabled: !crate::store::is_disabled(workspace.store.directory()),
         pulled,
-        problems,
+        problems: damage(&workspace.store)?,
     })
+}
+
+/// Names the damaged files, one sentence each.
+pub(super) fn damage(store: &Scoped) -> Result<Vec<String>, Error> {
+    let mut problems = Vec::new();
+    for kind in Kind::ALL {
+        let damaged = store.damaged_files(kind)?.into_iter();
+        problems.extend(damaged.map(|f| format!("`{f}` has damaged parts; see `memctl doctor`")));
+    }
+    Ok(problems)
 }

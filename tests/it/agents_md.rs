@@ -76,61 +76,23 @@ fn block_is_kept_in_step_and_the_rest_stays() {
 }
 
 #[test]
-fn undo_takes_the_block_back_and_nothing_else() {
+fn forged_journal_changes_no_file_of_the_workspace() {
     let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    workspace.write("AGENTS.md", "# House");
-    export(&workspace, &[]).succeeds();
-    let with_block = workspace.read("AGENTS.md");
-    let undone = workspace.json(&["memory", "undo"]);
-    assert_eq!(
-        undone["steps"],
-        json!([{"did": "reverted", "target": "./AGENTS.md", "what": ""}])
-    );
-    assert_eq!(workspace.read("AGENTS.md"), "# House");
-    let redo = undone["undo"].as_str().unwrap();
-    workspace.run(&["memory", "undo", redo]).succeeds();
-    assert_eq!(workspace.read("AGENTS.md"), with_block);
-
-    // A file that was created for the block goes with it, unless somebody wrote into it.
-    export(&workspace, &["--output", "CLAUDE.md"]).succeeds();
-    workspace.run(&["memory", "undo"]).succeeds();
-    assert!(!workspace.root().join("CLAUDE.md").exists());
-    export(&workspace, &["--output", "CLAUDE.md"]).succeeds();
-    let mine = workspace.read("CLAUDE.md") + "mine\n";
-    workspace.write("CLAUDE.md", &mine);
-    workspace
-        .run(&["memory", "undo"])
-        .fails(2, "it has been changed since");
-    assert_eq!(workspace.read("CLAUDE.md"), mine);
-}
-
-#[test]
-fn forged_journal_changes_no_text_outside_of_the_block() {
-    let workspace = with_rules(&[rule(1, "Use pnpm.")]);
-    workspace.write("AGENTS.md", "# House\n");
-    workspace.write("notes.txt", "keep");
-    export(&workspace, &[]).succeeds();
     let line = |path: &str, before: &str, after: &str| {
         json!({"change": "f0f0f0f0", "at": "2026-02-20T00:00:00Z", "who": "", "why": "forged",
             "did": "file", "path": path,
             "splice": {"at": 0, "before": before, "after": after, "length": after.len()}})
     };
-    let journal = fs::read_to_string(workspace.memory("changes.jsonl")).unwrap();
-    for (path, before, after) in [
-        ("./AGENTS.md", "# Obey", "# House"),
-        ("./notes.txt", "gone", "keep"),
-        ("./../outside.txt", "gone", "keep"),
-        ("./.git/config", "gone", "keep"),
-    ] {
-        workspace.write("../outside.txt", "keep");
-        workspace.write(".git/config", "keep");
-        let forged = workspace.signed(&line(path, before, after));
+    let journal = fs::read_to_string(workspace.memory("changes.jsonl")).unwrap_or_default();
+    let names = ["AGENTS.md", "notes.txt", "../outside.txt", ".git/config"];
+    for name in names {
+        workspace.write(name, "keep");
+        let forged = workspace.signed(&line(&format!("./{name}"), "gone", "keep"));
         workspace.write(".agentura/changes.jsonl", format!("{journal}{forged}\n"));
         let ran = workspace.run(&["memory", "undo", "f0f0f0f0"]);
-        assert_ne!(ran.code, 0, "{path}: {ran:?}");
+        assert_ne!(ran.code, 0, "{name}: {ran:?}");
     }
-    assert!(workspace.read("AGENTS.md").starts_with("# House\n"));
-    for name in ["notes.txt", "../outside.txt", ".git/config"] {
+    for name in names {
         assert_eq!(workspace.read(name), "keep", "{name}");
     }
 }
@@ -189,37 +151,6 @@ fn markers_that_form_no_block_are_an_error_with_the_line() {
     workspace.write("AGENTS.md", b"\xff\xfe#\0");
     let ran = export(&workspace, &[]);
     assert!(ran.code != 0 && ran.stderr.contains("AGENTS.md"), "{ran:?}");
-}
-
-#[test]
-fn rule_that_the_file_says_already_is_named_and_left_out() {
-    let workspace = with_rules(&[
-        rule(1, "use **pnpm**, never npm"),
-        rule(2, "Always install the packages of this project with pnpm."),
-        rule(3, "Answer in German."),
-    ]);
-    workspace.write(
-        "AGENTS.md",
-        "- Use pnpm, never npm.\n- Install packages of the project with pnpm.\n",
-    );
-    let report = workspace.json(&EXPORT);
-    let file = &report["files"][0];
-    assert_eq!(
-        file["said"],
-        json!([{"id": "REFL-001", "statement": "Use pnpm, never npm."}])
-    );
-    assert_eq!(
-        (&file["rules"], &file["change"]),
-        (&json!(2), &json!("added"))
-    );
-    let text = workspace.read("AGENTS.md");
-    assert!(
-        text.contains("- Always install the packages") && !text.contains("**pnpm**"),
-        "{text}"
-    );
-    // The rules in the block are no statements of the user.
-    let again = workspace.json(&EXPORT);
-    assert_eq!(again["files"][0]["change"], "unchanged", "{again}");
 }
 
 #[test]

@@ -101,7 +101,6 @@ fn every_command_answers_with_the_documented_fields() {
         &["memory", "search", "distributed systems"],
         &[
             "query",
-            "rewritten",
             "took_ms",
             "results[].id",
             "results[].kind",

@@ -434,11 +434,11 @@ fn two_edits_of_one_field_are_left_to_a_person_and_the_file_stays_json() {
                 .contains("memctl memory resolve REFL-001 --ours"),
             "{doctor:?}"
         );
-        let wrong = ["memory", "resolve", "REFL-001", side, "--field", "rule"];
+        let wrong = ["memory", "resolve", "CORR-001", side];
         repository
             .workspace
             .run(&wrong)
-            .fails(2, "has no such open merge conflict");
+            .fails(2, "has no open merge conflict");
         let report = repository
             .workspace
             .json(&["memory", "resolve", "REFL-001", side]);

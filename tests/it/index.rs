@@ -7,11 +7,10 @@ use std::{fs, thread};
 
 use chrono::Utc;
 use memctl::model::{Correction, Scope};
-use memctl::notes::find::rewrite::Rewrite;
 use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::Scoped;
-use memctl::store::workspace::{Providers, RewriteBy, Settings, Workspace as Opened};
+use memctl::store::workspace::{Providers, Settings, Workspace as Opened};
 use memctl_search::Fusion;
 use serde_json::{Value, json};
 
@@ -58,8 +57,6 @@ pub(crate) fn engine(store: Scoped) -> Opened {
             past_session_prompt: None,
             person: memctl_redact::Person::default(),
             judge_prompt: None,
-            rewrite_prompt: None,
-            rewrite: RewriteBy::Off,
             audit_reads: memctl::store::workspace::AuditReads::default(),
             export_tests: false,
             task_days: 0,
@@ -83,7 +80,6 @@ fn find(engine: &Opened, query: &str) -> (Vec<String>, usize) {
         filter: Filter::default(),
         fusion: Fusion::Keyword,
         floor: None,
-        rewrite: Rewrite::Not,
         explain: false,
     };
     let mut analysed = 0;
@@ -304,30 +300,6 @@ fn what_is_forgotten_leaves_no_word_behind() {
     assert_eq!(search("xylophone")["results"].as_array().unwrap().len(), 1);
 }
 
-#[test]
-fn vectors_survive_edits_of_everything_but_the_text() {
-    let workspace = Workspace::empty();
-    let directory = workspace.root().join(".agentura");
-    for n in 0..5 {
-        append(&store(&directory), "hr/screening", &text(n));
-    }
-    let vectors = || {
-        let report = workspace.json(&[
-            "memory", "search", "payroll rules", "--keyword", "--explain",
-        ]);
-        report["asked"]["vectors"].as_u64().unwrap()
-    };
-    assert_eq!(vectors(), 0);
-    workspace.json(&["memory", "search", "payroll rules"]);
-    assert_eq!(vectors(), 5);
-    let path = directory.join("corrections.json");
-    let content = fs::read_to_string(&path).unwrap();
-    fs::write(&path, content.replace("hr/screening", "hr/interviews")).unwrap();
-    assert_eq!(vectors(), 5);
-    let report = workspace.json(&["memory", "search", "unique3", "--skill", "hr/interviews"]);
-    assert!(!report["results"].as_array().unwrap().is_empty());
-}
-
 // Directories without write permission are a matter of Unix.
 #[cfg(unix)]
 #[test]
@@ -378,7 +350,6 @@ fn a_scope_is_as_if_nothing_else_were_there() {
             filter: Filter::default(),
             fusion: Fusion::Keyword,
             floor: None,
-            rewrite: Rewrite::Not,
             explain: false,
         };
         let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();

@@ -312,8 +312,7 @@ fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
     assert_eq!(cause, "ERROR:  syntax error at or near \";\"");
 
     let task = "Add an age column to the profiles table.";
-    for (rewrite, how) in [("off", &[][..]), ("offline", &[]), ("off", &["--keyword"])] {
-        workspace.set("MEMCTL_SEARCH_REWRITE", rewrite);
+    for how in [&[][..], &["--keyword"]] {
         let found =
             workspace.json(&[&["memory", "search", task, "--kind", "procedure"], how].concat());
         let first = &found["results"][0];

@@ -94,7 +94,6 @@ mod reference;
 mod regression;
 mod released_stores;
 mod review;
-mod rewriting;
 mod rule_files;
 mod rule_relations;
 mod rules;

@@ -4,7 +4,6 @@ use std::path::Path;
 
 use chrono::{DateTime, Utc};
 use memctl::model::{Kind, Memory, Scope, Session, Viewer};
-use memctl::notes::find::rewrite::Rewrite;
 use memctl::notes::indexing::Filter;
 use memctl::notes::{self, FindOptions};
 use memctl::store::{Error, Scoped, Selection};
@@ -161,7 +160,6 @@ fn found_by_meaning(workspace: &Workspace, viewer: Viewer, query: &str) -> Vec<S
         filter: Filter::default(),
         fusion: Fusion::Semantic,
         floor: None,
-        rewrite: Rewrite::Not,
         explain: false,
     };
     let report = notes::find(&engine, &options, &mut |_, _| {}).unwrap();

@@ -11,8 +11,6 @@ pub const KINDS: usize = 16;
 pub struct Attributes {
     /// Identifies this version of this record.
     pub key: u64,
-    /// Hash of the text: equal texts have equal vectors.
-    pub text: u64,
     /// Creation time in seconds since 1970; [`i64::MIN`] if unknown.
     pub created: i64,
     /// Expiry time in seconds since 1970; [`i64::MAX`] if the document does not expire.
@@ -36,7 +34,6 @@ impl Default for Attributes {
     fn default() -> Self {
         Self {
             key: 0,
-            text: 0,
             created: i64::MIN,
             expires: i64::MAX,
             skill: 0,
@@ -60,9 +57,4 @@ pub fn seconds(time: &str) -> Option<i64> {
 #[expect(clippy::cast_possible_truncation, reason = "half of the bits is enough for a filter")]
 pub fn name_hash(name: &str) -> u32 {
     (xxh3_64(name.as_bytes()) as u32).max(1)
-}
-
-/// Hash that identifies a text.
-pub fn text_hash(text: &str) -> u64 {
-    xxh3_64(text.as_bytes())
 }

@@ -30,7 +30,7 @@ mod segment;
 mod segment_builder;
 mod vector;
 
-pub use attributes::{Attributes, KINDS, name_hash, seconds, text_hash};
+pub use attributes::{Attributes, KINDS, name_hash, seconds};
 pub use corpus::Corpus;
 pub use evaluate::{Metrics, percentile};
 pub use filter::{Admission, UserFilter};

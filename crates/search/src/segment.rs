@@ -3,7 +3,7 @@
 //! ```text
 //! header   104 bytes: magic, analysis, counts, section offsets, checksums of the columns that
 //!          ranking needs and of the others, earliest expiry time, checksum of the header
-//! columns  one array per attribute, one value per document: key, text, created, expires (8 bytes
+//! columns  one array per attribute, one value per document: key, created, expires (8 bytes
 //!          each), skill, domain, user, length (4 each), kind, trust, note (1 each)
 //! terms    16 bytes per term, in name order: end of its name, end of its postings, number of
 //!          documents that contain it, checksum of name, postings and number
@@ -26,12 +26,12 @@ use super::attributes::Attributes;
 use super::filter::Admission;
 
 /// Changes with the layout above.
-pub(super) const MAGIC: &[u8; 8] = b"mctlseg4";
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg5";
 /// Changes with the word analysis in `text`, which invalidates all older segments.
 pub const ANALYSIS: u32 = 1;
 pub(super) const HEADER: usize = 104;
 /// Bytes of columns per document.
-pub(super) const COLUMNS: usize = 4 * 8 + 4 * 4 + 3;
+pub(super) const COLUMNS: usize = 3 * 8 + 4 * 4 + 3;
 pub(super) const TERM: usize = 16;
 
 /// Error for bytes that fail a checksum.
@@ -130,9 +130,8 @@ impl<'a> Segment<'a> {
     pub fn attributes(&self, document: usize) -> Attributes {
         Attributes {
             key: self.key(document),
-            text: self.wide(1, document),
-            created: self.wide(2, document).cast_signed(),
-            expires: self.wide(3, document).cast_signed(),
+            created: self.wide(1, document).cast_signed(),
+            expires: self.wide(2, document).cast_signed(),
             skill: self.narrow(0, document),
             domain: self.narrow(1, document),
             user: self.narrow(2, document),
@@ -159,7 +158,7 @@ impl<'a> Segment<'a> {
 
     /// Number of words in each document, as four bytes each.
     pub fn lengths(&self) -> &'a [[u8; 4]] {
-        let start = self.documents * 44;
+        let start = self.documents * 36;
         let bytes = self.columns.get(start..start + self.documents * 4);
         bytes.unwrap_or_default().as_chunks().0
     }
@@ -183,12 +182,12 @@ impl<'a> Segment<'a> {
     fn narrow(&self, column: usize, document: usize) -> u32 {
         u32_at(
             self.columns,
-            self.documents * 32 + (column * self.documents + document) * 4,
+            self.documents * 24 + (column * self.documents + document) * 4,
         )
     }
 
     fn byte(&self, column: usize, document: usize) -> u8 {
-        let at = self.documents * 48 + column * self.documents + document;
+        let at = self.documents * 40 + column * self.documents + document;
         self.columns.get(at).copied().unwrap_or_default()
     }
 
@@ -374,7 +373,7 @@ impl ColumnSums {
 
 /// Columns before length and kind, these two, and the columns after them.
 fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
-    let (start, end) = (documents * 44, documents * 49);
+    let (start, end) = (documents * 36, documents * 41);
     match (
         columns.get(..start),
         columns.get(start..end),

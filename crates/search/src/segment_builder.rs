@@ -149,7 +149,6 @@ pub fn merge(parts: &[(Segment<'_>, &[bool])]) -> Result<Vec<u8>, Damaged> {
 #[derive(Debug, Default)]
 struct Columns {
     key: Vec<u64>,
-    text: Vec<u64>,
     created: Vec<i64>,
     expires: Vec<i64>,
     skill: Vec<u32>,
@@ -166,7 +165,6 @@ impl Columns {
     fn push(&mut self, attributes: &Attributes, length: u32) -> u32 {
         let number = narrow(self.key.len());
         self.key.push(attributes.key);
-        self.text.push(attributes.text);
         self.created.push(attributes.created);
         self.expires.push(attributes.expires);
         self.skill.push(attributes.skill);
@@ -182,7 +180,6 @@ impl Columns {
     fn bytes(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.key.len() * COLUMNS);
         out.extend(self.key.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.text.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.created.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.expires.iter().flat_map(|x| x.to_le_bytes()));
         out.extend(self.skill.iter().flat_map(|x| x.to_le_bytes()));

@@ -16,7 +16,6 @@ use crate::cli::output::table::Table;
 use crate::cli::output::text::plural;
 use crate::cli::output::{Done, Report, Style};
 use crate::model::error::UserError;
-use crate::notes::find::rewrite::Rewrite;
 use crate::upkeep;
 use crate::upkeep::{
     EvaluateReport, IndexOptions, IndexReport, IndexStage, Passage, Question, evaluate,
@@ -64,27 +63,6 @@ pub(crate) struct RetrievalArgs {
     query_field: String,
     #[command(flatten)]
     fusion: FusionArgs,
-    /// Rewrite the queries, as the setting `search.rewrite` does without a model
-    #[arg(long, value_name = "HOW", default_value = "off")]
-    rewrite: RewriteName,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
-#[value(rename_all = "lower")]
-enum RewriteName {
-    /// Keep the queries as they are
-    Off,
-    /// Drop question openings and add spelling corrections
-    Offline,
-}
-
-impl RewriteName {
-    const fn rewrite(self) -> Rewrite {
-        match self {
-            Self::Off => Rewrite::Not,
-            Self::Offline => Rewrite::Offline,
-        }
-    }
 }
 
 /// Combination of the keyword and the semantic ranking.
@@ -159,7 +137,6 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Done {
         &passages,
         &questions,
         fusion,
-        &args.rewrite.rewrite(),
         &embedder,
         &mut progress,
     );
@@ -366,9 +343,8 @@ pub(crate) fn sending(texts: usize, to: &Destination) -> String {
 impl Report for IndexReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        let kilobytes = self.bytes.div_ceil(1_000);
         page.line(format!(
-            "{} indexed, {} with vectors ({} new, {kilobytes} kB).",
+            "{} indexed, {} with vectors ({} new).",
             plural(self.documents as u64, "record"),
             self.vectors,
             self.made

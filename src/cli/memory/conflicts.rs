@@ -77,7 +77,7 @@ impl Report for MergeReport {
 #[command(
     group = ArgGroup::new("side").required(true),
     after_help = "Examples:\n  memctl memory resolve REFL-003 --theirs\n  \
-    memctl memory resolve MEM-007 --ours --field metadata/tone"
+    memctl memory resolve MEM-007 --ours"
 )]
 pub(crate) struct ResolveArgs {
     /// Record id, or a prefix of one
@@ -88,9 +88,6 @@ pub(crate) struct ResolveArgs {
     /// Use the value of the merged branch
     #[arg(long, group = "side")]
     theirs: bool,
-    /// Resolve only this field; default: all fields
-    #[arg(long, value_name = "NAME")]
-    field: Option<String>,
 }
 
 pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
@@ -99,12 +96,7 @@ pub(crate) fn resolve(context: &Context, args: &ResolveArgs) -> Done {
     } else {
         Side::Ours
     };
-    let report = merge::resolve(
-        &context.workspace(None)?,
-        &args.id,
-        side,
-        args.field.as_deref(),
-    )?;
+    let report = merge::resolve(&context.workspace(None)?, &args.id, side)?;
     Ok(Box::new(report))
 }
 
@@ -117,13 +109,9 @@ impl Report for ResolveReport {
             (Style::Plain, &self.id),
             (Style::Dim, &format!("  {decided}")),
         ]);
-        if self.open.is_empty() {
-            let file = self.kind.file();
-            let hint = format!("if git reports a conflict: git add .agentura/{file}");
-            page.dim(&hint);
-        } else {
-            let open = self.open.join(", ");
-            page.warn("unresolved ", &open);
-        }
+        let file = self.kind.file();
+        page.dim(format!(
+            "if git reports a conflict: git add .agentura/{file}"
+        ));
     }
 }

@@ -5,20 +5,16 @@ use clap::Args;
 use memctl_search::Fusion;
 
 use crate::cli::context::Context;
-use crate::cli::ending::wait;
 use crate::cli::memory::marked;
 use crate::cli::output::page::Page;
-use crate::cli::output::progress::follow;
 use crate::cli::output::table::Table;
 use crate::cli::output::{Done, Report};
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes;
-use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::notes::{FindOptions, FindReport, Found};
 use crate::serve::arguments::{RESULTS, TYPED};
-use crate::store::workspace::RewriteBy;
 
 /// Search records by keywords and meaning
 ///
@@ -102,18 +98,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
         filter.kind = Some(Kind::Memory);
         filter.keys = Some(notes::memories_where(&workspace.store, &args.conditions)?);
     }
-    let (rewrite, warning) = match workspace.settings.rewrite {
-        RewriteBy::Off => (Rewrite::Not, None),
-        RewriteBy::Offline => (Rewrite::Offline, None),
-        RewriteBy::Model => {
-            let spinner = context.printer.spinner("rewriting");
-            wait(notes::rewrite(
-                &workspace,
-                &args.query,
-                &mut follow(&spinner),
-            ))??
-        }
-    };
     let options = FindOptions {
         filter,
         fusion: if args.keyword {
@@ -121,7 +105,6 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
         } else {
             Fusion::default()
         },
-        rewrite,
         explain: args.explain,
         min_score: args.min_score,
         ..FindOptions::new(args.query.clone(), args.limit as usize)
@@ -129,17 +112,12 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
     let bar = context.printer.bar("indexing");
     let report = notes::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
     drop(bar);
-    let mut report = report?;
-    report.warnings.extend(warning);
-    Ok(Box::new(report))
+    Ok(Box::new(report?))
 }
 
 impl Report for FindReport {
     fn page(&self, page: &mut Page) {
         page.warnings(&self.warnings);
-        if let Some(rewritten) = &self.rewritten {
-            page.dim(format!("searched for: {rewritten}"));
-        }
         if self.results.is_empty() {
             page.line(format!("No matches for \"{}\".", self.query));
         } else {

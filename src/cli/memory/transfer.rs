@@ -21,7 +21,7 @@ use crate::upkeep::exchange::{
 /// Format of an export.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum FormatName {
-    /// JSON Lines: everything, byte for byte; `memory import` reads it
+    /// JSON Lines: everything; `memory import` reads it
     Jsonl,
     /// The approved rules as a block in `AGENTS.md` and `CLAUDE.md`
     AgentsMd,
@@ -29,12 +29,11 @@ enum FormatName {
 
 /// Export memories
 ///
-/// `memory import` restores the JSON Lines exactly, with tombstones and logs. Secrets are redacted.
+/// `memory import` restores the JSON Lines, with tombstones and logs. Secrets are redacted.
 /// An existing file is replaced only if it is an export.
 ///
 /// `agents-md` keeps a marked block with the approved rules in step, in `AGENTS.md` and `CLAUDE.md`
-/// of the workspace or in the file that `--output` names. The rest of the file stays as it is; rules
-/// that it says already are left out of the block. `memctl undo` reverts it.
+/// of the workspace or in the file that `--output` names. The rest of the file stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  memctl memory export --output memory.jsonl\n  \
     memctl memory export --kind rule --output -\n  \
@@ -151,9 +150,6 @@ impl Report for AgentsMdReport {
                 (Style::Plain, &file.path),
                 (Style::Dim, &rules),
             ]);
-            for rule in &file.said {
-                page.field("said already", &format!("{}  {}", rule.id, rule.statement));
-            }
             if self.dry_run {
                 page.line(file.diff.trim_end());
             }

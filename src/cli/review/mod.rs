@@ -27,7 +27,7 @@ use crate::cli::output::text::end;
 use crate::model::SkillPath;
 use crate::model::error::UserError;
 use crate::review::PastSessions;
-use crate::review::queue::{Queue, Rest, Waiting};
+use crate::review::queue::{Queue, Waiting};
 
 /// Maximum time of a replay: a person waits.
 const REPLAY: Duration = Duration::from_secs(3);
@@ -38,11 +38,10 @@ const CHANGE: usize = 100;
 
 /// Review what was learned: approve, edit, reject, merge
 ///
-/// Lists candidate rules, and lessons from sessions, contradictions and similar rules,
-/// rules with evidence against them, guardrails that differ from their rule, and open merge
-/// conflicts. On a terminal, shows one entry after the other, and asks: a letter and Enter decide,
-/// `?` explains the letters. Through a pipe, one line for each entry with the command that decides
-/// about it.
+/// Lists candidate rules, and lessons from sessions, contradictions and similar rules, and rules with
+/// evidence against them. On a terminal, shows one entry after the other, and asks: a letter and Enter
+/// decide, `?` explains the letters. Through a pipe, one line for each entry with the command that
+/// decides about it.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  memctl review\n  memctl review --skills hr/resume-screen\n  \
@@ -60,23 +59,21 @@ pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserErr
         return one_by_one::one_by_one(context, skill.as_ref());
     }
     let mut queue = queue(context, skill.as_ref())?;
-    queue.screen();
-    queue.in_utc();
+    queue.waiting.iter_mut().for_each(Waiting::screen);
     context.printer.show(&queue)
 }
 
 /// Reads everything that waits, and tries the rules that wait on past calls.
 fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
     let workspace = context.workspace(None)?;
-    let mut queue = Queue::read(&workspace, skill)?;
-    queue.replay(&past_sessions(context))?;
     let bar = context.printer.bar("comparing rules");
-    let rest = Rest::read(&workspace, skill, &queue.rules, &mut |done, of| {
-        bar.reach(done, of);
-    });
-    drop(bar);
-    queue.add(rest?);
-    Ok(queue)
+    let mut progress = |done, of| bar.reach(done, of);
+    Ok(Queue::read(
+        &workspace,
+        skill,
+        &past_sessions(context),
+        &mut progress,
+    )?)
 }
 
 /// Returns the sessions of this project that rules are tried on.

@@ -21,8 +21,6 @@ use crate::cli::review::undo::revert;
 use crate::model::error::UserError;
 use crate::model::{CallAction, Kind, SkillPath};
 use crate::review::queue::{Waiting, WaitingKind};
-use crate::upkeep::merge;
-use crate::upkeep::merge::ResolveSide;
 use crate::{review, rules, upkeep};
 
 /// Width of a rule in the question which one stays.
@@ -229,17 +227,9 @@ impl Walk<'_> {
                 let done = rules::pin(&workspace, id, true)?;
                 (format!("pinned {id}"), done.warnings)
             }
-            'b' => {
+            _ => {
                 rules::keep_both(&workspace, id, newer)?;
                 (format!("kept {id} and {newer}"), Vec::new())
-            }
-            _ => {
-                let side = match key {
-                    'o' => ResolveSide::Ours,
-                    _ => ResolveSide::Theirs,
-                };
-                let done = merge::resolve(&workspace, id, side, None)?;
-                (format!("resolved {id}"), done.warnings)
             }
         };
         self.changes.push(change);
@@ -261,7 +251,6 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
     let may_act = !waiting.patterns.is_empty() && (waits || waiting.kind == Of::Doubtful);
     let is_pair = matches!(waiting.kind, Of::Contradiction | Of::Similar);
     let is_rule = waiting.record == Kind::Reflexion;
-    let is_merge = waiting.kind == Of::Merge;
     let keys = [
         (waits, 'a', "approve"),
         (may_act, 'A', "approve, ask me"),
@@ -269,11 +258,9 @@ fn keys_of(waiting: &Waiting) -> Vec<(char, &'static str)> {
         (is_pair || waiting.near.is_some(), 'm', "merge"),
         (is_pair, 'b', "keep both"),
         (waiting.kind == Of::Doubtful && is_rule, 'b', "keep"),
-        (is_merge, 'o', "ours"),
-        (is_merge, 't', "theirs"),
-        (waiting.record != Kind::Session, 'e', "edit"),
+        (true, 'e', "edit"),
         (waits && waiting.kind != Of::Memory, 'x', "reject"),
-        (!is_merge, 'f', "forget"),
+        (true, 'f', "forget"),
     ];
     let keys = keys.into_iter().filter(|(has, _, _)| *has);
     keys.map(|(_, key, name)| (key, name)).collect()

@@ -11,12 +11,7 @@ use crate::review::queue::{Part, Waiting};
 const LONGEST: usize = 200;
 
 /// Pairs of texts of which the first is replaced by the second.
-const REPLACED: [(&str, &str); 4] = [
-    ("failed", "worked"),
-    ("older", "newer"),
-    ("rule", "in the file"),
-    ("here", "merged branch"),
-];
+const REPLACED: [(&str, &str); 2] = [("failed", "worked"), ("older", "newer")];
 
 /// Parts that are sentences. Any other may be code, and keeps its lines so that it can be copied.
 const SENTENCES: [&str; 6] = ["rule", "lesson", "quote", "mistake", "older", "newer"];
@@ -200,11 +195,6 @@ mod tests {
         assert_eq!(
             text(WaitingKind::Contradiction, &pair, None),
             "older\n- ALWAYS name it.\nnewer\n+ NEVER name it.\n"
-        );
-        let guardrail = [("rule", "Ask first."), ("in the file", "Ask twice.")];
-        assert_eq!(
-            text(WaitingKind::Guardrail, &guardrail, None),
-            "rule\n- Ask first.\nin the file\n+ Ask twice.\n"
         );
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Shown {
     past: Option<Repeats>,
 }
 
-pub(crate) fn stats(context: &Context, _args: &StatsArgs) -> Done {
+pub(crate) fn stats(context: &Context) -> Done {
     let workspace = context.workspace(None)?;
     let spinner = context.printer.spinner("counting");
     let report = upkeep::stats(&workspace);

@@ -7,7 +7,6 @@
 pub(crate) mod newer_first;
 pub(crate) mod query_embedding;
 mod report;
-pub mod rewrite;
 
 use std::borrow::Cow;
 use std::sync::mpsc;
@@ -20,8 +19,7 @@ use memctl_search::{
     ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
-use crate::notes::find::rewrite::Rewrite;
-use crate::notes::indexing::{MultiIndex, Progress};
+use crate::notes::indexing::{Index, MultiIndex, Progress};
 use crate::store::workspace::error::chain;
 use crate::store::workspace::{Error, Workspace, milliseconds};
 
@@ -79,12 +77,12 @@ pub(crate) fn compare(
     progress: Progress<'_>,
 ) -> Result<FindReport, Error> {
     let start = Instant::now();
-    let rewritten = options.rewrite.apply(&options.query);
-    let text = rewritten.as_deref().unwrap_or(&options.query);
+    let text = options.query.as_str();
     let mut index = MultiIndex::open(&workspace.store)?;
     // A blank text has no meaning to compare, but a given vector has.
     let means_something = vector.is_some() || !text.trim().is_empty();
-    let by_meaning = options.fusion != Fusion::Keyword && !index.is_blank() && means_something;
+    let by_meaning =
+        options.fusion != Fusion::Keyword && !index.iter().all(Index::is_blank) && means_something;
     let filter = Filter {
         now: workspace.now.timestamp(),
         scope: workspace.store.scope().clone(),
@@ -97,7 +95,7 @@ pub(crate) fn compare(
     let wants_words = options.fusion != Fusion::Semantic;
     let (updated, by_words, model) = thread::scope(|scope| {
         let providers = &workspace.providers;
-        let many_texts = !index.has_all_vectors();
+        let many_texts = !index.iter().all(Index::has_all_vectors);
         let (send, receive) = mpsc::sync_channel(1);
         let to_embed = move || receive.recv().unwrap_or(Cow::Borrowed(text));
         let ask = move || QueryEmbedding::new(providers, text, to_embed, vector, many_texts);
@@ -154,7 +152,10 @@ pub(crate) fn compare(
         origin: found.origin.clone().or_else(|| origin.clone()),
         ..found
     });
-    let mut warnings: Vec<String> = index.problems(options.filter.kind).collect();
+    let problems = index
+        .iter()
+        .flat_map(|index| index.problems(options.filter.kind));
+    let mut warnings: Vec<String> = problems.collect();
     warnings.extend(troubles);
     if query.is_some() {
         warnings.extend(lacking(&index, workspace.store.sees_all()));
@@ -162,7 +163,6 @@ pub(crate) fn compare(
     Ok(FindReport {
         results: results.collect(),
         query: options.query.clone(),
-        rewritten: answer.with_related_terms.or(rewritten),
         asked: answer.asked,
         took_ms: milliseconds(start.elapsed()),
         warnings,
@@ -177,7 +177,9 @@ fn lacking(index: &MultiIndex, tells_numbers: bool) -> Option<String> {
         let told = tells_numbers.then(|| count.to_string());
         told.unwrap_or_else(|| "some".to_owned())
     };
-    if let Some((documents, name)) = index.of_others() {
+    let others = index.iter().filter_map(Index::of_others);
+    let others = others.reduce(|(sum, _), (documents, name)| (sum + documents, name));
+    if let Some((documents, name)) = others {
         let documents = number(documents);
         return Some(format!(
             "{documents} records have their vectors from `{name}` and are {UNTIL}"
@@ -191,8 +193,6 @@ fn lacking(index: &MultiIndex, tells_numbers: bool) -> Option<String> {
 struct Answer {
     found: Vec<Found>,
     asked: Option<Asked>,
-    /// Expanded query, if term expansion added words.
-    with_related_terms: Option<String>,
     /// Reason why records without a vector did not get one.
     trouble: Option<String>,
 }
@@ -219,14 +219,9 @@ fn search(
         }
     }
     if query.is_some() {
-        index.add_binary();
+        index.iter_mut().for_each(Index::add_binary);
     }
     let ranker = index.ranker(filter)?;
-    let with_related_terms = match options.rewrite {
-        Rewrite::Offline => with_related_terms(&ranker, text)?,
-        Rewrite::Not | Rewrite::To(_) => None,
-    };
-    let text = with_related_terms.as_deref().unwrap_or(text);
     let question = Question {
         text,
         vector: query.map(|query| query.vector.as_slice()),
@@ -238,7 +233,7 @@ fn search(
         weight,
     };
     let asked = words(text);
-    let hits = match by_words.filter(|_| with_related_terms.is_none()) {
+    let hits = match by_words {
         Some(words) => ranker.rank_with(&question, words),
         None => ranker.rank(&question)?,
     };
@@ -282,7 +277,6 @@ fn search(
     Ok(Answer {
         found,
         asked: understood.transpose()?,
-        with_related_terms,
         trouble,
     })
 }
@@ -356,12 +350,6 @@ fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
         }
         _ => snippet(text, asked, SNIPPET),
     }
-}
-
-/// Adds index words similar to unknown query words; `None` if there are none.
-pub(crate) fn with_related_terms(ranker: &Ranker<'_>, text: &str) -> Result<Option<String>, Error> {
-    let related = ranker.related_terms(text)?;
-    Ok((!related.is_empty()).then(|| format!("{text} {}", related.join(" "))))
 }
 
 fn understood(

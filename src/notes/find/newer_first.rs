@@ -132,7 +132,6 @@ mod tests {
     use serde::Deserialize;
 
     use super::*;
-    use crate::notes::find::rewrite::Rewrite;
     use crate::upkeep::{Passage, Question, evaluate};
     use memctl_search::Fusion;
     use memctl_search::embedder::config::EmbedderConfig;
@@ -179,7 +178,6 @@ mod tests {
                 &passages,
                 &questions,
                 fusion,
-                &Rewrite::Not,
                 &EmbedderConfig::BuiltIn,
                 &mut |_, _| {},
             );

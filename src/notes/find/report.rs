@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use serde::Serialize;
 
 use crate::model::{Kind, MemoryType, Procedure, ProcedureFields, Trust, with_origin};
-use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::store::workspace::Error;
 use crate::store::{Pulled, Scoped};
@@ -28,8 +27,6 @@ pub struct FindOptions {
     pub weak: bool,
     /// Minimum score of a result; `None` for all.
     pub min_score: Option<f64>,
-    /// Rewriting of the query.
-    pub rewrite: Rewrite,
     /// Adds an explanation to each result.
     pub explain: bool,
 }
@@ -45,7 +42,6 @@ impl FindOptions {
             floor: None,
             weak: true,
             min_score: None,
-            rewrite: Rewrite::Not,
             explain: false,
         }
     }
@@ -56,8 +52,6 @@ impl FindOptions {
 pub struct FindReport {
     /// Query text.
     pub query: String,
-    /// Text that was searched instead; `None` if the query was not rewritten.
-    pub rewritten: Option<String>,
     /// Results, best first.
     pub results: Vec<Found>,
     /// Interpretation of the query, if an explanation was requested.

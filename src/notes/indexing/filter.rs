@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use memctl_search::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds, text_hash};
+use memctl_search::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds};
 
 use crate::model::{Document, Expiry, Kind, MemoryType, Scope, SkillPath, Trust, Viewer};
 
@@ -98,7 +98,6 @@ pub(crate) fn attributes(document: &Document, key: u64) -> Attributes {
     let expires = document.expires.as_deref();
     Attributes {
         key,
-        text: text_hash(&document.content),
         created: seconds(&document.created).unwrap_or(i64::MIN),
         expires: match Expiry::of(expires) {
             Expiry::Never => i64::MAX,

@@ -8,8 +8,11 @@ use memctl_files::PositionedFile as _;
 use memctl_search::{Damaged, ReadAt, Segment, SlotLayout, SlotSource, Slots, slot_width};
 
 use super::manifest::{Files, binary_name, places_name, words_name};
-use super::places::{GONE, Places};
 use memctl_search::embedder::Embedding;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Place of a document whose record has been deleted.
+pub(super) const GONE: u32 = u32::MAX;
 
 /// Bytes in a file, or only in memory.
 #[derive(Debug)]
@@ -59,7 +62,8 @@ pub(crate) struct SegmentVectors {
 #[derive(Debug)]
 pub(crate) struct IndexedSegment {
     pub(crate) words: Bytes,
-    pub(crate) places: Places,
+    /// Place of each document's record among those of its kind, or [`GONE`].
+    pub(crate) places: Vec<u32>,
     pub(crate) vectors: Option<SegmentVectors>,
     /// Files of the segment; `None` if it was never saved.
     pub(crate) files: Option<Files>,
@@ -78,7 +82,7 @@ impl IndexedSegment {
             words: Bytes::Own(words),
             singles: SlotLayout::Single(places.len()),
             windows: OnceLock::new(),
-            places: Places::Own(places),
+            places,
             vectors: None,
             files: None,
             moved: false,
@@ -88,7 +92,7 @@ impl IndexedSegment {
     /// Opens a segment of the list; `None` if a file is missing or damaged.
     pub(crate) fn open(derived: &Derived, files: &Files) -> Option<Self> {
         let words = derived.map(&words_name(files.words))?;
-        let places = Places::open(derived.map(&places_name(files.places))?)?;
+        let places = read_places(&derived.map(&places_name(files.places))?)?;
         if places.len() != files.documents {
             return None;
         }
@@ -128,9 +132,8 @@ impl IndexedSegment {
 
     pub(crate) fn segment(&self) -> Result<Segment<'_>, Damaged> {
         let segment = Segment::open(&self.words).ok_or(Damaged)?;
-        (segment.len() == self.places.len())
-            .then_some(segment)
-            .ok_or(Damaged)
+        let is_whole = segment.len() == self.places.len();
+        is_whole.then_some(segment).ok_or(Damaged)
     }
 
     /// Embedder of the vectors.
@@ -183,11 +186,11 @@ impl IndexedSegment {
     /// Returns true if records of some documents have been deleted.
     pub(crate) fn has_gone(&self) -> bool {
         // No saved segment holds one.
-        self.moved && self.places.iter().any(|place| place == GONE)
+        self.moved && self.places.contains(&GONE)
     }
 
     pub(crate) fn kept(&self) -> Vec<bool> {
-        self.places.iter().map(|place| place != GONE).collect()
+        self.places.iter().map(|place| *place != GONE).collect()
     }
 
     /// Slots of the remaining documents, one after the other, and the number of filled ones.
@@ -195,7 +198,7 @@ impl IndexedSegment {
         let width = slot_width(embedding.dimensions);
         let slots = self.slots(Some(embedding));
         let (mut out, mut filled) = (Vec::new(), 0);
-        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| *p != GONE) {
+        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
             let sound = |slots: &Slots<'_>| slots.is_intact(document) && slots.is_filled(document);
             if let Some(slots) = slots.filter(sound) {
                 out.extend_from_slice(slots.get(document));
@@ -207,4 +210,26 @@ impl IndexedSegment {
         }
         (out, filled)
     }
+}
+
+/// Reads places from their file: a checksum, then four bytes per place. `None` if it is damaged.
+fn read_places(file: &[u8]) -> Option<Vec<u32>> {
+    let (sum, bytes) = file.split_first_chunk()?;
+    let (places, rest) = bytes.as_chunks();
+    let is_intact = rest.is_empty() && u64::from_le_bytes(*sum) == xxh3_64(bytes);
+    is_intact.then(|| {
+        places
+            .iter()
+            .map(|place| u32::from_le_bytes(*place))
+            .collect()
+    })
+}
+
+/// Content of a file with these places.
+pub(super) fn places_file(places: &[u32]) -> Vec<u8> {
+    let bytes: Vec<u8> = places
+        .iter()
+        .flat_map(|place| place.to_le_bytes())
+        .collect();
+    [&xxh3_64(&bytes).to_le_bytes()[..], &bytes].concat()
 }

@@ -6,15 +6,12 @@
 //! always reflect the files, whichever program wrote them.
 //!
 //! - `filter`: which documents a search may return.
-//! - `manifest`: manifest of the files, and the state of the records that they cover.
+//! - `manifest`: the files of the index, and the state of the records that they cover.
 //! - `multi_index`: this index and those of remote records, searched as one.
 //! - `held`: one segment, in memory or mapped.
-//! - `places`: where the records of a segment's documents are.
-//! - `follow`: changes of the records since the last save.
-//! - `analyse`: segments from new records.
+//! - `follow`: changes of the records since the last save, and segments of new records.
 //! - `save`: writing and merging of segments.
-//! - `vectors`: vectors, computed on demand.
-//! - `binary`: binary vectors of large segments, made on demand.
+//! - `vectors`: vectors, computed on demand, and binary vectors of large segments.
 //!
 //! Invariants:
 //! - Saved segments hold no document of a deleted record: a deletion leaves nothing behind.
@@ -23,15 +20,13 @@
 //! - No process waits for another: one that cannot save searches in memory.
 //! - Damage is not an error: the index is rebuilt.
 
-mod analyse;
-mod binary;
 mod filter;
+mod follow;
 mod held;
-pub(crate) mod manifest;
-pub(crate) mod multi_index;
-mod places;
+mod manifest;
+mod multi_index;
 mod save;
-pub(crate) mod vectors;
+mod vectors;
 
 use std::cell::OnceCell;
 
@@ -58,6 +53,8 @@ const SPARE: usize = 64;
 /// Index in sync with the files as they were when it was opened.
 #[derive(Debug)]
 pub(crate) struct Index {
+    /// Workspace of remote records; `None` for this one.
+    origin: Option<String>,
     derived: Derived,
     store: Scoped,
     /// Approvals of this user; loaded when the first result is shown.
@@ -96,6 +93,7 @@ impl Index {
         let (list, segments) = loaded.unwrap_or_else(|| (List::new(), Vec::new()));
         let files: Result<Vec<_>, _> = Kind::ALL.iter().map(|k| store.positions(*k)).collect();
         Ok(Self {
+            origin: None,
             derived,
             store: store.clone(),
             trust_snapshot: OnceCell::new(),
@@ -127,12 +125,14 @@ impl Index {
         self.take_in(&new_entries, save, progress)
     }
 
-    /// Updates a saved index, so that no saved segment keeps a deleted record.
-    pub(crate) fn drop_gone(mut self, progress: Progress<'_>) -> Result<(), Error> {
-        if self.segments.is_empty() {
+    /// Updates a saved index, so that it keeps nothing of a deleted record: the text could be guessed from
+    /// its words and its vector.
+    pub(crate) fn drop_gone(store: &Scoped) -> Result<(), Error> {
+        let mut index = Self::open(store)?;
+        if index.segments.is_empty() {
             return Ok(());
         }
-        self.update(true, progress)
+        index.update(true, &mut |_, _| {})
     }
 
     /// Returns true if there are no records at all.
@@ -148,10 +148,11 @@ impl Index {
             .flat_map(|(_, file)| file.problems().map(ToString::to_string))
     }
 
-    /// Returns true if every saved document has a vector of any embedder: then few are missing.
+    /// Returns true if every saved document has a vector of any embedder, or there are no records: then
+    /// few are missing.
     pub(crate) fn has_all_vectors(&self) -> bool {
         let full = |held: &IndexedSegment| held.filled(held.embedding()) >= held.places.len();
-        !self.segments.is_empty() && self.segments.iter().all(full)
+        self.is_blank() || (!self.segments.is_empty() && self.segments.iter().all(full))
     }
 
     /// Number of documents that pass the filter, and number of those with a vector: of the current
@@ -194,18 +195,6 @@ impl Index {
             })
         };
         self.segments.iter().all(saved)
-    }
-
-    /// Size in bytes.
-    pub(crate) fn bytes(&self) -> u64 {
-        let size = |held: &IndexedSegment| {
-            let vectors = held.vectors.as_ref();
-            let vectors = vectors.map_or(0, |vectors| {
-                vectors.slots.len() + vectors.binary.as_ref().map_or(0, |bytes| bytes.len())
-            });
-            (held.words.len() + held.places.len() * 4 + vectors) as u64
-        };
-        self.segments.iter().map(size).sum()
     }
 
     /// Rankable parts of the segments that `some` selects, restricted by the filter.
@@ -263,28 +252,18 @@ impl Index {
         place: usize,
         entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
     ) -> Result<Option<(Entry, Document)>, Error> {
-        let entry = self.read_entry(part, place, entry)?;
-        Ok(entry.and_then(|entry| readable(&entry).map(|document| (entry, document))))
-    }
-
-    fn read_entry(
-        &self,
-        part: usize,
-        place: usize,
-        entry: impl Fn(&Positions, u32) -> Result<Option<(u64, Entry)>, crate::store::Error>,
-    ) -> Result<Option<Entry>, Error> {
         let held = self.segments.get(part).ok_or(Error::Index)?;
-        let segment = held.segment().map_err(|_| Error::Index)?;
+        let segment = held.segment()?;
         // A document that passed the filter is not gone.
-        let row = held.places.get(place);
+        let row = held.places.get(place).ok_or(Error::Index)?;
         let file = self.files.get(usize::from(segment.kind(place)));
-        let Some((key, entry)) = entry(file.ok_or(Error::Index)?, row)? else {
-            return Ok(None);
-        };
-        if key != segment.key(place) {
-            return Err(Error::Index);
+        match entry(file.ok_or(Error::Index)?, *row)? {
+            Some((key, _)) if key != segment.key(place) => Err(Error::Index),
+            found => Ok(found.and_then(|(_, entry)| {
+                let document = readable(&entry)?;
+                Some((entry, document))
+            })),
         }
-        Ok(Some(entry))
     }
 }
 
@@ -298,6 +277,3 @@ fn readable(entry: &Entry) -> Option<Document> {
         ..document
     })
 }
-
-/// New entry: its kind as a place in [`Kind::ALL`], and its place among the entries of that kind.
-type NewEntry = (usize, u32);

@@ -4,15 +4,16 @@
 //! most twice as many documents. So a document moves a few times in its life, not with every new
 //! one. A segment with deleted records is rewritten without them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::store::DerivedWriter;
-use memctl_search::{Damaged, merge, slot_width, slots_header};
+use memctl_search::{Damaged, merge, slots_header};
 
-use super::held::{Bytes, IndexedSegment, SegmentVectors};
+use super::follow::NewEntry;
+use super::held::{Bytes, GONE, IndexedSegment, SegmentVectors, places_file};
 use super::manifest::{Covered, Files, List, Vectors, places_name, words_name};
-use super::places::GONE;
-use super::{Error, Index, NewEntry, Progress, SPARE, analyse};
+use super::{Error, Index, Progress, SPARE};
+use crate::model::Kind;
 use memctl_search::embedder::Embedding;
 
 /// Maximum size of a merged segment, in documents; a larger merge would delay a search.
@@ -27,21 +28,19 @@ impl Index {
         progress: Progress<'_>,
     ) -> Result<(), Error> {
         let changed = self.segments.iter().any(|held| held.moved) || self.has_lost_track();
-        let fresh = analyse::analyse(&self.files, new_entries, progress)?;
-        let first = self.segments.len();
+        let fresh = self.analyse(new_entries, progress)?;
         self.segments.extend(fresh);
         if changed || new_entries.len() > SPARE || (save && !new_entries.is_empty()) {
-            self.save(first)?;
+            self.save()?;
         }
         Ok(())
     }
 
     /// Saves everything, unless another process is writing or has written since.
-    fn save(&mut self, first_new: usize) -> Result<(), Damaged> {
+    fn save(&mut self) -> Result<(), Damaged> {
         let Some(writer) = self.writer() else {
             return Ok(());
         };
-        self.inherit_vectors(first_new)?;
         self.merge_small()?;
         let mut list = self.list.clone();
         list.covered = self.covered();
@@ -78,12 +77,12 @@ impl Index {
     /// Returns true if a large file has another generation than the list. Until the list is saved,
     /// every search would recognise its entries again, though none has changed.
     fn has_lost_track(&self) -> bool {
-        let mut files = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        let mut files = Kind::ALL.into_iter().zip(&self.files);
         files.any(|(kind, file)| file.len() > SPARE && self.list.covers(kind, file).is_none())
     }
 
     fn covered(&self) -> Vec<Covered> {
-        let kinds = crate::model::Kind::ALL.into_iter().zip(&self.files);
+        let kinds = Kind::ALL.into_iter().zip(&self.files);
         let covered = kinds.flat_map(|(kind, file)| {
             let files = file.generations();
             files.map(move |(generation, entries)| Covered {
@@ -93,58 +92,6 @@ impl Index {
             })
         });
         covered.collect()
-    }
-
-    /// Reuses the vector of a changed record whose text is the same.
-    fn inherit_vectors(&mut self, first_new: usize) -> Result<(), Damaged> {
-        let mut spare: HashMap<u64, Vec<u8>> = HashMap::new();
-        // Vectors of one embedder only: that of the first segment, usually the same for all.
-        let mut embedding = None;
-        for held in self.segments[..first_new]
-            .iter()
-            .filter(|held| held.has_gone())
-        {
-            embedding = embedding.or(held.embedding());
-            let (Some(slots), segment) = (held.slots(embedding), held.segment()?) else {
-                continue;
-            };
-            for (document, _) in held.places.iter().enumerate().filter(|(_, p)| *p == GONE) {
-                if slots.is_filled(document) && slots.is_intact(document) {
-                    let text = segment.attributes(document).text;
-                    spare.insert(text, slots.get(document).to_vec());
-                }
-            }
-        }
-        let Some(embedding) = embedding.cloned().filter(|_| !spare.is_empty()) else {
-            return Ok(());
-        };
-        for held in &mut self.segments[first_new..] {
-            let segment = held.segment()?;
-            let layout = held.layout(&embedding);
-            let width = slot_width(embedding.dimensions);
-            let length = |document| layout.of_document(document).len() * width;
-            let own = |document| {
-                let slots = spare.get(&segment.attributes(document).text);
-                slots.filter(|slots| slots.len() == length(document))
-            };
-            let filled = (0..segment.len()).filter_map(own).count();
-            if filled > 0 {
-                let mut bytes = header(&embedding, layout.slots()).to_vec();
-                for document in 0..segment.len() {
-                    match own(document) {
-                        Some(slots) => bytes.extend_from_slice(slots),
-                        None => bytes.resize(bytes.len() + length(document), 0),
-                    }
-                }
-                held.vectors = Some(SegmentVectors {
-                    slots: Bytes::Own(bytes),
-                    embedding: embedding.clone(),
-                    filled,
-                    binary: None,
-                });
-            }
-        }
-        Ok(())
     }
 
     /// Merges small segments, newest first, and drops the documents of deleted records.
@@ -168,7 +115,7 @@ impl Index {
             group.reverse();
             if group.len() > 1 || group.iter().any(IndexedSegment::has_gone) {
                 let one = Self::one_of(&group)?;
-                merged.extend((one.places.len() > 0).then_some(one));
+                merged.extend((!one.places.is_empty()).then_some(one));
             } else {
                 merged.extend(group);
             }
@@ -186,8 +133,8 @@ impl Index {
             .zip(kept.iter().map(Vec::as_slice))
             .collect();
         let words = merge(&parts)?;
-        let places = group.iter().flat_map(|held| held.places.iter());
-        let places: Vec<u32> = places.filter(|place| *place != GONE).collect();
+        let places = group.iter().flat_map(|held| &held.places);
+        let places: Vec<u32> = places.copied().filter(|place| *place != GONE).collect();
         let mut one = IndexedSegment::new(words, places);
         if let Some(embedding) = group.iter().find_map(IndexedSegment::embedding) {
             let mut bytes = header(embedding, one.layout(embedding).slots()).to_vec();
@@ -229,7 +176,9 @@ impl IndexedSegment {
         if self.moved {
             files.places = list.number();
             let name = places_name(files.places);
-            writer.write(&name, &[&self.places.bytes()]).then_some(())?;
+            writer
+                .write(&name, &[&places_file(&self.places)])
+                .then_some(())?;
             self.moved = false;
         }
         if let Some(meaning) = &self.vectors

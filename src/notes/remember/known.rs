@@ -36,63 +36,37 @@ fn repeats(now: DateTime<Utc>, new: &Memory) -> impl Fn(&[u8]) -> bool + Send + 
         let known = serde_json::from_slice::<Memory>(entry);
         known.is_ok_and(|known| {
             let is_over = known.expires_at.as_ref().is_some_and(|end| *end <= now);
-            !is_over && says_same(&known) == Equality::Same
+            !is_over && says_same(&known)
         })
     }
 }
 
-/// How a known memory compares to a new one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Equality {
-    Same,
-    OtherMetadata,
-    Different,
-}
-
-/// Returns a comparison of known memories with a new one.
-fn equality(new: &Memory) -> impl Fn(&Memory) -> Equality + Send + use<> {
+/// Returns a check for memories that say the same as a new one.
+fn equality(new: &Memory) -> impl Fn(&Memory) -> bool + Send + use<> {
     let content = redacted(new);
     let metadata = compact(&memctl_redact::redact_json(new.metadata.get()).text);
     let (memory_type, user_id) = (new.memory_type, new.user_id.clone());
     move |known| {
-        let is_alike = known.content == content
+        known.content == content
             && known.memory_type == memory_type
-            && known.user_id == user_id;
-        match is_alike {
-            true if compact(known.metadata.get()) == metadata => Equality::Same,
-            true => Equality::OtherMetadata,
-            false => Equality::Different,
-        }
+            && known.user_id == user_id
+            && compact(known.metadata.get()) == metadata
     }
 }
 
-/// Returns the equal memory, if there is one. Warns about an equal text with other metadata, and
-/// about an equal memory that was removed.
+/// Returns the equal memory, if there is one. Warns about it, and about an equal memory that was removed.
 pub(super) fn same(
     store: &Scoped,
     new: &Memory,
     warnings: &mut Vec<String>,
 ) -> Result<Option<Memory>, Error> {
-    let compare = equality(new);
-    let mut other = None;
-    for known in store.list::<Memory>(&Selection::default())?.records {
-        match compare(&known) {
-            Equality::Same => {
-                warnings.push(format!("`{}` says the same already", known.id));
-                return Ok(Some(known));
-            }
-            Equality::OtherMetadata => other = Some(known.id),
-            Equality::Different => {}
-        }
+    let known = store.list::<Memory>(&Selection::default())?.records;
+    let same = known.into_iter().find(equality(new));
+    match &same {
+        Some(known) => warnings.push(format!("`{}` says the same already", known.id)),
+        None => warnings.extend(was_removed(store, new)?),
     }
-    if let Some(id) = other {
-        warnings.push(format!(
-            "`{id}` says the same with other metadata: memctl edit {id}"
-        ));
-    } else {
-        warnings.extend(was_removed(store, new)?);
-    }
-    Ok(None)
+    Ok(same)
 }
 
 /// Returns a warning if an equal memory was removed.

@@ -1,8 +1,7 @@
-//! Changes a session: state, step, progress, end.
+//! Starts a session, and changes its state, step and progress, until it ends.
 //!
-//! The whole change is checked before any write. Progress does not fall: agents that work in
-//! parallel may report late, and a late report must not undo progress. Only a session that a person
-//! sends back starts again with less.
+//! The whole change is checked before any write. Deliberately absent: an order of states. Agents work in
+//! their own order, and a person may send a session back.
 
 use std::collections::HashMap;
 
@@ -70,23 +69,6 @@ pub fn change(
     Ok(ChangedSession { session, warnings })
 }
 
-/// Error of a session that may not go from its state to this one.
-fn no_move(session: &Session, to: &SessionState) -> Error {
-    let Session {
-        session_id, status, ..
-    } = session;
-    let allowed: Vec<String> = status.next().map(|state| format!("`{state}`")).collect();
-    let next = status.next().next();
-    let next = next.as_ref().map_or("…", SessionState::as_str);
-    Error::input(
-        format!(
-            "session `{session_id}` cannot go from `{status}` to `{to}`; it may become {}",
-            allowed.join(", ")
-        ),
-        format!("memctl session progress {session_id} --status {next}"),
-    )
-}
-
 /// Returns the fields that a change sets, and warnings.
 fn changes(
     session: &Session,
@@ -106,8 +88,10 @@ fn changes(
     }
     let status = change.status.unwrap_or_else(|| session.status.clone());
     if status != session.status {
-        if !session.status.may_become(&status) {
-            return Err(no_move(session, &status));
+        if !status.is_known() {
+            let names: Vec<_> = SessionState::names().map(|(name, _)| name).collect();
+            let allowed = format!("one of {}", names.join(", "));
+            return Err(unfit("status", status.as_str(), &allowed));
         }
         set(&mut fields, "status", &status)?;
     }
@@ -129,9 +113,7 @@ fn changes(
             warnings.push(format!("{done} steps are done, of {total} in all"));
         }
     }
-    let is_behind = session.status.is_sent_back_to(&status);
-    let percent = progress(session, &status, change.percent, completed.len(), is_behind)?;
-    if let Some(percent) = percent {
+    if let Some(percent) = progress(session, &status, change.percent, completed.len())? {
         set(&mut fields, "progress_percentage", &percent)?;
     }
     if status == SessionState::Completed {
@@ -160,57 +142,37 @@ fn changes(
     Ok((fields, warnings))
 }
 
-/// Returns the new progress; `None` if it stays.
+/// Returns the new progress; `None` if it stays. The number of completed steps implies it, if it is not
+/// given.
 fn progress(
     session: &Session,
     status: &SessionState,
     given: Option<i64>,
     completed: usize,
-    is_behind: bool,
 ) -> Result<Option<u64>, Error> {
     const FIELD: &str = "progress_percentage";
-    let before = session.progress_percentage.unwrap_or(0.0).clamp(0.0, 100.0);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it lies between 0 and 100"
-    )]
-    let least = if is_behind { 0 } else { before.ceil() as u64 };
-    let asked = match given {
+    let given = match given.map(u64::try_from) {
         None => None,
-        Some(given) => match u64::try_from(given) {
-            Ok(percent @ 0..=100) if percent >= least => Some(percent),
-            Ok(0..=100) => {
-                let allowed = format!(
-                    "from {least} to 100: progress falls only where a session is sent back"
-                );
-                return Err(unfit(FIELD, &given.to_string(), &allowed));
-            }
-            _ => {
-                let allowed = "a whole number from 0 to 100";
-                return Err(unfit(FIELD, &given.to_string(), allowed));
-            }
-        },
+        Some(Ok(percent @ 0..=100)) => Some(percent),
+        Some(_) => {
+            let value = given.unwrap_or_default().to_string();
+            return Err(unfit(FIELD, &value, "a whole number from 0 to 100"));
+        }
     };
     if *status == SessionState::Completed {
-        return match asked {
+        return match given {
             None | Some(100) => Ok(Some(100)),
-            Some(other) => Err(unfit(
-                FIELD,
-                &other.to_string(),
-                "100 where the status is `completed`",
-            )),
+            Some(other) => {
+                let allowed = "100 where the status is `completed`";
+                Err(unfit(FIELD, &other.to_string(), allowed))
+            }
         };
     }
-    // The number of completed steps implies the progress.
-    let total = session.total_steps.filter(|total| *total > 0);
-    let by_steps = total
-        .filter(|_| completed > session.completed_steps.len())
-        .map(|total| (completed as u64).saturating_mul(100) / total)
-        .map(|percent| percent.min(100))
-        .filter(|percent| number(*percent) > before);
-    let changed = |percent: &u64| Some(number(*percent)) != session.progress_percentage;
-    Ok(asked.or(by_steps).filter(changed))
+    let more = completed > session.completed_steps.len();
+    let total = session.total_steps.filter(|total| *total > 0 && more);
+    let implied = total.map(|total| ((completed as u64).saturating_mul(100) / total).min(100));
+    let before = session.progress_percentage.unwrap_or_default();
+    Ok(given.or(implied.filter(|percent| number(*percent) > before)))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "it lies between 0 and 100")]

@@ -1,19 +1,18 @@
-//! Editable fields of each kind, and the form of their values.
+//! Editable fields of each kind, the form of their values, and fields inside the metadata of a memory,
+//! which are set by path and checked against the type.
 //!
 //! Fields outside these tables are not editable: ids, links, times and counts are facts, not
 //! opinions.
-//!
-//! Edits a memory: sets metadata fields by path, and checks the metadata against the memory type.
 
 use std::collections::HashMap;
 
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use memctl_files::json::with_fields;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::model::{Kind, MemoryType, Shape};
-use crate::notes::remember::misfits;
+use crate::model::{Kind, MemoryType, Shape, ending};
+use crate::notes::remember::{misfits, timestamp};
 use crate::review::edit::Fields;
 use crate::store::Error as StoreError;
 use crate::store::workspace::Error;
@@ -33,7 +32,7 @@ pub(crate) enum Form {
     Object,
     /// Any JSON value.
     Json,
-    /// RFC 3339 time, or empty.
+    /// RFC 3339 time, a date or a span from now, or empty.
     Time,
     /// One of the five types of memory.
     NoteType,
@@ -104,7 +103,7 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
 
 impl Form {
     /// Parses the given value, or returns the form that it should have.
-    pub(crate) fn read(self, given: &str) -> Result<Value, &'static str> {
+    fn read(self, given: &str, now: DateTime<Utc>) -> Result<Value, &'static str> {
         let given_json = || serde_json::from_str::<Value>(given);
         match self {
             Self::Words if memctl_redact::says_nothing(&memctl_redact::redact(given).text) => {
@@ -128,12 +127,7 @@ impl Form {
             }
             Self::Time => match given.trim() {
                 "" | "null" => Ok(Value::Null),
-                time => DateTime::parse_from_rfc3339(time)
-                    .map(|at| {
-                        let at = at.to_utc().format("%Y-%m-%dT%H:%M:%S%.6f+00:00");
-                        json!(at.to_string())
-                    })
-                    .map_err(|_| "it must be a time, as in `2027-01-31T12:00:00Z`, or empty"),
+                time => Ok(json!(ending(time, now)?.map(timestamp))),
             },
             Self::NoteType => serde_json::from_value::<MemoryType>(json!(given.trim()))
                 .map(|known| json!(known))
@@ -145,8 +139,12 @@ impl Form {
     }
 
     /// Returns the value as JSON text. JSON input keeps its number format and key order.
-    pub(crate) fn json(self, given: &str) -> Result<Box<RawValue>, &'static str> {
-        let value = self.read(given)?;
+    pub(crate) fn json(
+        self,
+        given: &str,
+        now: DateTime<Utc>,
+    ) -> Result<Box<RawValue>, &'static str> {
+        let value = self.read(given, now)?;
         let text = match self {
             Self::Object | Self::Json => given.trim().to_owned(),
             _ => value.to_string(),
@@ -271,7 +269,11 @@ mod tests {
     #[test]
     fn a_field_takes_what_it_is_for() {
         let check = |form: Form, given: &str, expected: Option<Value>| {
-            assert_eq!(form.read(given).ok(), expected, "{form:?} {given}");
+            assert_eq!(
+                form.read(given, DateTime::UNIX_EPOCH).ok(),
+                expected,
+                "{form:?} {given}"
+            );
         };
         check(Form::Words, "Always x", Some(json!("Always x")));
         check(Form::Words, " \n", None);
@@ -301,7 +303,7 @@ mod tests {
         let check = |form: Form, stored: &str| {
             let raw = RawValue::from_string(stored.to_owned()).unwrap();
             let text = form.text(Some(&raw));
-            let back = form.json(&text).unwrap();
+            let back = form.json(&text, DateTime::UNIX_EPOCH).unwrap();
             let value = |raw: &RawValue| serde_json::from_str::<Value>(raw.get()).unwrap();
             assert_eq!(value(&back), value(&raw), "{form:?} {stored}");
         };

@@ -12,7 +12,6 @@ mod field;
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use field::{Field, Form, editable};
 use memctl_files::json::with_fields;
 use serde::Serialize;
@@ -22,10 +21,9 @@ use serde_json::{Value, json};
 use crate::lessons::telling::table::prepare;
 use crate::model::{Correction, Kind, Procedure, QUARANTINED, Record as _, Reflexion, Trust};
 use crate::notes::indexing::Index;
-use crate::notes::remember::timestamp;
 use crate::rules::in_use::suspicion;
 use crate::rules::place::similar::resolve_conflicts;
-use crate::store::workspace::records::{level, locate, raw};
+use crate::store::workspace::records::{entry, level, locate, raw};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{Entry, Selection};
@@ -71,8 +69,7 @@ pub fn draft(workspace: &Workspace, id: &str) -> Result<Draft, Error> {
     let Some(field) = editable(kind).first() else {
         return Err(not_editable(kind, &id, None));
     };
-    let entry = workspace.store.find(kind, &id)?;
-    let entry = entry.ok_or_else(|| not_found(kind, &id))?;
+    let entry = entry(&workspace.store, kind, &id)?;
     // Opening an editor is a read. If it cannot be audited, the edit cannot be written either.
     drop(workspace.note_read([(kind, (id.as_str(), entry.user_id().as_deref()))]));
     let stored = fields_of(&entry)?;
@@ -107,16 +104,13 @@ pub fn edit(
                 format!("give it as `--set {field}=VALUE`, in quotation marks for the shell");
             Error::input(format!("invalid value for `{field}`: {reason}"), hint)
         };
-        let end = ending(workspace.now, field, text).map_err(unfit)?;
-        let value = field.form.json(end.as_deref().unwrap_or(text));
-        let value = value.map_err(unfit)?;
+        let value = field.form.json(text, workspace.now).map_err(unfit)?;
         values.retain(|(other, _)| *other != field);
         values.push((field, value));
     }
     let mut writer = workspace.writer()?;
-    let entry = writer.store().find(kind, &id)?;
-    let entry = entry.ok_or_else(|| not_found(kind, &id))?;
-    let stored = fields_of(&entry)?;
+    let before = entry(writer.store(), kind, &id)?;
+    let stored = fields_of(&before)?;
     if kind == Kind::Memory
         && let Some(metadata) = editable(kind).iter().find(|f| f.name == "metadata")
     {
@@ -149,7 +143,7 @@ pub fn edit(
                 .map(|(field, value)| (field.name, value))
                 .collect();
             if !data.is_empty() {
-                update.push(("data", with_data(&entry, &data)?));
+                update.push(("data", with_data(&before, &data)?));
             }
             update
         }
@@ -158,15 +152,14 @@ pub fn edit(
             .map(|(f, value)| (f.name, value))
             .collect(),
     };
-    for (name, value) in afresh(&entry, &report.changed) {
+    for (name, value) in afresh(&before, &report.changed) {
         report.reset.push(name);
         update.push((name, raw(&value)?));
     }
     if kind == Kind::Memory {
         update.push(("updated_at", raw(&workspace.timestamp())?));
     }
-    let counted = level(writer.store(), &entry) != Trust::Observed;
-    let before = entry;
+    let counted = level(writer.store(), &before) != Trust::Observed;
     let entry = writer.update(kind, &report.id, &update)?;
     if counted {
         // An edit does not approve a record that was not approved before.
@@ -201,18 +194,8 @@ pub fn edit(
         }
     }
     still_says(workspace, &entry, &mut report)?;
-    // The index could reveal the old text through its terms and vectors, so they go as well.
-    Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    Index::drop_gone(&workspace.store)?;
     Ok(report)
-}
-
-/// Returns the expiry time in its stored form; `None` for other fields and for no expiry.
-fn ending(now: DateTime<Utc>, field: Field, given: &str) -> Result<Option<String>, &'static str> {
-    if field.form != Form::Time || matches!(given.trim(), "" | "null") {
-        return Ok(None);
-    }
-    let end = crate::model::ending(given, now)?;
-    Ok(Some(end.map_or_else(String::new, timestamp)))
 }
 
 /// Warns about text derived from the old record, and about new conflicts and suspicious text.
@@ -367,17 +350,6 @@ fn is_same(a: &RawValue, b: &RawValue) -> bool {
         (Some(a), Some(b)) => a == b,
         _ => compact(a) == compact(b),
     }
-}
-
-fn not_found(kind: Kind, id: &str) -> Error {
-    let id = id.to_owned();
-    let similar = Vec::new();
-    crate::store::Error::NotFound {
-        kind: Some(kind),
-        id,
-        similar,
-    }
-    .into()
 }
 
 fn not_editable(kind: Kind, id: &str, field: Option<&str>) -> Error {

@@ -1,33 +1,30 @@
 //! Queue of everything that waits for a decision of a person.
 //!
-//! [`Queue::read`] reads rules, procedures and memories, each file once. [`Rest::read`] adds
-//! what takes longer: pairs of rules, which are compared by meaning, guardrail files, and open merge
-//! conflicts of other records. A screen shows the first part at once.
+//! - `records`: entries about one rule, procedure or memory. `pairs`: pairs of rules, compared by meaning.
+//! - `waiting`: an entry, as data for any display.
 //!
-//! Pure data: texts are as stored, and callers sanitize and redact them. Nothing is written.
+//! Texts are as stored, and callers sanitize and redact them. Nothing is written.
 //!
 //! Deliberately absent:
 //! - decisions, which the other modules of `review` make;
 //! - outputs of skills, which `accept` and `reject` judge;
+//! - merge conflicts, which `doctor` lists and `memory resolve` settles;
 //! - results of tests that no record holds: a run of `memctl test` stores only which rules it
 //!   validated and which rules break a test.
 
-mod files;
 mod pairs;
-mod rules;
+mod records;
 mod waiting;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::model::{CallPattern, Kind, Memory, Procedure, Record, Reflexion, SkillPath, utc};
+use crate::model::{CallPattern, Kind, Memory, Procedure, Record as _, Reflexion, SkillPath};
 use crate::review::{PastSessions, replay};
 use crate::rules::acting::Tables;
-use crate::store::workspace::records::document;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
-use crate::upkeep::merge::CONFLICT;
 
 pub use crate::review::queue::waiting::{
     Backing, NearRule, Part, Provenance, Waiting, WaitingKind,
@@ -42,75 +39,63 @@ pub struct Queue {
     pub counts: BTreeMap<&'static str, usize>,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
-    /// Rules in use and candidates, for [`Rest::read`].
-    #[serde(skip)]
-    pub rules: Vec<Reflexion>,
-}
-
-/// Entries that take longer to find.
-#[derive(Debug, Default)]
-pub struct Rest {
-    waiting: Vec<Waiting>,
-    near: Vec<(String, NearRule)>,
-    warnings: Vec<String>,
 }
 
 impl Queue {
-    /// Reads what single records tell, of one skill if given. Records without a skill wait only in
-    /// the whole queue.
-    pub fn read(workspace: &Workspace, skill: Option<&SkillPath>) -> Result<Self, Error> {
-        Self::of_store(&workspace.store, skill)
+    /// Reads what waits, of one skill if given, and tries the rules among it on past sessions. Records
+    /// without a skill wait only in the whole queue. `progress` gets the number of rules compared with
+    /// each other and the total.
+    pub fn read(
+        workspace: &Workspace,
+        skill: Option<&SkillPath>,
+        past: &PastSessions,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<Self, Error> {
+        let (mut queue, rules) = Self::of_records(&workspace.store, skill)?;
+        // Rules that cannot be read forbid nothing here; at the call they are read again.
+        if let Ok(tables) = Tables::open(&workspace.store) {
+            queue.name_forbidden(&tables);
+        }
+        queue.add_pairs(&rules, progress);
+        queue.replay(past)?;
+        queue.waiting.sort_by(Waiting::place);
+        for waiting in &queue.waiting {
+            *queue.counts.entry(waiting.kind.name()).or_default() += 1;
+        }
+        Ok(queue)
     }
 
-    fn of_store(store: &Scoped, skill: Option<&SkillPath>) -> Result<Self, Error> {
+    /// Reads what single records tell. Returns the rules in use and the candidates, too.
+    fn of_records(
+        store: &Scoped,
+        skill: Option<&SkillPath>,
+    ) -> Result<(Self, Vec<Reflexion>), Error> {
         let trust_snapshot = store.trust_snapshot();
-        let selection = Selection::of(skill);
-        let mut queue = Self::default();
+        let (mut queue, mut rules) = (Self::default(), Vec::new());
         for kind in [Kind::Procedure, Kind::Reflexion, Kind::Memory] {
             if skill.is_some() && kind == Kind::Memory {
                 continue;
             }
-            let problems = store.each_entry(kind, &selection, &mut |entry| {
+            let mut take = |entry: Entry| {
                 if kind != Kind::Reflexion {
                     queue.waiting.extend(of_entry(&entry, &trust_snapshot));
-                    queue.conflict(&entry, || title(&entry));
                 } else if let Ok(rule) = entry.parse::<Reflexion>() {
-                    queue.waiting.extend(rules::of_rule(&rule, &trust_snapshot));
-                    queue.conflict(&entry, || rule.summary());
-                    if rule.is_in_use() || rule.is_candidate() {
-                        queue.rules.push(rule);
-                    }
+                    queue
+                        .waiting
+                        .extend(records::of_rule(&rule, &trust_snapshot));
+                    rules.push(rule);
                 }
-            })?;
-            queue
-                .warnings
-                .extend(problems.iter().map(ToString::to_string));
+            };
+            let problems = store.each_entry(kind, &Selection::of(skill), &mut take)?;
+            let problems = problems.iter().map(ToString::to_string);
+            queue.warnings.extend(problems);
         }
-        queue.name_forbidden(store);
-        queue.sort();
-        Ok(queue)
-    }
-
-    /// Tries the rules that wait on past sessions.
-    pub fn replay(&mut self, past: &PastSessions) -> Result<(), Error> {
-        let waits =
-            |one: &&mut Waiting| !one.patterns.is_empty() && one.kind == WaitingKind::Candidate;
-        let mut waiting: Vec<&mut Waiting> = self.waiting.iter_mut().filter(waits).collect();
-        let patterns: Vec<Vec<CallPattern>> =
-            waiting.iter().map(|one| one.patterns.clone()).collect();
-        for (one, found) in waiting.iter_mut().zip(replay(&patterns, past)?) {
-            one.part("past calls", &found.words());
-            one.replay = Some(found);
-        }
-        Ok(())
+        rules.retain(|rule| rule.is_in_use() || rule.is_candidate());
+        Ok((queue, rules))
     }
 
     /// Names the rule in force that forbids what a procedure advises: it is never told.
-    fn name_forbidden(&mut self, store: &Scoped) {
-        // Rules that cannot be read forbid nothing here; at the call they are read again.
-        let Ok(tables) = Tables::open(store) else {
-            return;
-        };
+    fn name_forbidden(&mut self, tables: &Tables) {
         let procedures = self.waiting.iter_mut();
         for waiting in procedures.filter(|waiting| waiting.record == Kind::Procedure) {
             let part = |name: &str| waiting.text(name).unwrap_or_default();
@@ -122,102 +107,48 @@ impl Queue {
         }
     }
 
-    /// Adds what takes longer to find.
-    pub fn add(&mut self, rest: Rest) {
-        self.waiting.extend(rest.waiting);
-        self.warnings.extend(rest.warnings);
-        let mut near: BTreeMap<String, NearRule> = rest.near.into_iter().collect();
-        for waiting in &mut self.waiting {
-            if waiting.kind == WaitingKind::Candidate {
-                waiting.near = near.remove(&waiting.id);
-            }
-        }
-        self.sort();
-    }
-
-    /// Writes times as documents have them: in UTC, with `Z`.
-    pub fn in_utc(&mut self) {
-        for waiting in &mut self.waiting {
-            waiting.origin.at = utc(&waiting.origin.at);
-        }
-    }
-
-    /// Looks for prompt injection in all entries.
-    pub fn screen(&mut self) {
-        self.waiting.iter_mut().for_each(Waiting::screen);
-    }
-
-    fn conflict(&mut self, entry: &Entry, title: impl FnOnce() -> String) {
-        if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
-            let waiting = files::merge_conflict(entry, &title());
-            self.waiting.extend(waiting);
-        }
-    }
-
-    fn sort(&mut self) {
-        self.waiting.sort_by(Waiting::place);
-        self.counts.clear();
-        for waiting in &self.waiting {
-            *self.counts.entry(waiting.kind.name()).or_default() += 1;
-        }
-    }
-}
-
-impl Rest {
-    /// Reads what takes longer to find. `rules` are those of [`Queue::rules`]. `progress` gets the
-    /// number of rules compared and the total.
-    pub fn read(
-        workspace: &Workspace,
-        skill: Option<&SkillPath>,
-        rules: &[Reflexion],
-        progress: &mut dyn FnMut(usize, usize),
-    ) -> Result<Self, Error> {
-        let mut rest = Self::default();
-        let (differing, warnings) = files::guardrails(workspace, rules);
-        rest.waiting.extend(differing);
-        rest.warnings.extend(warnings);
-        let selection = Selection::of(skill);
-        for kind in files::OTHERS {
-            let problems = workspace.store.each_entry(kind, &selection, &mut |entry| {
-                if memchr::memmem::find(&entry.text, CONFLICT.as_bytes()).is_some() {
-                    rest.waiting
-                        .extend(files::merge_conflict(&entry, &title(&entry)));
-                }
-            })?;
-            let problems = problems.iter().map(ToString::to_string);
-            rest.warnings.extend(problems);
-        }
+    /// Adds pairs of rules, and the nearest rule of each candidate.
+    fn add_pairs(&mut self, rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize)) {
         let found = pairs::pairs(rules, progress);
-        rest.waiting.extend(found.waiting);
-        rest.warnings.extend(found.warnings);
-        rest.near = found.near;
-        Ok(rest)
+        let mut near: BTreeMap<String, NearRule> = found.near.into_iter().collect();
+        for waiting in self.candidates() {
+            waiting.near = near.remove(&waiting.id);
+        }
+        self.waiting.extend(found.waiting);
+        self.warnings.extend(found.warnings);
+    }
+
+    /// Tries the rules that wait on past sessions.
+    fn replay(&mut self, past: &PastSessions) -> Result<(), Error> {
+        let mut waiting: Vec<&mut Waiting> = self
+            .candidates()
+            .filter(|one| !one.patterns.is_empty())
+            .collect();
+        let patterns: Vec<Vec<CallPattern>> =
+            waiting.iter().map(|one| one.patterns.clone()).collect();
+        for (one, found) in waiting.iter_mut().zip(replay(&patterns, past)?) {
+            one.part("past calls", &found.words());
+            one.replay = Some(found);
+        }
+        Ok(())
+    }
+
+    fn candidates(&mut self) -> impl Iterator<Item = &mut Waiting> {
+        let all = self.waiting.iter_mut();
+        all.filter(|waiting| waiting.kind == WaitingKind::Candidate)
     }
 }
 
-/// Entries about one record, but for open merge conflicts.
-fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
-    fn one<R: Record>(entry: &Entry, of: impl FnOnce(&R) -> Option<Waiting>) -> Vec<Waiting> {
-        let record = entry.parse::<R>().ok();
-        record.and_then(|record| of(&record)).into_iter().collect()
-    }
+/// Returns the entry about a procedure or a memory.
+fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
     match entry.kind {
-        Kind::Procedure => one(entry, |procedure: &Procedure| {
-            rules::of_procedure(procedure, trust_snapshot)
-        }),
-        Kind::Memory => one(entry, |memory: &Memory| {
-            rules::of_memory(memory, trust_snapshot)
-        }),
-        Kind::Reflexion => match entry.parse::<Reflexion>() {
-            Ok(rule) => rules::of_rule(&rule, trust_snapshot),
-            Err(_) => Vec::new(),
-        },
-        Kind::Execution | Kind::Correction | Kind::Session => Vec::new(),
+        Kind::Procedure => {
+            let procedure = entry.parse::<Procedure>().ok()?;
+            records::of_procedure(&procedure, trust_snapshot)
+        }
+        Kind::Memory => records::of_memory(&entry.parse::<Memory>().ok()?, trust_snapshot),
+        _ => None,
     }
-}
-
-fn title(entry: &Entry) -> String {
-    document(entry).map(|d| d.summary).unwrap_or_default()
 }
 
 #[cfg(test)]

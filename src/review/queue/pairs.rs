@@ -12,7 +12,7 @@ use crate::rules::place::conflicts::{
 };
 use memctl_search::embedder::Vector;
 
-use super::rules::about;
+use super::records::about;
 use super::waiting::{NearRule, Waiting, WaitingKind};
 
 /// Pairs of rules, and the nearest rule of each candidate.

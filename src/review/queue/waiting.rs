@@ -27,15 +27,11 @@ pub enum WaitingKind {
     Doubtful,
     /// Rule that makes a regression test fail.
     Test,
-    /// Section of a guardrail file that says something else than its rule.
-    Guardrail,
-    /// Fields that two branches have set to different values.
-    Merge,
 }
 
 impl WaitingKind {
     /// All kinds, in the order of the queue.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 8] = [
         Self::Contradiction,
         Self::Candidate,
         Self::Quarantined,
@@ -44,8 +40,6 @@ impl WaitingKind {
         Self::Similar,
         Self::Doubtful,
         Self::Test,
-        Self::Guardrail,
-        Self::Merge,
     ];
 
     /// Returns the name, as in JSON.
@@ -59,8 +53,6 @@ impl WaitingKind {
             Self::Similar => "similar",
             Self::Doubtful => "doubtful",
             Self::Test => "test",
-            Self::Guardrail => "guardrail",
-            Self::Merge => "merge",
         }
     }
 }

@@ -1,38 +1,30 @@
 //! Repeats: what past sessions of a project met again and again, and what would end it.
 //!
-//! - Here: demands that a person made in more than one session. `calls`: failures and detours of one session.
+//! - `demands`: what a person demanded in more than one session. `calls`: failures and detours of one session.
 //!
 //! A page has at most [`MOST`] of them. Each was met in two sessions at least, so what happens once is not on
 //! it, and neither is what a rule or a lesson in force ends. Nothing is worded here: a repeat names the call,
 //! the error, the call that worked, or the person's own words. Nothing is written.
 //!
 //! Deliberately absent: failures that an edit repaired. They are the work itself.
-//!
-//! Demands that a person made in more than one session.
-//!
-//! The gate for lasting messages chooses them, and the built-in embedder says which are about the same. The
-//! newest words are shown. What a rule in force says already is not repeated.
 
 mod calls;
+mod demands;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::time::Instant;
 
-use memctl_redact::Clean;
-use memctl_search::embedder::built_in;
-use memctl_sessions::Speaker;
 use serde::Serialize;
 
 use crate::lessons::failure::Failure;
 use crate::lessons::past::session_files::{self, WholeSession, microseconds};
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::matching::{at_failure, before_call};
-use crate::model::{Reflexion, Trust};
+use crate::model::Trust;
 use crate::review::replay::{DAYS, PastSessions};
-use crate::rules::hearing::{Message, demands};
 use crate::store::workspace::Error;
-use crate::store::{Here, Scoped, Selection};
+use crate::store::{Here, Scoped};
 
 /// Maximum number of repeats on a page.
 const MOST: usize = 5;
@@ -187,7 +179,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
         }
         let found = calls::found(&session, project, &mut seen);
         let at = (report.sessions, &file.path);
-        demanded.extend(said(&session, &found.copies, report.sessions));
+        demanded.extend(demands::said(&session, &found.copies, report.sessions));
         report.sessions += 1;
         report.calls += found.calls;
         report.failures += found.failed;
@@ -202,7 +194,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
     }
     let mut all: Vec<Repeat> = groups.into_values().filter_map(Group::repeat).collect();
     all.retain(|one| one.sessions >= SESSIONS);
-    let corrections = repeated(store, here, demanded)?;
+    let corrections = demands::repeated(store, here, demanded)?;
     all.extend(corrections);
     all.sort_by_key(|one| {
         let often = (one.sessions, one.times, one.calls);
@@ -251,99 +243,6 @@ fn waits(hint: &Hint) -> Waits {
         id: hint.id.clone(),
         text: text.clone(),
     }
-}
-
-/// Maximum number of messages that are compared, the newest ones.
-const COMPARED: usize = 80;
-/// Minimum cosine of two messages about the same, and of a rule that says what a message says.
-const SAME: f32 = 0.65;
-/// Minimum cosine where there are only two of them. In real sessions, pairs below it were tasks about one thing,
-/// and no demands.
-const SAME_TWICE: f32 = 0.8;
-/// Maximum length of what is shown, in characters: that of a rule.
-const LONGEST: usize = 240;
-/// Message that may be lasting.
-#[derive(Debug)]
-struct Said {
-    session: usize,
-    text: String,
-}
-
-/// Lasting messages of a session, but for those that another session file has too.
-fn said(session: &WholeSession, copies: &HashSet<usize>, number: usize) -> Vec<Said> {
-    let by_person = session.remarks.iter().rev().filter(|remark| {
-        let is_copy =
-            copies.contains(&remark.before) && copies.contains(&remark.before.saturating_sub(1));
-        remark.by == Speaker::User && !is_copy
-    });
-    let lasting = by_person.filter_map(|remark| {
-        let text = demands(&Message::read(&remark.text, "", "")?.text)?;
-        if text.chars().count() > LONGEST {
-            return None;
-        }
-        Some(Said {
-            session: number,
-            text: Clean::of_owned(text).into_string(),
-        })
-    });
-    lasting.collect()
-}
-
-/// Groups messages about the same, without those that a rule in force says. They come newest first.
-fn repeated(store: &Scoped, here: &Here<'_>, mut said: Vec<Said>) -> Result<Vec<Repeat>, Error> {
-    said.truncate(COMPARED);
-    let sessions: HashSet<usize> = said.iter().map(|one| one.session).collect();
-    if sessions.len() < SESSIONS {
-        return Ok(Vec::new());
-    }
-    let mut rules = store.list::<Reflexion>(&Selection::default())?.records;
-    rules.retain(|rule| {
-        let is_open = rule.is_in_use() || rule.is_candidate();
-        rule.skill.is_empty() && is_open && here.covers(rule)
-    });
-    let texts = said.iter().map(|one| one.text.as_str());
-    let texts: Vec<&str> = texts.chain(rules.iter().map(|rule| &*rule.rule)).collect();
-    let vectors = built_in(true)?.embed(&texts)?;
-    let (own, of_rules) = vectors.split_at(said.len());
-    let cosine = |a: &[f32], b: &[f32]| -> f32 { a.iter().zip(b).map(|(x, y)| x * y).sum() };
-    let mut taken = vec![false; said.len()];
-    let mut all = Vec::new();
-    for at in 0..said.len() {
-        let alike: Vec<usize> = (at..said.len())
-            .filter(|other| !taken[*other] && cosine(&own[at], &own[*other]) >= SAME)
-            .collect();
-        let sessions: HashSet<usize> = alike.iter().map(|at| said[*at].session).collect();
-        let is_close = |other: &usize| *other == at || cosine(&own[at], &own[*other]) >= SAME_TWICE;
-        let is_enough = sessions.len() > SESSIONS || alike.iter().all(is_close);
-        if taken[at] || sessions.len() < SESSIONS || !is_enough {
-            continue;
-        }
-        for other in &alike {
-            taken[*other] = true;
-        }
-        let mut known = rules.iter().zip(of_rules);
-        let rule = known.find(|(_, vector)| cosine(&own[at], vector) >= SAME);
-        let waits = match rule {
-            Some((rule, _)) if rule.is_in_use() => continue,
-            rule => rule.map(|(rule, _)| Waits {
-                id: rule.reflexion_id.clone(),
-                text: rule.rule.clone(),
-            }),
-        };
-        all.push(Repeat {
-            kind: RepeatKind::Correction,
-            times: alike.len(),
-            sessions: sessions.len(),
-            calls: 0,
-            tokens: 0,
-            what: said[at].text.clone(),
-            error: String::new(),
-            worked: String::new(),
-            waits,
-            path: PathBuf::new(),
-        });
-    }
-    Ok(all)
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType, Trust, mark};
-use crate::notes::find::rewrite::Rewrite;
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
 use crate::serve::arguments::{LONGEST_QUERY, RESULTS, text};
-use crate::store::workspace::{RewriteBy, Workspace};
+use crate::store::workspace::Workspace;
 use memctl_search::{snippet, words};
 
 use super::token_budget::{apart, is_data};
@@ -105,27 +104,17 @@ pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Se
     let query = text("query", args.query, LONGEST_QUERY)?;
     let limit = RESULTS.check("limit", args.limit.map(i64::from))?;
     let skill = args.skill.as_deref().map(str::parse).transpose()?;
-    let (rewrite, warning) = match workspace.settings.rewrite {
-        RewriteBy::Off => (Rewrite::Not, None),
-        RewriteBy::Offline => (Rewrite::Offline, None),
-        RewriteBy::Model => {
-            let rewritten = notes::rewrite(workspace, &query, &mut |_| {}).await;
-            rewritten.map_err(user_error)?
-        }
-    };
     let options = FindOptions {
         filter: Filter {
             kind: args.kind,
             skill,
             ..Filter::default()
         },
-        rewrite,
         ..FindOptions::new(query, limit)
     };
     let report = notes::find(workspace, &options, &mut |_, _| {}).map_err(user_error)?;
-    let asked = words(report.rewritten.as_deref().unwrap_or(&report.query));
-    let mut warnings = report.warnings;
-    warnings.extend(warning);
+    let asked = words(&report.query);
+    let warnings = report.warnings;
     let results = report.results.iter().map(hit).collect();
     let searched = Searched {
         notice: None,

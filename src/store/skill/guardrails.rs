@@ -51,14 +51,6 @@ impl Guardrail<'_> {
     }
 }
 
-/// Rule line of the section of a correction; `None` without such a section or line.
-pub fn rule_in<'t>(text: &'t str, correction_id: &str) -> Option<&'t str> {
-    let mut sections = sections(text).into_iter();
-    let section = sections.find(|section| section.source.trim_end() == correction_id)?;
-    let mut lines = section.text.lines();
-    lines.find_map(|line| line.strip_prefix("**Rule**: "))
-}
-
 /// Inserts a section that ends with a line break, with a `---` line before it.
 fn insert(text: &str, section: &str) -> String {
     let mut block = format!("\n---\n\n{section}");

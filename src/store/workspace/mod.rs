@@ -20,7 +20,6 @@ pub use error::Error;
 pub use providers::{Chosen, Providers};
 pub use records::AuditReads;
 
-use std::str::FromStr;
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
@@ -74,31 +73,6 @@ impl Records<'_> {
     }
 }
 
-/// Configured method of rewriting queries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RewriteBy {
-    /// It is looked for as it was typed.
-    #[default]
-    Off,
-    /// By rules, and by the words of the index.
-    Offline,
-    /// By a model.
-    Model,
-}
-
-impl FromStr for RewriteBy {
-    type Err = &'static str;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "off" => Ok(Self::Off),
-            "offline" => Ok(Self::Offline),
-            "model" => Ok(Self::Model),
-            _ => Err("write off, offline or model"),
-        }
-    }
-}
-
 /// Settings of the verbs.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -118,10 +92,6 @@ pub struct Settings {
     pub person: memctl_redact::Person,
     /// The prompt for judging outputs, likewise.
     pub judge_prompt: Option<String>,
-    /// The prompt for rewriting queries, likewise.
-    pub rewrite_prompt: Option<String>,
-    /// Rewriting of search queries, unless the caller chooses.
-    pub rewrite: RewriteBy,
     /// Which reads are noted in the audit.
     pub audit_reads: AuditReads,
     /// Also writes the tests of corrections for `DeepEval` and Promptfoo.

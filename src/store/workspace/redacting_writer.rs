@@ -100,12 +100,6 @@ pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), E
     written(file.path(), file.replace(text.as_bytes()))
 }
 
-/// Removes a file of the project that this program created.
-pub(crate) fn remove_in_project(file: &ProjectPath) -> Result<(), Error> {
-    let removed = file.remove().map(drop);
-    Ok(removed.map_err(store::Error::io("remove", file.path()))?)
-}
-
 fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
     Ok(result.map_err(store::Error::io("write", path))?)
 }

@@ -1,8 +1,7 @@
 //! Byte-for-byte transfer of records and log lines between memory directories.
 //!
-//! An entry is exported and imported as the same text, even if a strict parser rejects it. The text
-//! around the entries of a file (a `format`, keys of other programs) is its frame, and is
-//! transferred too.
+//! An entry of a directory is imported as the same text, even if a strict parser rejects it. The text
+//! around the entries of a file (a `format`, keys of other programs) stays there.
 //!
 //! Deliberately absent: the choice of records and ids to import; see `engine::import`.
 //!
@@ -80,34 +79,6 @@ pub fn foreign_origin(directory: &Path) -> Option<String> {
 }
 
 impl Scoped {
-    /// Returns the frame of the shared file of a kind; `None` if there is no file, its end is damaged, or the caller
-    /// has limited access.
-    pub fn frame(&self, kind: Kind) -> Result<Option<Frame>, Error> {
-        if !self.sees_all() {
-            return Ok(None);
-        }
-        let snapshot = self.file(DataFile::shared(kind)).by_scan()?;
-        let header = &snapshot.table.header;
-        let mut first = None;
-        snapshot.each(false, &mut |row| {
-            first = Some(row.at);
-            false
-        })?;
-        let (Some(first), true) = (first, header.close != 0) else {
-            return Ok(None);
-        };
-        let bytes = self.directory().read(&snapshot.path, u64::MAX);
-        let bytes = bytes.map_err(Error::io("read", &snapshot.path))?;
-        let bytes = bytes.unwrap_or_default();
-        let part = |range: std::ops::Range<u64>| {
-            let at = usize::try_from(range.start).ok()?..usize::try_from(range.end).ok()?;
-            String::from_utf8(bytes.get(at)?.to_vec()).ok()
-        };
-        let frame = part(0..first).zip(part(header.tail..header.stamp.size));
-        let frame = frame.map(|(head, tail)| Frame { head, tail });
-        Ok(frame.filter(|frame| frame.holds(kind)))
-    }
-
     /// Returns `true` if the caller may see and write an entry with this text, expired or not.
     pub fn covers(&self, kind: Kind, entry: &[u8]) -> bool {
         self.access().covers(kind, entry)
@@ -139,15 +110,9 @@ impl Writer {
         redacted.text
     }
 
-    /// Appends entries unchanged except for redacted secrets; `frame` surrounds those of the shared
-    /// file if there is none yet. On return all entries of a file are on disk, or none is. The ids
-    /// must be free.
-    pub fn restore(
-        &mut self,
-        kind: Kind,
-        entries: &[RawEntry],
-        frame: Option<&Frame>,
-    ) -> Result<(), Error> {
+    /// Appends entries unchanged except for redacted secrets. On return all entries of a file are on
+    /// disk, or none is. The ids must be free.
+    pub fn restore(&mut self, kind: Kind, entries: &[RawEntry]) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
@@ -161,11 +126,10 @@ impl Writer {
             let belongs =
                 |entry: &&RawEntry| DataFile::for_record(kind, entry.text.as_bytes()) == file;
             let here: Vec<RawEntry> = entries.iter().filter(belongs).cloned().collect();
-            let frame = frame.filter(|_| !file.is_local);
             let mut is_first = true;
             self.redone(file, |writer, snapshot| {
                 if std::mem::take(&mut is_first) {
-                    return writer.restore_to(snapshot, kind, &here, frame);
+                    return writer.restore_to(snapshot, kind, &here);
                 }
                 // Another program may have saved the entries of an earlier attempt.
                 let mut missing = Vec::new();
@@ -176,7 +140,7 @@ impl Writer {
                         missing.push(entry.clone());
                     }
                 }
-                writer.restore_to(snapshot, kind, &missing, frame)
+                writer.restore_to(snapshot, kind, &missing)
             })?;
         }
         Ok(())
@@ -187,7 +151,6 @@ impl Writer {
         snapshot: &Snapshot,
         kind: Kind,
         entries: &[RawEntry],
-        frame: Option<&Frame>,
     ) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
@@ -197,11 +160,10 @@ impl Writer {
         let rows = entries.iter().zip(&texts);
         let rows: Vec<_> = rows.map(|(entry, text)| (&*entry.id, &**text)).collect();
         let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
-        let plain = Frame::plain(kind);
-        let frame = frame.filter(|frame| frame.holds(kind)).unwrap_or(&plain);
+        let frame = Frame::plain(kind);
         self.add_entries(kind, &rows, |writer| {
             let file = writer.store().file(snapshot.of);
-            file.append_all(snapshot, &texts, frame)
+            file.append_all(snapshot, &texts, &frame)
         })
     }
 

@@ -1,22 +1,21 @@
-//! Exports memories as JSON Lines, which an import restores without loss.
+//! Exports memories as JSON Lines, which an import restores.
 //!
 //! An export holds only what the caller may see, and no secrets. A file is written completely or
 //! not at all, and replaces nothing but an earlier export.
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use memctl_files::named;
 use serde::Serialize;
 
+use super::lines::{FORMAT, Header, Line, Of, VERSION};
+use super::unreadable;
 use crate::model::{Kind, SkillPath};
-use crate::store::{
-    self, AuditAction, AuditLine, Entry, Frame, Role, Scoped, Selection, logs, redact,
-};
-use crate::upkeep::exchange::lines::{FORMAT, Header, Line, VERSION};
-use memctl_files::named;
-
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, redacting_writer};
+use crate::store::{self, AuditAction, Entry, Role, Selection, logs, redact};
 
 /// Content and target of an export.
 #[derive(Debug)]
@@ -32,7 +31,7 @@ pub struct ExportOptions {
 }
 
 /// Result of an export.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ExportReport {
     /// Path of the export; `None` if the text is in [`Self::text`].
     pub output: Option<PathBuf>,
@@ -47,18 +46,6 @@ pub struct ExportReport {
     pub text: Option<String>,
 }
 
-impl ExportReport {
-    fn new(options: &ExportOptions) -> Self {
-        Self {
-            output: options.output.clone(),
-            counts: BTreeMap::new(),
-            bytes: 0,
-            warnings: Vec::new(),
-            text: None,
-        }
-    }
-}
-
 /// Progress callback: number of records done, and the total.
 pub type OnRecords<'a> = &'a mut dyn FnMut(u64, u64);
 
@@ -71,15 +58,32 @@ pub fn export(
     if let Some(skill) = &options.skill {
         workspace.permit(skill)?;
     }
-    let parent = options.output.as_deref().and_then(Path::parent);
-    if let Some((path, parent)) = options.output.as_ref().zip(parent)
-        && !named::is_dir(parent)
+    if let Some(path) = &options.output
+        && path.parent().is_some_and(|above| !named::is_dir(above))
     {
         return Err(Error::no_parent(path));
     }
-    let mut report = ExportReport::new(options);
-    let text = lines(workspace, options, &mut report, progress)?;
-    report.bytes = text.len() as u64;
+    let mut lines = Lines::default();
+    let kinds = match options.kinds.as_slice() {
+        [] => &Kind::ALL[..],
+        kinds => kinds,
+    };
+    let entries = lines.entries(workspace, kinds, options.skill.as_ref(), progress)?;
+    lines.warnings.extend(remember_said(workspace, &entries));
+    lines.records(entries);
+    if options.skill.is_none() && options.kinds.is_empty() {
+        for (name, _) in logs() {
+            lines.log(name, workspace.store.lines(name)?);
+        }
+    }
+    let text = lines.text(workspace)?;
+    let mut report = ExportReport {
+        output: options.output.clone(),
+        counts: lines.counts,
+        bytes: text.len() as u64,
+        warnings: lines.warnings,
+        text: None,
+    };
     match &options.output {
         None => report.text = Some(text),
         Some(path) => {
@@ -88,136 +92,6 @@ pub fn export(
         }
     }
     Ok(report)
-}
-
-/// Returns the redacted entries to export, sorted by kind.
-fn entries(
-    workspace: &Workspace,
-    options: &ExportOptions,
-    report: &mut ExportReport,
-    progress: OnRecords<'_>,
-) -> Result<Vec<Entry>, Error> {
-    let kinds = Kind::ALL.into_iter();
-    let kinds: Vec<Kind> = kinds
-        .filter(|kind| options.kinds.is_empty() || options.kinds.contains(kind))
-        .collect();
-    let mut total = 0;
-    for kind in &kinds {
-        total += workspace.store.count(*kind)?;
-    }
-    let selection = Selection::of(options.skill.as_ref());
-    let mut entries = Vec::new();
-    let mut left_out = Vec::new();
-    for kind in kinds {
-        let before = entries.len();
-        let problems = workspace
-            .store
-            .each_entry(kind, &selection, &mut |mut entry| {
-                if let Ok(text) = std::str::from_utf8(&entry.text) {
-                    let filtered = redact(text);
-                    if !filtered.found.is_empty() {
-                        left_out.extend(filtered.found);
-                        entry.text = filtered.text.into_owned().into_bytes();
-                    }
-                }
-                entries.push(entry);
-                progress(entries.len() as u64, total);
-            })?;
-        let problems = problems
-            .iter()
-            .map(|problem| format!("not exported: {problem}"));
-        report.warnings.extend(problems);
-        let count = (entries.len() - before) as u64;
-        if count > 0 {
-            report.counts.insert(kind.plural().to_owned(), count);
-        }
-    }
-    report.warnings.extend(redaction_warning(left_out));
-    report.warnings.extend(workspace.note_exported(&entries));
-    Ok(entries)
-}
-
-/// Records this user's approvals outside the export, so that they still count after a new
-/// import.
-fn remember_said(workspace: &Workspace, entries: &[Entry], report: &mut ExportReport) {
-    let approvals = workspace.store.approvals();
-    if approvals.stands()
-        && let Err(error) = approvals.approve(entries, &mut || (workspace.random)())
-    {
-        let warning = format!("imported again, it will count as observed: {error}");
-        report.warnings.push(warning);
-    }
-}
-
-/// Builds the JSON Lines text of the records, the text around them, and the logs.
-fn lines(
-    workspace: &Workspace,
-    options: &ExportOptions,
-    report: &mut ExportReport,
-    progress: OnRecords<'_>,
-) -> Result<String, Error> {
-    let entries = entries(workspace, options, report, progress)?;
-    remember_said(workspace, &entries, report);
-    let mut lines: Vec<Line> = entries.into_iter().map(Line::from).collect();
-    if options.skill.is_none() {
-        for kind in Kind::ALL {
-            let is_wanted = options.kinds.is_empty() || options.kinds.contains(&kind);
-            let frame = workspace.store.frame(kind)?.filter(|_| is_wanted);
-            if let Some(frame) = frame.filter(|frame| *frame != Frame::plain(kind)) {
-                let clean = |text: String| redact(&text).text.into_owned();
-                let (head, tail) = (clean(frame.head), clean(frame.tail));
-                let frame = Frame { head, tail };
-                lines.push(Line::Frame { kind, frame });
-            }
-        }
-    }
-    if options.skill.is_none() && options.kinds.is_empty() {
-        for (name, _) in logs() {
-            push_log(&workspace.store, name, &mut lines, &mut report.counts)?;
-        }
-    }
-    text_of(workspace, &report.counts, &lines)
-}
-
-/// Adds the redacted lines of a log.
-fn push_log(
-    store: &Scoped,
-    name: &str,
-    lines: &mut Vec<Line>,
-    counts: &mut BTreeMap<String, u64>,
-) -> Result<(), Error> {
-    for text in store.lines(name)? {
-        let text = match std::str::from_utf8(&text) {
-            Ok(line) => redact(line).text.into_owned().into_bytes(),
-            Err(_) => text,
-        };
-        *counts.entry(name.to_owned()).or_default() += 1;
-        let name = name.to_owned();
-        lines.push(Line::Log { name, text });
-    }
-    Ok(())
-}
-
-/// Returns the header and the lines as text.
-fn text_of(
-    workspace: &Workspace,
-    counts: &BTreeMap<String, u64>,
-    lines: &[Line],
-) -> Result<String, Error> {
-    let header = Header {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        workspace: workspace.store.identity().map(|identity| identity.origin),
-        exported_at: workspace.timestamp(),
-        counts: counts.clone(),
-    };
-    let mut text = serde_json::to_string(&header).map_err(store::Error::from)?;
-    text.push('\n');
-    for line in lines {
-        text.push_str(&line.write().map_err(store::Error::from)?);
-        text.push('\n');
-    }
-    Ok(text)
 }
 
 /// Returns the JSON Lines with everything that the user who asks has in a memory, and audits the
@@ -231,50 +105,129 @@ fn text_of(
 /// for all of it.
 pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
     let user = workspace.whole_user()?;
-    let of_user = Kind::ALL.into_iter().filter(|kind| kind.has_user());
-    let options = ExportOptions {
-        output: None,
-        kinds: of_user.collect(),
-        skill: None,
-        force: false,
-    };
-    let mut report = ExportReport::new(&options);
-    let entries = entries(workspace, &options, &mut report, &mut |_, _| {})?;
-    let mut lines: Vec<Line> = entries.into_iter().map(Line::from).collect();
+    let kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .filter(|kind| kind.has_user())
+        .collect();
+    let mut lines = Lines::default();
+    let entries = lines.entries(workspace, &kinds, None, &mut |_, _| {})?;
+    lines.records(entries);
     for (name, role) in logs() {
         if role != Role::Account {
-            push_log(&workspace.store, name, &mut lines, &mut report.counts)?;
+            lines.log(name, workspace.store.lines(name)?);
             continue;
         }
-        let mut failed = None;
         let mut events = Vec::new();
-        let mut take = |line: AuditLine| match serde_json::to_vec(&line) {
-            Ok(text) => events.push(text),
-            Err(error) => failed = Some(error),
-        };
-        workspace.store.audited_by_all(&mut take)?;
-        if let Some(error) = failed {
-            return Err(store::Error::from(error).into());
-        }
-        for text in events {
-            *report.counts.entry(name.to_owned()).or_default() += 1;
-            let name = name.to_owned();
-            lines.push(Line::Log { name, text });
-        }
+        workspace
+            .store
+            .audited_by_all(&mut |line| events.push(serde_json::to_vec(&line)))?;
+        let events = events.into_iter().collect::<Result<Vec<_>, _>>();
+        lines.log(name, events.map_err(store::Error::from)?);
     }
     // Also an export of nothing is one.
     let touched = [("everything of a user", Some(user.as_str()))];
     workspace.store.audit(AuditAction::Exported, &touched)?;
-    text_of(workspace, &report.counts, &lines)
+    lines.text(workspace)
 }
 
-fn occupied(path: &Path) -> Error {
-    let path = path.display();
-    let message = format!("`{path}` exists, and is not an export of this program");
-    Error::input(
-        message,
-        "choose another path, or replace the file with `--force`",
-    )
+/// Lines of an export, redacted.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<Line>,
+    counts: BTreeMap<String, u64>,
+    warnings: Vec<String>,
+}
+
+impl Lines {
+    /// Returns the entries of some kinds, redacted.
+    fn entries(
+        &mut self,
+        workspace: &Workspace,
+        kinds: &[Kind],
+        skill: Option<&SkillPath>,
+        progress: OnRecords<'_>,
+    ) -> Result<Vec<Entry>, Error> {
+        let mut total = 0;
+        for kind in kinds {
+            total += workspace.store.count(*kind)?;
+        }
+        let selection = Selection::of(skill);
+        let (mut entries, mut left_out) = (Vec::new(), Vec::new());
+        for kind in kinds {
+            let mut take = |mut entry: Entry| {
+                if let Ok(text) = std::str::from_utf8(&entry.text) {
+                    let filtered = redact(text);
+                    left_out.extend(filtered.found);
+                    entry.text = filtered.text.into_owned().into_bytes();
+                    entries.push(entry);
+                    progress(entries.len() as u64, total);
+                } else {
+                    let warning = format!("not exported: {kind} {} is not UTF-8", entry.id);
+                    self.warnings.push(warning);
+                }
+            };
+            let problems = workspace.store.each_entry(*kind, &selection, &mut take)?;
+            let problems = problems.iter();
+            self.warnings
+                .extend(problems.map(|problem| format!("not exported: {problem}")));
+        }
+        self.warnings.extend(redaction_warning(left_out));
+        self.warnings.extend(workspace.note_exported(&entries));
+        Ok(entries)
+    }
+
+    /// Adds records.
+    fn records(&mut self, entries: Vec<Entry>) {
+        for Entry { kind, id, text, .. } in entries {
+            let text = String::from_utf8(text).unwrap_or_default();
+            self.add(Of::Record(kind, id), text, kind.plural());
+        }
+    }
+
+    /// Adds the lines of a log.
+    fn log(&mut self, name: &str, lines: Vec<Vec<u8>>) {
+        for line in lines {
+            let text = redact(&String::from_utf8_lossy(&line)).text.into_owned();
+            self.add(Of::Log(name.to_owned()), text, name);
+        }
+    }
+
+    fn add(&mut self, of: Of, text: String, counted_as: &str) {
+        *self.counts.entry(counted_as.to_owned()).or_default() += 1;
+        self.lines.push(Line { of, text });
+    }
+
+    /// Returns the header and the lines as text.
+    fn text(&self, workspace: &Workspace) -> Result<String, Error> {
+        let header = Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            workspace: workspace.store.identity().map(|identity| identity.origin),
+            exported_at: workspace.timestamp(),
+            counts: self.counts.clone(),
+        };
+        let mut text = serde_json::to_string(&header).map_err(store::Error::from)?;
+        text.push('\n');
+        for line in &self.lines {
+            text.push_str(&line.write().map_err(store::Error::from)?);
+            text.push('\n');
+        }
+        Ok(text)
+    }
+}
+
+/// Records this user's approvals outside the export, so that they still count after a new
+/// import. Returns a warning if that fails.
+fn remember_said(workspace: &Workspace, entries: &[Entry]) -> Option<String> {
+    let approvals = workspace.store.approvals();
+    if !approvals.stands() {
+        return None;
+    }
+    let noted = approvals.approve(entries, &mut || (workspace.random)());
+    let error = noted.err()?;
+    Some(format!(
+        "imported again, it will count as observed: {error}"
+    ))
 }
 
 /// Fails if the target exists and was not written by this program.
@@ -282,28 +235,26 @@ fn may_replace(path: &Path, force: bool) -> Result<(), Error> {
     let Ok(metadata) = named::metadata(path) else {
         return Ok(());
     };
-    if metadata.is_dir() {
-        return Err(occupied(path));
+    if !metadata.is_dir() {
+        // A device or a pipe would be replaced by a plain file.
+        named::refuse_special(path).map_err(store::Error::io("write", path))?;
+        if force || metadata.len() == 0 || is_export(path)? {
+            return Ok(());
+        }
     }
-    // A device or a pipe would be replaced by a plain file.
-    named::refuse_special(path).map_err(store::Error::io("write", path))?;
-    if force || metadata.len() == 0 {
-        return Ok(());
-    }
-    // The first bytes identify an export.
+    let path = path.display();
+    Err(Error::input(
+        format!("`{path}` exists, and is not an export of this program"),
+        "choose another path, or replace the file with `--force`",
+    ))
+}
+
+/// Returns `true` for a file whose first line is the header of an export.
+fn is_export(path: &Path) -> Result<bool, Error> {
+    let file = named::open_plain(path).map_err(unreadable(path))?;
     let mut start = Vec::new();
-    let file = named::open_plain(path).map_err(|source| Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    })?;
-    drop(std::io::Read::read_to_end(
-        &mut std::io::Read::take(file, 64 << 10),
-        &mut start,
-    ));
+    // What cannot be read is no export.
+    drop(file.take(64 << 10).read_to_end(&mut start));
     let start = String::from_utf8_lossy(&start);
-    if start.lines().next().and_then(Header::of).is_some() {
-        Ok(())
-    } else {
-        Err(occupied(path))
-    }
+    Ok(start.lines().next().and_then(Header::of).is_some())
 }

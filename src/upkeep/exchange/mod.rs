@@ -1,9 +1,9 @@
 //! Export and import of records, and their formats.
 //!
 //! - `export`, `import`: the two verbs; an import redacts, screens, renumbers and stores.
-//! - `lines`: native export as JSON Lines, restored byte for byte.
+//! - `lines`: native export as JSON Lines.
 //! - `agents_md`: rules in the `AGENTS.md` and `CLAUDE.md` of a workspace.
-//! - `notes`: imports from other tools, read as [`Foreign`] records.
+//! - `markdown`, `mem0`: notes of other tools, read as [`Foreign`] records.
 //!
 //! The formats are pure functions of text and bytes. A reader accounts for all input: an item that
 //! does not become a record is [`Skipped`], with the reason.
@@ -14,18 +14,22 @@ pub(crate) mod agents_md;
 pub(crate) mod export;
 pub(crate) mod import;
 pub mod lines;
-pub mod notes;
+pub mod markdown;
+pub mod mem0;
 
 pub use agents_md::{
-    AgentsMdOptions, AgentsMdReport, FileChange, FileReport, SaidRule, export as export_agents_md,
+    AgentsMdOptions, AgentsMdReport, FileChange, FileReport, export as export_agents_md,
 };
 pub use export::{ExportOptions, ExportReport, OnRecords, export, export_user};
 pub use import::{ImportOptions, ImportReport, ImportSource, Renamed, import};
+
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::MemoryType;
+use crate::store::workspace::Error;
 
 /// Record of another tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,4 +98,10 @@ fn metadata(fields: Vec<(&str, Value)>) -> Map<String, Value> {
     fields
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
+}
+
+/// Error of a file that cannot be read.
+fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::Unreadable { path, source }
 }

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::Kind;
 
 use super::side::{Record, Side};
-use crate::upkeep::exchange::import::{Taken, digest, tests};
+use crate::upkeep::exchange::import::existing::{Taken, digest, tests};
 
 /// Record that could not keep its id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ pub(crate) mod resolve;
 mod side;
 mod skills;
 mod three_way;
+mod union;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
@@ -22,18 +23,18 @@ use std::path::Path;
 use chrono::{DateTime, FixedOffset};
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, Role, logs, text_field};
-use crate::upkeep::exchange::import::tests;
+use crate::store::{DIRECTORY, Frame, text_field};
+use crate::upkeep::exchange::import::existing::tests;
 use memctl_files::Directory;
 
 use ids::Ids;
 pub use ids::NewId;
-pub(crate) use resolve::{open_conflicts, open_fields};
+pub(crate) use resolve::open_conflicts;
 pub(crate) use side::CONFLICT;
 pub use side::{Conflict, Files, Unjoinable};
-use side::{DataFileText, Side};
+use side::{Record, Side, file_of, tombstones_file};
 pub use skills::is_of_corrections;
-use three_way::{Union, Versions as RecordVersions};
+use union::{Union, Versions as RecordVersions};
 
 use crate::store::workspace::{Error, redacting_writer};
 
@@ -92,16 +93,13 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
             removed: [&removed[0], &removed[1]],
         }
         .union();
-        joined.put(kind, [&base, &ours, &theirs], union);
+        joined.put(kind, [&ours, &theirs], union);
     }
-    for (name, _) in logs().filter(|(_, role)| *role == Role::Tombstones) {
-        let lines = union(base.lines(name), ours.lines(name), theirs.lines(name));
-        let is_there = ours.lines.contains_key(name) || theirs.lines.contains_key(name);
-        if is_there {
-            let text: String = lines.iter().flat_map(|line| [line, "\n"]).collect();
-            let path = format!("{DIRECTORY}/{name}");
-            joined.files.insert(path, text.into_bytes());
-        }
+    if ours.lines.is_some() || theirs.lines.is_some() {
+        let lines = [&base, &ours, &theirs].map(|side| side.lines.as_deref().unwrap_or_default());
+        let lines = joined_tombstones(lines[0], lines[1], lines[2]).into_iter();
+        let text: String = lines.flat_map(|line| [line, "\n".to_owned()]).collect();
+        joined.files.insert(tombstones_file(), text.into_bytes());
     }
     let of_skills = |files: &Files| -> Files {
         let files = files.iter().filter(|(path, _)| is_of_corrections(path));
@@ -125,7 +123,7 @@ pub fn join(versions: &Versions) -> Result<Joined, Unjoinable> {
 }
 
 /// Returns our tombstones and the new ones of theirs, sorted by time. A base line that one side removed is dropped.
-fn union(base: &[String], ours: &[String], theirs: &[String]) -> Vec<String> {
+fn joined_tombstones(base: &[String], ours: &[String], theirs: &[String]) -> Vec<String> {
     let [of_base, of_ours, of_theirs] = [base, ours, theirs].map(HashSet::<_>::from_iter);
     let is_dropped =
         |line: &&String, other: &HashSet<&String>| of_base.contains(line) && !other.contains(line);
@@ -181,40 +179,23 @@ impl Joined {
     }
 
     /// Writes the merged records of a kind into their file.
-    fn put(&mut self, kind: Kind, [base, ours, theirs]: [&Side; 3], union: Union) {
+    fn put(&mut self, kind: Kind, sides: [&Side; 2], union: Union) {
         self.conflicts.extend(union.conflicts);
         self.notes.extend(union.notes);
-        let [base, ours, theirs] = [base, ours, theirs].map(|side| side.seeds.get(&kind));
-        let Some(seed) = ours.or(theirs) else {
-            return;
-        };
-        // Data of other programs around the entries comes from theirs if only theirs has changed
-        // it.
-        let is_theirs = base
-            .zip(theirs)
-            .is_some_and(|(base, theirs)| base.frame == seed.frame && theirs.frame != seed.frame);
-        let frame = match theirs.filter(|_| is_theirs || seed.entries.is_empty()) {
-            Some(theirs) => theirs.frame.clone(),
-            None => seed.frame.clone(),
-        };
-        let is_untouched = ours.is_some_and(|ours| ours.entries == union.entries) && !is_theirs;
-        let seed = DataFileText {
-            frame,
-            entries: union.entries,
-        };
-        let text = if is_untouched {
-            seed_text(ours, kind)
-        } else {
-            seed.render(kind)
-        };
-        let path = format!("{DIRECTORY}/{}", kind.file());
-        self.files.insert(path, text.into_bytes());
+        // Data of other programs around the entries stays as it is on our side.
+        let frames = sides.map(|side| {
+            side.frames
+                .get(&kind)
+                .map(|frame| (frame, side.records(kind)))
+        });
+        let [ours, theirs] = frames;
+        let is_filled = |(_, records): &(&Frame, &[Record])| !records.is_empty();
+        if let Some((frame, _)) = ours.filter(is_filled).or(theirs).or(ours) {
+            let text = file_of(kind, frame, &union.entries);
+            let path = format!("{DIRECTORY}/{}", kind.file());
+            self.files.insert(path, text.into_bytes());
+        }
     }
-}
-
-/// Renders a file whose entries have not changed.
-fn seed_text(seed: Option<&DataFileText>, kind: Kind) -> String {
-    seed.map_or_else(String::new, |seed| seed.render(kind))
 }
 
 #[cfg(test)]

@@ -1,9 +1,6 @@
-//! Parsed files of one side of a merge.
+//! Files of one side of a merge, as git has them: split into records, and assembled again.
 //!
-//! A whole data file as text: split into its entries and assembled again.
-//!
-//! For versions of a file that are not in a directory, as in version control history. A file with
-//! any damage is rejected, because a rewrite would hide the damage.
+//! A file with any damage is rejected, because a rewrite would hide the damage.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,8 +10,9 @@ use memctl_files::json::{
 use serde::Serialize;
 
 use crate::model::Kind;
-use crate::store::{DIRECTORY, FORMAT, Frame, Role, Tombstone, logs, text_field};
-use crate::upkeep::exchange::import::{FROM as IMPORTED, created};
+use crate::store::files::tombstones;
+use crate::store::{DIRECTORY, FORMAT, Frame, Tombstone, text_field};
+use crate::upkeep::exchange::import::existing::{FROM as IMPORTED, created};
 
 /// Files by path relative to the workspace, separated by `/`.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -64,13 +62,19 @@ pub(crate) fn ids_before(text: &str) -> Vec<String> {
     serde_json::from_str::<Before>(text).map_or_else(|_| Vec::new(), |before| before.merged_from)
 }
 
+/// File with the tombstones, relative to the workspace.
+pub(super) fn tombstones_file() -> String {
+    format!("{DIRECTORY}/{}", tombstones::FILE)
+}
+
 /// Memory of one side.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Side {
-    pub(crate) seeds: HashMap<Kind, DataFileText>,
-    pub(crate) records: HashMap<Kind, Vec<Record>>,
-    /// Lines of the logs, including tombstones.
-    pub(crate) lines: HashMap<&'static str, Vec<String>>,
+    /// Text around the records of each file.
+    pub(super) frames: HashMap<Kind, Frame>,
+    records: HashMap<Kind, Vec<Record>>,
+    /// Lines with tombstones; `None` without such a file.
+    pub(super) lines: Option<Vec<String>>,
 }
 
 impl Side {
@@ -79,46 +83,28 @@ impl Side {
         let mut side = Self::default();
         for kind in Kind::ALL {
             let path = format!("{DIRECTORY}/{}", kind.file());
-            let Some(bytes) = files.get(&path) else {
-                continue;
-            };
-            let refused = |reason: &str| Unjoinable {
-                path: path.clone(),
-                reason: reason.to_owned(),
-            };
-            let text = std::str::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
-            let seed = DataFileText::parse(kind, text).map_err(refused)?;
-            let records = seed.entries.iter();
-            let records = records.map(|text| Record::of(kind, text.clone())).collect();
-            side.records.insert(kind, records);
-            side.seeds.insert(kind, seed);
+            if let Some(text) = text_of(files, &path)? {
+                let (frame, entries) =
+                    split(kind, text).map_err(|reason| Unjoinable::new(&path, reason))?;
+                let records = entries.into_iter().map(|text| Record::of(kind, text));
+                side.records.insert(kind, records.collect());
+                side.frames.insert(kind, frame);
+            }
         }
-        for (name, _) in logs().filter(|(_, role)| *role == Role::Tombstones) {
-            let path = format!("{DIRECTORY}/{name}");
-            let Some(bytes) = files.get(&path) else {
-                continue;
-            };
-            let refused = |reason: &str| Unjoinable {
-                path: path.clone(),
-                reason: reason.to_owned(),
-            };
-            let text = std::str::from_utf8(bytes).map_err(|_| refused("it is not UTF-8"))?;
+        let path = tombstones_file();
+        if let Some(text) = text_of(files, &path)? {
+            let refused = |reason| Err(Unjoinable::new(&path, reason));
             if !text.is_empty() && !text.ends_with('\n') {
-                return Err(refused("its last line is torn"));
+                return refused("its last line is torn");
             }
-            let lines: Vec<String> = text
-                .lines()
-                .filter(|line| !line.is_empty())
-                .map(str::to_owned)
-                .collect();
+            let lines = text.lines().filter(|line| !line.is_empty());
+            let lines: Vec<String> = lines.map(str::to_owned).collect();
             // Conflict markers of an unresolved merge are no tombstones either.
-            let mut read = lines
-                .iter()
-                .map(|line| serde_json::from_str::<Tombstone>(line));
-            if read.any(|tombstone| tombstone.is_err()) {
-                return Err(refused("a line of it cannot be read"));
+            let is_sound = |line: &String| serde_json::from_str::<Tombstone>(line).is_ok();
+            if !lines.iter().all(is_sound) {
+                return refused("a line of it cannot be read");
             }
-            side.lines.insert(name, lines);
+            side.lines = Some(lines);
         }
         Ok(side)
     }
@@ -127,17 +113,9 @@ impl Side {
         self.records.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn lines(&self, name: &str) -> &[String] {
-        self.lines.get(name).map_or(&[], Vec::as_slice)
-    }
-
-    pub(crate) fn tombstones(&self) -> Vec<Tombstone> {
-        let name = logs().find(|(_, role)| *role == Role::Tombstones);
-        let lines = name.map_or(&[][..], |(name, _)| self.lines(name));
-        lines
-            .iter()
-            .filter_map(|line| serde_json::from_str(line).ok())
-            .collect()
+    pub(crate) fn tombstones(&self) -> impl Iterator<Item = Tombstone> {
+        let lines = self.lines.iter().flatten();
+        lines.filter_map(|line| serde_json::from_str(line).ok())
     }
 
     /// Tombstones that have not been lifted.
@@ -155,29 +133,28 @@ impl Side {
     }
 
     /// Replaces ids in all records and lines.
-    pub(crate) fn mended(&self, ids: &HashMap<String, String>) -> Self {
+    pub(crate) fn mended(mut self, ids: &HashMap<String, String>) -> Self {
         if ids.is_empty() {
-            return Self {
-                seeds: self.seeds.clone(),
-                records: self.records.clone(),
-                lines: self.lines.clone(),
-            };
+            return self;
         }
-        let records = |(kind, records): (&Kind, &Vec<Record>)| {
-            let records = records.iter();
-            let records = records.map(|r| Record::of(*kind, with_new_ids(&r.text, ids)));
-            (*kind, records.collect())
-        };
-        let line = |line: &String| with_other_strings(line, ids).unwrap_or_else(|| line.clone());
-        let lines = self.lines.iter();
-        Self {
-            seeds: self.seeds.clone(),
-            records: self.records.iter().map(records).collect(),
-            lines: lines
-                .map(|(name, lines)| (*name, lines.iter().map(line).collect()))
-                .collect(),
+        for (kind, records) in &mut self.records {
+            for record in records {
+                *record = Record::of(*kind, with_new_ids(&record.text, ids));
+            }
         }
+        for line in self.lines.iter_mut().flatten() {
+            if let Some(new) = with_other_strings(line, ids) {
+                *line = new;
+            }
+        }
+        self
     }
+}
+
+fn text_of<'f>(files: &'f Files, path: &str) -> Result<Option<&'f str>, Unjoinable> {
+    let text = files.get(path).map(|bytes| std::str::from_utf8(bytes));
+    let text = text.transpose();
+    text.map_err(|_| Unjoinable::new(path, "it is not UTF-8"))
 }
 
 /// Replaces ids in a record, except in the fields that keep its former ids.
@@ -217,76 +194,58 @@ pub struct Unjoinable {
     pub reason: String,
 }
 
-/// Entries of a file, oldest first, with the text around them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DataFileText {
-    /// Text around the entries.
-    pub(crate) frame: Frame,
-    /// Texts of the entries.
-    pub(crate) entries: Vec<String>,
+impl Unjoinable {
+    fn new(path: &str, reason: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
 }
 
-impl DataFileText {
-    /// Splits a file into its entries.
-    ///
-    /// # Errors
-    ///
-    /// A description of the damage.
-    pub(crate) fn parse(kind: Kind, text: &str) -> Result<Self, &'static str> {
-        let bytes = text.as_bytes();
-        let start = text.strip_prefix('\u{feff}').map_or(0, |_| 3);
-        if text.trim().is_empty() {
-            return Ok(Self::empty(kind));
-        }
-        let start = skip_space(bytes, start);
-        let end = skip_value(bytes, start).map_err(|_| "it is incomplete or not valid JSON")?;
-        if bytes.get(start) != Some(&b'{') || skip_space(bytes, end) != bytes.len() {
-            return Err("it is not a single JSON object");
-        }
-        let mut array = None;
-        for (key, span) in fields(&bytes[start..]) {
-            let value = &text[start + span.start..start + span.end];
-            if key == kind.root_key() && value.starts_with('[') {
-                if array.is_some() {
-                    return Err("the array of entries occurs twice");
-                }
-                array = Some(start + span.start..start + span.end);
-            } else if key == "format" && value.parse::<u64>().unwrap_or(u64::MAX) > FORMAT {
-                return Err("it was written by a newer version of memctl");
+/// Splits a data file into its entries, oldest first, and the text around them. The error describes
+/// the damage.
+fn split(kind: Kind, text: &str) -> Result<(Frame, Vec<String>), &'static str> {
+    let bytes = text.as_bytes();
+    let start = text.strip_prefix('\u{feff}').map_or(0, |_| 3);
+    if text.trim().is_empty() {
+        return Ok((Frame::plain(kind), Vec::new()));
+    }
+    let start = skip_space(bytes, start);
+    let end = skip_value(bytes, start).map_err(|_| "it is incomplete or not valid JSON")?;
+    if bytes.get(start) != Some(&b'{') || skip_space(bytes, end) != bytes.len() {
+        return Err("it is not a single JSON object");
+    }
+    let mut array = None;
+    for (key, span) in fields(&bytes[start..]) {
+        let value = &text[start + span.start..start + span.end];
+        if key == kind.root_key() && value.starts_with('[') {
+            if array.is_some() {
+                return Err("the array of entries occurs twice");
             }
+            array = Some(start + span.start);
+        } else if key == "format" && value.parse::<u64>().unwrap_or(u64::MAX) > FORMAT {
+            return Err("it was written by a newer version of memctl");
         }
-        let array = array.ok_or("the array of entries is missing")?;
-        let spans = item_spans(bytes, array.start);
-        let head = spans.first().map_or(array.start + 1, |first| first.start);
-        let tail = spans.last().map_or(array.start + 1, |last| last.end);
-        Ok(Self {
-            frame: Frame {
-                head: text[..head].to_owned(),
-                tail: text[tail..].to_owned(),
-            },
-            entries: spans
-                .into_iter()
-                .map(|span| text[span].to_owned())
-                .collect(),
-        })
     }
+    let array = array.ok_or("the array of entries is missing")?;
+    let spans = item_spans(bytes, array);
+    let head = spans.first().map_or(array + 1, |first| first.start);
+    let tail = spans.last().map_or(array + 1, |last| last.end);
+    let frame = Frame {
+        head: text[..head].to_owned(),
+        tail: text[tail..].to_owned(),
+    };
+    let entries = spans.into_iter().map(|span| text[span].to_owned());
+    Ok((frame, entries.collect()))
+}
 
-    /// Returns a file without entries.
-    pub(crate) fn empty(kind: Kind) -> Self {
-        Self {
-            frame: Frame::plain(kind),
-            entries: Vec::new(),
-        }
+/// Returns the text of a file with these entries.
+pub(super) fn file_of(kind: Kind, frame: &Frame, entries: &[String]) -> String {
+    if entries.is_empty() {
+        return format!("{{\n  \"{}\": []\n}}\n", kind.root_key());
     }
-
-    /// Returns the text of the file.
-    pub(crate) fn render(&self, kind: Kind) -> String {
-        if self.entries.is_empty() {
-            return format!("{{\n  \"{}\": []\n}}\n", kind.root_key());
-        }
-        let Frame { head, tail } = &self.frame;
-        [head, self.entries.join(",\n    ").as_str(), tail].concat()
-    }
+    [&frame.head, entries.join(",\n    ").as_str(), &frame.tail].concat()
 }
 
 #[cfg(test)]
@@ -296,11 +255,11 @@ mod tests {
     #[test]
     fn a_sound_file_comes_apart_and_together_again() {
         let check = |text: &str, entries: &[&str]| {
-            let seed = DataFileText::parse(Kind::Procedure, text).unwrap();
-            assert_eq!(seed.entries, entries, "{text}");
-            let again =
-                DataFileText::parse(Kind::Procedure, &seed.render(Kind::Procedure)).unwrap();
-            assert_eq!(again.entries, entries, "{text}");
+            let (frame, found) = split(Kind::Procedure, text).unwrap();
+            assert_eq!(found, entries, "{text}");
+            let again = file_of(Kind::Procedure, &frame, &found);
+            assert_eq!(split(Kind::Procedure, &again).unwrap().1, entries, "{text}");
+            again
         };
         check("", &[]);
         check("{\"entries\": []}", &[]);
@@ -310,12 +269,7 @@ mod tests {
         );
         check("\u{feff}{\"x\": [1], \"entries\":[{}]}", &["{}"]);
         let text = "{\n  \"entries\": [\n    {\"a\":  1},\n    {\"b\": NaN}\n  ],\n  \"x\": 1\n}\n";
-        assert_eq!(
-            DataFileText::parse(Kind::Procedure, text)
-                .unwrap()
-                .render(Kind::Procedure),
-            text
-        );
+        assert_eq!(check(text, &["{\"a\":  1}", "{\"b\": NaN}"]), text);
     }
 
     #[test]
@@ -330,10 +284,7 @@ mod tests {
             "{\"format\": 9, \"entries\": []}",
             "{\"entries\": [], \"entries\": [1]}",
         ] {
-            assert!(
-                DataFileText::parse(Kind::Procedure, text).is_err(),
-                "{text}"
-            );
+            assert!(split(Kind::Procedure, text).is_err(), "{text}");
         }
     }
 }

@@ -201,7 +201,7 @@ fn lines_of_both_sides_stand_in_the_order_of_time() {
     let line = |n: u32| format!("{{\"at\": \"2026-01-01T00:00:{n:02}Z\"}}");
     let check = |base: &[u32], ours: &[u32], theirs: &[u32], expected: &[u32]| {
         let lines = |numbers: &[u32]| numbers.iter().map(|n| line(*n)).collect::<Vec<_>>();
-        let found = union(&lines(base), &lines(ours), &lines(theirs));
+        let found = joined_tombstones(&lines(base), &lines(ours), &lines(theirs));
         assert_eq!(found, lines(expected), "{base:?} {ours:?} {theirs:?}");
     };
     check(&[1], &[1, 3, 5], &[1, 2, 4, 6], &[1, 2, 3, 4, 5, 6]);
@@ -210,5 +210,5 @@ fn lines_of_both_sides_stand_in_the_order_of_time() {
     check(&[1, 2], &[1, 2, 3], &[2], &[2, 3]);
     check(&[], &[], &[], &[]);
     let text = |text: &str| vec![text.to_owned()];
-    assert_eq!(union(&[], &text("x"), &text("y")), ["x", "y"]);
+    assert_eq!(joined_tombstones(&[], &text("x"), &text("y")), ["x", "y"]);
 }

@@ -2,22 +2,21 @@
 
 use std::collections::{HashMap, HashSet};
 
+use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
 use serde::Deserialize;
 
 use crate::model::{
     CallAction, Correction, Evidence, Execution, Kind, Outcome, Procedure, Record as _, Reflexion,
     Session, Trial, Trust,
 };
-use crate::store::{Entry, LateCalls, Selection};
+use crate::store::{Entry, Selection};
 
-use super::days::{Days, percentile};
 use super::{
     AgentSessions, Executions, Hints, Latencies, Learning, Part, RuleAtCalls, SessionMeans,
-    StatsReport, Used, mean, rounded,
+    StatsReport, Used, mean, quotient, rounded,
 };
-use crate::lessons::telling::evidence::doubts;
-use crate::rules::acting;
 use crate::store::workspace::{Error, Workspace, dollars};
+use crate::upkeep::doctor::doubtful;
 
 /// Maximum number of rules, and of lessons, in a report.
 const TOLD: usize = 20;
@@ -85,7 +84,12 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         |one: &&Procedure| one.evidence().shown > 0 || one.occurrences.is_some_and(|n| n > 1.0);
     let reused = reused.count() + procedures.iter().filter(met_again).count();
     learning.reused = Part::new(reused as u64, learning.reflexions + learning.procedures);
-    count_by_day(&mut days, &rules.records, &procedures, &trials);
+    let rule_days = rules.records.iter().map(|rule| &rule.created_at);
+    let lesson_days = procedures.iter().map(|one| &one.created_at);
+    let trial_days = trials.iter().map(|trial| &trial.at);
+    for time in rule_days.chain(lesson_days).chain(trial_days) {
+        days.add(time);
+    }
     learning.a_week = days.a_week(learning.reflexions + learning.procedures);
     let hints = hints(&trials, &procedures);
     let sessions = sessions(workspace)?;
@@ -101,18 +105,15 @@ pub fn stats(workspace: &Workspace) -> Result<StatsReport, Error> {
         used(&one.procedure_id, tool, &one.summary(), one.evidence())
     });
     let lessons = most_used(lessons);
-    let executions = runs.end();
-    let first_and_last = days.first_and_last();
     Ok(StatsReport {
-        days: first_and_last.map(|days| days.map(|day| day.to_string())),
-        executions,
+        days: days.0.map(|days| days.map(|day| day.to_string())),
+        executions: runs.end(),
         sessions,
         hints,
         learning,
         rules,
         lessons,
         at_calls,
-        over_time: days.newest(),
         warnings,
     })
 }
@@ -167,14 +168,6 @@ fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
     })
 }
 
-/// Describes lessons and rules that rarely help, and calls whose rules were not matched in time.
-fn doubtful(workspace: &Workspace, lessons: &[Procedure], rules: &[Reflexion]) -> Vec<String> {
-    let mut found = doubts(lessons);
-    found.extend(acting::ignored(rules));
-    found.extend(LateCalls::of(workspace.store.directory()).sentence());
-    found
-}
-
 /// Rules that act on calls, most told first.
 fn at_calls(workspace: &Workspace, rules: &[Reflexion]) -> Vec<RuleAtCalls> {
     let own = workspace.store.approvals().own_words();
@@ -199,21 +192,6 @@ fn retrieved(workspace: &Workspace) -> u64 {
     }
     let counts = workspace.store.retrievals().into_values();
     counts.map(|retrieved| retrieved.times).sum()
-}
-
-/// Adds new rules, new lessons and trials of hints to their days.
-fn count_by_day(days: &mut Days, rules: &[Reflexion], procedures: &[Procedure], trials: &[Trial]) {
-    for rule in rules {
-        days.at(&rule.created_at).rules += 1;
-    }
-    for procedure in procedures {
-        days.at(&procedure.created_at).lessons += 1;
-    }
-    for trial in trials {
-        let day = days.at(&trial.at);
-        day.hints_shown += 1;
-        day.hints_helped += u64::from(trial.helped);
-    }
 }
 
 fn used(id: &str, about: &str, text: &str, evidence: Evidence) -> Used {
@@ -286,8 +264,7 @@ impl Runs {
         for id in run.reflexions_injected.iter().collect::<HashSet<_>>() {
             *self.injected.entry(id.clone()).or_default() += 1;
         }
-        let day = days.at(&run.timestamp);
-        day.executions += 1;
+        days.add(&run.timestamp);
         let has_rules = !run.reflexions_injected.is_empty();
         let is_corrected = corrected.contains_key(&run.execution_id);
         let right = match run.outcome {
@@ -304,8 +281,6 @@ impl Runs {
             }
         };
         if let Some(right) = right {
-            day.right += u64::from(right);
-            day.wrong += u64::from(!right);
             let of = if has_rules {
                 &mut self.with
             } else {
@@ -315,16 +290,11 @@ impl Runs {
             of.1 += 1;
         }
         match run.cost_usd.filter(|cost| cost.is_finite()) {
-            Some(cost) => {
-                *self.report.cost_usd.get_or_insert_default() += cost;
-                *day.cost_usd.get_or_insert_default() += cost;
-            }
+            Some(cost) => *self.report.cost_usd.get_or_insert_default() += cost,
             None => self.report.cost_unknown += 1,
         }
-        if let Some(latency) = run.latency_ms.filter(|ms| ms.is_finite()) {
-            self.latencies.push(latency);
-            days.latencies(&run.timestamp).push(latency);
-        }
+        let latency = run.latency_ms.filter(|ms| ms.is_finite());
+        self.latencies.extend(latency);
         if let Some(usage) = run.usage {
             #[expect(
                 clippy::cast_precision_loss,
@@ -351,5 +321,70 @@ impl Runs {
             latency_ms: p50.zip(p95).map(|(p50, p95)| Latencies { p50, p95 }),
             ..self.report
         }
+    }
+}
+
+/// First and last day on which something happened, in UTC.
+#[derive(Debug, Default)]
+struct Days(Option<[NaiveDate; 2]>);
+
+impl Days {
+    fn add(&mut self, time: &str) {
+        if let Some(day) = day(time) {
+            let [first, last] = self.0.unwrap_or([day, day]);
+            self.0 = Some([first.min(day), last.max(day)]);
+        }
+    }
+
+    /// Average per week; `None` for less than a week.
+    fn a_week(&self, count: u64) -> Option<f64> {
+        let [first, last] = self.0?;
+        let days = u64::try_from((last - first).num_days() + 1).ok()?;
+        quotient(count * 7, days).filter(|_| days >= 7)
+    }
+}
+
+/// Parses the day of a time in a record. Python writes some times without a zone, and means UTC.
+fn day(text: &str) -> Option<NaiveDate> {
+    let with_zone = DateTime::parse_from_rfc3339(text).map(|time| time.to_utc().date_naive());
+    let plain =
+        || NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").map(|time| time.date());
+    // A year far away comes from a broken clock, and would stretch every average.
+    let day = with_zone.or_else(|_| plain()).ok()?;
+    (2000..2200).contains(&day.year()).then_some(day)
+}
+
+/// Nearest-rank percentile; `None` without values.
+fn percentile(values: &mut [f64], percent: usize) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let rank = (values.len() * percent).div_ceil(100).max(1);
+    values.get(rank - 1).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_by_week() {
+        let mut days = Days::default();
+        days.add("2026-01-14T10:00:00Z");
+        days.add("someday");
+        assert_eq!(days.a_week(1), None);
+        days.add("2026-01-01T10:00:00Z");
+        assert_eq!(days.a_week(3), Some(1.5));
+    }
+
+    #[test]
+    fn times_with_and_without_a_zone() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = day(text).map(|day| day.to_string());
+            assert_eq!(found.as_deref(), expected, "{text}");
+        };
+        check("2026-02-20T23:30:00-05:00", Some("2026-02-21"));
+        check("2026-02-20T12:43:41.681444", Some("2026-02-20"));
+        check("2026-02-20T12:43:41", Some("2026-02-20"));
+        check("20 February", None);
+        check("0001-01-01T00:00:00Z", None);
     }
 }

@@ -4,13 +4,12 @@
 //! Unrecorded values are `None`, never 0. Observations are no proof: runs with rules may be right
 //! more often for other reasons.
 //!
-//! - `days`: counts by day. `collect`: one pass over the store.
+//! `collect` reads the records, in one pass over the store.
 //!
 //! Intervals of shares are Wilson's, which also hold for small counts and for shares near 0 and 1.
 #![expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 
 mod collect;
-mod days;
 
 use serde::Serialize;
 
@@ -37,8 +36,6 @@ pub struct StatsReport {
     pub lessons: Vec<Used>,
     /// Rules that act on calls, and those that did, most told first.
     pub at_calls: Vec<RuleAtCalls>,
-    /// The days on which something happened, at most 366, oldest first.
-    pub over_time: Vec<Day>,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
 }
@@ -191,31 +188,6 @@ pub struct RuleAtCalls {
     pub receipts: Receipts,
     /// `true` if it acts here: the rule is in use, and this user approved its patterns.
     pub active: bool,
-}
-
-/// Statistics of a day.
-#[derive(Debug, Clone, Default, Serialize, schemars::JsonSchema)]
-pub struct Day {
-    /// The day, in UTC.
-    pub day: String,
-    /// Number of runs.
-    pub executions: u64,
-    /// Number of right runs among the judged ones.
-    pub right: u64,
-    /// Number of wrong runs among the judged ones.
-    pub wrong: u64,
-    /// Sum of the known costs, in US dollars; `None` if no cost is known.
-    pub cost_usd: Option<f64>,
-    /// Median latency in milliseconds; `None` if unknown.
-    pub latency_ms: Option<f64>,
-    /// Number of rules learned.
-    pub rules: u64,
-    /// Number of lessons learned.
-    pub lessons: u64,
-    /// Number of errors with hints shown.
-    pub hints_shown: u64,
-    /// Number of errors whose recovery used a hint.
-    pub hints_helped: u64,
 }
 
 impl StatsReport {

@@ -5,11 +5,9 @@
 //! nothing is reverted and the reasons are reported. A revert is a change too, and can be reverted
 //! by its name.
 //!
-//! Out of scope: logs, which describe past events, and files outside of `skills/`, except for the
-//! block with rules in a file of the workspace. The undo journal of a foreign checkout must not be
-//! able to name such files.
+//! Out of scope: logs, which describe past events, and files outside of `skills/`. The undo journal of a
+//! foreign checkout must not be able to name such files.
 
-mod files;
 mod plan;
 mod steps;
 
@@ -20,7 +18,7 @@ use crate::model::{Kind, USER_STORE, with_origin};
 use crate::notes::indexing::Index;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
 use crate::store::{ChangeLine, Scoped};
-use crate::upkeep::undo::plan::{Change, RevertStep, changes_of, revert_steps};
+use crate::upkeep::undo::plan::{Change, Effect, changes_of, revert_steps};
 use crate::upkeep::undo::steps::{obstacles, perform, runs};
 
 /// Change in a list.
@@ -120,19 +118,16 @@ pub fn revert(
         done.steps
             .extend(perform(workspace, &mut writer, run, dry_run)?);
     }
-    let touches = |kind| planned.iter().any(|undo| kind_of(undo) == Some(kind));
-    if !dry_run && touches(Kind::Procedure) {
+    let touches_lessons = planned
+        .iter()
+        .any(|step| step.kind == Some(Kind::Procedure));
+    if !dry_run && touches_lessons {
         prepare(writer.store())?;
     }
     done.warnings.extend(repair_warnings(writer.take_repairs()));
     drop(writer);
-    if !dry_run
-        && planned
-            .iter()
-            .any(|undo| matches!(undo, RevertStep::Remove { .. }))
-    {
-        // A text can be guessed from its words and its vector, so these go too.
-        Index::open(&workspace.store)?.drop_gone(&mut |_, _| {})?;
+    if !dry_run && planned.iter().any(|step| step.effect == Effect::Remove) {
+        Index::drop_gone(&workspace.store)?;
     }
     Ok(done)
 }
@@ -171,7 +166,6 @@ pub fn revert_with_user_store(
     Ok(done)
 }
 
-/// Returns the index of the requested change.
 /// Command that lists the changes.
 const LIST: &str = "memctl undo --list";
 
@@ -179,6 +173,7 @@ fn not_undoable(change: &str, reason: &str) -> Error {
     Error::input(format!("`{change}` was not reverted: {reason}"), LIST)
 }
 
+/// Returns the index of the requested change.
 fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, Error> {
     let Some(name) = name else {
         let is_own = |change: &Change<'_>| change.is_by(who) && !change.is_of_a_hook();
@@ -200,17 +195,6 @@ fn pick(changes: &[Change<'_>], name: Option<&str>, who: &str) -> Result<usize, 
         return Err(not_undoable(change, "it is reverted already"));
     }
     Ok(place)
-}
-
-fn kind_of(undo: &RevertStep) -> Option<Kind> {
-    match undo {
-        RevertStep::Remove { kind, .. }
-        | RevertStep::Restore { kind, .. }
-        | RevertStep::Move { kind, .. }
-        | RevertStep::Fields { kind, .. } => Some(*kind),
-        RevertStep::Lines { .. } => Some(Kind::Session),
-        RevertStep::File { .. } => None,
-    }
 }
 
 fn report(change: &Change<'_>) -> ChangeReport {

@@ -76,63 +76,49 @@ pub(crate) fn changes_of(lines: &[ChangeLine]) -> Vec<Change<'_>> {
     changes
 }
 
-/// Effect that brings a target back to its earlier state.
+/// Step of a revert, which brings one target back to its earlier state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RevertStep {
-    /// Removes a record.
-    Remove {
-        kind: Kind,
-        /// Id of the record.
-        id: String,
-    },
-    /// Restores a record.
+pub(crate) struct RevertStep {
+    /// Id of the record, of the session of the lines, or path of the file.
+    pub(crate) target: String,
+    /// Kind of the record; `None` for a file.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) effect: Effect,
+}
+
+/// Effect on a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Removes the record.
+    Remove,
+    /// Restores the record.
     Restore {
-        kind: Kind,
-        /// Id of the record.
-        id: String,
         /// `true` if it was in the local file of its kind.
         is_local: bool,
         /// JSON text of the record; `None` if it is lost.
         text: Option<String>,
     },
-    /// Reverts fields of a record.
-    Fields {
-        kind: Kind,
-        /// Id of the record.
-        id: String,
-        /// Fields, with the values before the first and after the last line.
-        fields: Vec<Field>,
-    },
-    /// Moves a record to the file of its kind that it was in.
+    /// Reverts fields of the record, with the values before the first and after the last line.
+    Fields(Vec<Field>),
+    /// Moves the record to the file of its kind that it was in.
     Move {
-        kind: Kind,
-        /// Id of the record.
-        id: String,
         /// `true` to move it to the local file.
         to_local: bool,
     },
     /// Restores or removes lines of the execution log.
     Lines {
-        /// Session id of the lines.
-        id: String,
         /// `true` to remove the lines.
         go: bool,
         lines: Vec<PlacedLine>,
     },
-    /// Reverts a file.
-    File {
-        /// Path below the skills directory.
-        path: String,
-        /// Splices to revert, last one first.
-        splices: Vec<Splice>,
-    },
+    /// Reverts splices of the file, last one first.
+    File(Vec<Splice>),
 }
 
-/// Returns the effects that revert a change, last one first.
+/// Returns the steps that revert a change, last one first.
 pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
     let mut planned: Vec<RevertStep> = Vec::new();
-    let mut lines: Vec<&Step> = change.lines.iter().map(|line| &line.step).collect();
-    lines.reverse();
+    let lines: Vec<&Step> = change.lines.iter().rev().map(|line| &line.step).collect();
     // A record that moved has two ids. The plan names the one that it has in the local file.
     let pairs = lines.iter().filter_map(|step| step.both_ids());
     let local: HashMap<&str, &str> = pairs.map(|(local, shared)| (shared, local)).collect();
@@ -142,31 +128,32 @@ pub(crate) fn revert_steps(change: &Change<'_>) -> Vec<RevertStep> {
     });
     let named: Vec<(&str, &Step)> = named.collect();
     let mut seen: HashSet<&str> = HashSet::new();
-    for (of, _) in named.iter().filter(|(of, _)| seen.insert(of)) {
+    for (of, first) in named.iter().filter(|(of, _)| seen.insert(of)) {
         let of_target = named.iter().filter(|(target, _)| target == of);
-        planned.extend(fold(of, of_target.map(|(_, step)| *step)));
+        let effects = fold(of_target.map(|(_, step)| *step));
+        planned.extend(effects.into_iter().map(|effect| RevertStep {
+            target: (*of).to_owned(),
+            kind: first.kind(),
+            effect,
+        }));
     }
     planned
 }
 
 /// Folds the steps on one target, last one first, into effects.
-fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> {
-    let mut planned: Vec<RevertStep> = Vec::new();
+fn fold<'a>(steps: impl Iterator<Item = &'a Step>) -> Vec<Effect> {
+    let mut effects: Vec<Effect> = Vec::new();
     for step in steps {
-        match (step, planned.last_mut()) {
+        match (step, effects.last_mut()) {
             // This change added the record, so all its later steps go with it. If the change also
             // removed the record, nothing is left to do.
-            (Step::Added { kind, .. }, _) => {
-                let went = planned
-                    .iter()
-                    .any(|undo| matches!(undo, RevertStep::Restore { .. }));
-                planned.retain(|undo| matches!(undo, RevertStep::Lines { .. }));
-                if !went {
-                    let (kind, id) = (*kind, of.to_owned());
-                    planned.push(RevertStep::Remove { kind, id });
-                }
+            (Step::Added { .. }, _) => {
+                let is_restored = |effect: &Effect| matches!(effect, Effect::Restore { .. });
+                let went = effects.iter().any(is_restored);
+                effects.retain(|effect| matches!(effect, Effect::Lines { .. }));
+                effects.extend((!went).then_some(Effect::Remove));
             }
-            (Step::Edited { fields, .. }, Some(RevertStep::Fields { fields: known, .. })) => {
+            (Step::Edited { fields, .. }, Some(Effect::Fields(known))) => {
                 for field in fields {
                     match known.iter_mut().find(|other| other.name == field.name) {
                         Some(later) => later.before.clone_from(&field.before),
@@ -174,53 +161,30 @@ fn fold<'a>(of: &str, steps: impl Iterator<Item = &'a Step>) -> Vec<RevertStep> 
                     }
                 }
             }
-            (Step::Edited { kind, fields, .. }, _) => planned.push(RevertStep::Fields {
-                kind: *kind,
-                id: of.to_owned(),
-                fields: fields.clone(),
-            }),
-            (
-                Step::Removed {
-                    kind,
-                    id,
-                    local,
-                    text,
-                },
-                _,
-            ) => planned.push(RevertStep::Restore {
-                kind: *kind,
-                id: id.clone(),
+            (Step::Edited { fields, .. }, _) => effects.push(Effect::Fields(fields.clone())),
+            (Step::Removed { local, text, .. }, _) => effects.push(Effect::Restore {
                 is_local: *local,
                 text: text.clone(),
             }),
-            (Step::File { splice, .. }, Some(RevertStep::File { splices, .. })) => {
+            (Step::File { splice, .. }, Some(Effect::File(splices))) => {
                 splices.push(splice.clone());
             }
-            (Step::File { path, splice }, _) => planned.push(RevertStep::File {
-                path: path.clone(),
-                splices: vec![splice.clone()],
-            }),
-            (Step::Lines { id, came, lines }, _) => planned.push(RevertStep::Lines {
-                id: id.clone(),
+            (Step::File { splice, .. }, _) => effects.push(Effect::File(vec![splice.clone()])),
+            (Step::Lines { came, lines, .. }, _) => effects.push(Effect::Lines {
                 go: *came,
                 lines: lines.clone(),
             }),
-            (Step::Moved { kind, local, .. }, last) => {
+            (Step::Moved { local, .. }, last) => {
                 // Fields of steps before and after the move are one effect.
-                let is_behind = matches!(last, Some(RevertStep::Fields { .. }));
-                planned.retain(|undo| !matches!(undo, RevertStep::Move { .. }));
-                let at = planned.len() - usize::from(is_behind);
-                let undo = RevertStep::Move {
-                    kind: *kind,
-                    id: of.to_owned(),
-                    to_local: !local,
-                };
-                planned.insert(at, undo);
+                let is_behind = matches!(last, Some(Effect::Fields(_)));
+                effects.retain(|effect| !matches!(effect, Effect::Move { .. }));
+                let at = effects.len() - usize::from(is_behind);
+                effects.insert(at, Effect::Move { to_local: !local });
             }
             (Step::Undone { .. }, _) => {}
         }
     }
-    planned
+    effects
 }
 
 #[cfg(test)]
@@ -282,34 +246,30 @@ mod tests {
 
     #[test]
     fn the_lines_on_a_target_become_one_effect() {
-        let check = |steps: &[Step], expected: &[RevertStep]| {
+        let check = |steps: &[Step], expected: &[Effect]| {
             let lines: Vec<_> = steps.iter().map(|step| line("a", step.clone())).collect();
-            assert_eq!(revert_steps(&changes_of(&lines)[0]), expected);
+            let planned = revert_steps(&changes_of(&lines)[0]);
+            assert!(planned.iter().all(|step| step.target == "1"), "{planned:?}");
+            let effects: Vec<Effect> = planned.into_iter().map(|step| step.effect).collect();
+            assert_eq!(effects, expected);
         };
         let (kind, id) = (Kind::Memory, "1".to_owned());
-        let remove = RevertStep::Remove {
-            kind,
-            id: id.clone(),
-        };
-        check(&[added("1")], std::slice::from_ref(&remove));
-        check(&[added("1"), edited("1", "a", "b")], &[remove]);
+        check(&[added("1")], &[Effect::Remove]);
+        check(&[added("1"), edited("1", "a", "b")], &[Effect::Remove]);
         let Step::Edited { fields, .. } = edited("1", "a", "c") else {
             unreachable!()
         };
-        let fields = RevertStep::Fields {
-            kind,
-            id: id.clone(),
-            fields,
-        };
+        let fields = Effect::Fields(fields);
         check(
             &[edited("1", "a", "b"), edited("1", "b", "c")],
             std::slice::from_ref(&fields),
         );
+        let text = Some("{}".to_owned());
         let removed = Step::Removed {
             kind,
             id: id.clone(),
             local: true,
-            text: Some("{}".to_owned()),
+            text: text.clone(),
         };
         let moved = |local| Step::Moved {
             kind,
@@ -317,11 +277,7 @@ mod tests {
             from: None,
             local,
         };
-        let back_to_local = RevertStep::Move {
-            kind,
-            id: id.clone(),
-            to_local: true,
-        };
+        let back_to_local = Effect::Move { to_local: true };
         // Approved, approved again after an undo, and shown in between.
         let steps = [edited("1", "a", "b"), moved(false), edited("1", "b", "c")];
         check(&steps, &[back_to_local.clone(), fields.clone()]);
@@ -338,12 +294,8 @@ mod tests {
         };
         let steps = [edited("1", "a", "b"), renamed, edited("2", "b", "c")];
         check(&steps, &[back_to_local, fields.clone()]);
-        let restore = RevertStep::Restore {
-            kind,
-            id: id.clone(),
-            is_local: true,
-            text: Some("{}".to_owned()),
-        };
+        let is_local = true;
+        let restore = Effect::Restore { is_local, text };
         check(
             &[edited("1", "a", "c"), removed.clone()],
             &[restore, fields],

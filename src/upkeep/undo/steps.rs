@@ -1,24 +1,31 @@
 //! Steps of a revert. Removals of one kind, and restored records of one kind, are one write.
+//!
+//! Of files, only those that corrections write are touched: guardrails and generated tests of skills. The
+//! undo journal names them and may be forged, so each path is checked as untrusted input.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 
 use chrono::{DateTime, Utc};
 
-use crate::model::Kind;
+use crate::model::{Kind, SkillPath};
+use crate::store::skill::Skills;
+use crate::store::workspace::error::chain;
 use crate::store::workspace::records::document;
-use crate::store::workspace::{Error, Workspace, stamp};
-use crate::store::{Entry, RemovalMode, Returning, Reverted, Scoped, Writer};
-use crate::upkeep::undo::files::{file_before, revert_file};
-use crate::upkeep::undo::plan::{Change, RevertStep};
-use crate::upkeep::undo::{Undone, short};
+use crate::store::workspace::{Error, Workspace, redacting_writer, stamp};
+use crate::store::{Entry, RemovalMode, Returning, Reverted, Splice, Writer};
+use crate::upkeep::undo::plan::{Change, Effect, RevertStep};
+use crate::upkeep::undo::{Undone, not_undoable, short};
 
 /// Groups steps into runs that are done at once: removals of one kind, or restored records of one
 /// kind.
 pub(super) fn runs(planned: &[RevertStep]) -> impl Iterator<Item = &[RevertStep]> {
-    planned.chunk_by(|a, b| match (a, b) {
-        (RevertStep::Remove { kind: a, .. }, RevertStep::Remove { kind: b, .. })
-        | (RevertStep::Restore { kind: a, .. }, RevertStep::Restore { kind: b, .. }) => a == b,
-        _ => false,
+    planned.chunk_by(|a, b| {
+        let is_of_run = matches!(
+            (&a.effect, &b.effect),
+            (Effect::Remove, Effect::Remove) | (Effect::Restore { .. }, Effect::Restore { .. })
+        );
+        is_of_run && a.kind == b.kind
     })
 }
 
@@ -29,65 +36,61 @@ pub(super) fn perform(
     run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
-    let run = &current(writer.store(), run)?;
-    let Some(undo) = run.first() else {
+    let Some(RevertStep {
+        target,
+        kind,
+        effect,
+    }) = run.first()
+    else {
         return Ok(Vec::new());
     };
-    let one = match undo {
-        RevertStep::Remove { kind, .. } => {
-            return remove_run(workspace.now, writer, *kind, run, dry_run);
+    let one = match (effect, *kind) {
+        (Effect::Remove, Some(kind)) => {
+            return remove_run(workspace.now, writer, kind, run, dry_run);
         }
-        RevertStep::Restore { kind, .. } => {
-            return restore_run(workspace.now, writer, *kind, run, dry_run);
+        (Effect::Restore { .. }, Some(kind)) => {
+            return restore_run(workspace.now, writer, kind, run, dry_run);
         }
-        RevertStep::Fields { kind, id, fields } => {
+        (Effect::Fields(fields), Some(kind)) => {
+            let id = writer.store().current_id(kind, target)?;
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            let did = match writer.revert_fields(*kind, id, fields, dry_run)? {
+            let did = match writer.revert_fields(kind, &id, fields, dry_run)? {
                 Reverted::Done => "reverted",
                 _ => "unchanged",
             };
-            undone(did, id, names.join(", "))
+            undone(did, &id, names.join(", "))
         }
-        RevertStep::Move { kind, id, to_local } => {
-            let is_moved = dry_run || writer.move_back(*kind, id, *to_local)?;
+        (Effect::Move { to_local }, Some(kind)) => {
+            let id = writer.store().current_id(kind, target)?;
+            let is_moved = dry_run || writer.move_back(kind, &id, *to_local)?;
             let did = if is_moved { "moved back" } else { "unchanged" };
-            undone(did, id, String::new())
+            undone(did, &id, String::new())
         }
-        RevertStep::Lines { id, go, lines } => {
-            let count = if dry_run {
-                lines.len()
-            } else if *go {
-                writer.take_out_lines(id, lines)?
-            } else {
-                writer.put_lines_back(id, lines)?
+        (Effect::Lines { go, lines }, _) => {
+            let count = match go {
+                _ if dry_run => lines.len(),
+                true => writer.take_out_lines(target, lines)?,
+                false => writer.put_lines_back(target, lines)?,
             };
             let did = match (count, go) {
                 (0, _) => "unchanged",
                 (_, true) => "removed",
                 (_, false) => "restored",
             };
-            undone(did, id, format!("{count} actions"))
+            undone(did, target, format!("{count} actions"))
         }
-        RevertStep::File { path, splices } => {
-            let did = revert_file(workspace, writer, path, splices, dry_run)?;
-            undone(did, path, String::new())
+        (Effect::File(splices), _) => {
+            let file = RevertedFile::of(workspace, target, splices);
+            let file = file.map_err(|reason| not_undoable(target, &reason))?;
+            if !dry_run {
+                file.write(writer)?;
+            }
+            undone(file.did(), target, String::new())
         }
+        // Only files have no kind.
+        (_, None) => return Ok(Vec::new()),
     };
     Ok(vec![one])
-}
-
-/// Returns the steps with the ids that their records have now.
-fn current(store: &Scoped, run: &[RevertStep]) -> Result<Vec<RevertStep>, Error> {
-    let mut run = run.to_vec();
-    for step in &mut run {
-        if let RevertStep::Remove { kind, id }
-        | RevertStep::Fields { kind, id, .. }
-        | RevertStep::Move { kind, id, .. } = step
-        {
-            *id = store.current_id(*kind, id)?;
-        }
-    }
-    Ok(run)
 }
 
 /// Removes records of a kind that the change added.
@@ -98,14 +101,19 @@ fn remove_run(
     run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
+    let ids = run
+        .iter()
+        .map(|step| writer.store().current_id(kind, &step.target));
+    let ids: Vec<String> = ids.collect::<Result<_, _>>()?;
+    let wanted = ids.iter().map(String::as_str).collect();
     let mut there = HashMap::new();
-    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+    writer.store().each_of(kind, &wanted, &mut |entry| {
         let document = document(&entry);
         there.insert(entry.id, document.map(|d| (d.summary, d.content)));
     })?;
     let mut steps = Vec::new();
     let mut contents = Vec::new();
-    for id in run.iter().filter_map(id_of) {
+    for id in &ids {
         let Some(document) = there.remove(id) else {
             steps.push(undone("unchanged", id, String::new()));
             continue;
@@ -114,14 +122,14 @@ fn remove_run(
         steps.push(undone("removed", id, summary.unwrap_or_default()));
         // Procedures would be learned again, so their tombstone holds the content. A
         // person may add any other reverted record again.
-        let content = match kind {
-            Kind::Procedure => content,
-            _ => None,
-        };
+        let content = content.filter(|_| kind == Kind::Procedure);
         contents.push((id, content.unwrap_or_else(|| format!("taken back: {id}"))));
     }
     if !dry_run {
-        let removals: Vec<_> = contents.iter().map(|(id, c)| (*id, c.as_str())).collect();
+        let removals: Vec<_> = contents
+            .iter()
+            .map(|(id, c)| (id.as_str(), c.as_str()))
+            .collect();
         writer.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
     }
     Ok(steps)
@@ -135,17 +143,18 @@ fn restore_run(
     run: &[RevertStep],
     dry_run: bool,
 ) -> Result<Vec<Undone>, Error> {
+    let wanted = run.iter().map(|step| step.target.as_str()).collect();
     let mut there = HashSet::new();
-    writer.store().each_of(kind, &ids_of(run), &mut |entry| {
+    writer.store().each_of(kind, &wanted, &mut |entry| {
         there.insert(entry.id);
     })?;
     let mut steps = Vec::new();
     let mut returning = Vec::new();
-    for undo in run {
-        let RevertStep::Restore {
-            id, is_local, text, ..
-        } = undo
-        else {
+    for RevertStep {
+        target: id, effect, ..
+    } in run
+    {
+        let Effect::Restore { is_local, text } = effect else {
             continue;
         };
         let is_there = there.contains(id.as_str());
@@ -171,17 +180,6 @@ fn restore_run(
     Ok(steps)
 }
 
-fn id_of(undo: &RevertStep) -> Option<&str> {
-    match undo {
-        RevertStep::Remove { id, .. } | RevertStep::Restore { id, .. } => Some(id),
-        _ => None,
-    }
-}
-
-fn ids_of(run: &[RevertStep]) -> HashSet<&str> {
-    run.iter().filter_map(id_of).collect()
-}
-
 fn undone(did: &'static str, target: &str, what: String) -> Undone {
     Undone {
         did,
@@ -199,32 +197,31 @@ pub(crate) fn obstacles(
     planned: &[RevertStep],
 ) -> Result<Vec<String>, Error> {
     let mut reasons = Vec::new();
-    let removed = planned.iter().filter_map(|undo| match undo {
-        RevertStep::Remove { id, .. } => Some(id.as_str()),
-        _ => None,
-    });
-    let mut resting = resting(writer, &changes[place + 1..], &removed.collect())?;
-    for undo in planned {
-        reasons.extend(match undo {
-            RevertStep::Remove { id, .. } => resting.remove(id.as_str()),
-            RevertStep::Restore { id, text: None, .. } => {
-                Some(format!("the text of `{id}` was no UTF-8 and was not kept"))
-            }
-            RevertStep::Restore { .. } | RevertStep::Move { .. } | RevertStep::Lines { .. } => None,
-            RevertStep::Fields { kind, id, fields } => {
-                match writer.revert_fields(*kind, id, fields, true)? {
+    let removed = planned.iter().filter(|step| step.effect == Effect::Remove);
+    let removed = removed.map(|step| step.target.as_str()).collect();
+    let mut resting = resting(writer, &changes[place + 1..], &removed)?;
+    for step in planned {
+        let target = &step.target;
+        reasons.extend(match (&step.effect, step.kind) {
+            (Effect::Remove, _) => resting.remove(target.as_str()),
+            (Effect::Restore { text: None, .. }, _) => Some(format!(
+                "the text of `{target}` was no UTF-8 and was not kept"
+            )),
+            (Effect::Fields(fields), Some(kind)) => {
+                match writer.revert_fields(kind, target, fields, true)? {
                     Reverted::ChangedSince(field) => {
-                        Some(format!("`{field}` of `{id}` has been changed since"))
+                        Some(format!("`{field}` of `{target}` has been changed since"))
                     }
                     // A record removed by the same change is restored first.
-                    Reverted::Gone if comes_back(planned, id) => None,
-                    Reverted::Gone => Some(format!("`{id}` is not there any more")),
+                    Reverted::Gone if comes_back(planned, target) => None,
+                    Reverted::Gone => Some(format!("`{target}` is not there any more")),
                     Reverted::Done | Reverted::Already => None,
                 }
             }
-            RevertStep::File { path, splices } => file_before(workspace, path, splices)
+            (Effect::File(splices), _) => RevertedFile::of(workspace, target, splices)
                 .err()
-                .map(|reason| format!("`{path}`: {reason}")),
+                .map(|reason| format!("`{target}`: {reason}")),
+            _ => None,
         });
     }
     Ok(reasons)
@@ -281,8 +278,89 @@ fn ids_in<'a>(text: &[u8], ids: &HashSet<&'a str>) -> Vec<&'a str> {
     pieces.filter_map(|piece| ids.get(piece).copied()).collect()
 }
 
-fn comes_back(planned: &[RevertStep], wanted: &str) -> bool {
-    planned
-        .iter()
-        .any(|undo| matches!(undo, RevertStep::Restore { id, .. } if id == wanted))
+fn comes_back(planned: &[RevertStep], id: &str) -> bool {
+    let comes = |step: &RevertStep| matches!(step.effect, Effect::Restore { .. });
+    planned.iter().any(|step| step.target == id && comes(step))
+}
+
+/// File of a skill, with its text now and its text before; `None` for a missing file.
+struct RevertedFile {
+    skills: Skills,
+    path: PathBuf,
+    now: Option<String>,
+    before: Option<String>,
+}
+
+impl RevertedFile {
+    /// Returns a file with these splices reverted, the last one first.
+    fn of(workspace: &Workspace, named: &str, splices: &[Splice]) -> Result<Self, String> {
+        let skills = workspace.skills().map_err(|error| chain(&error))?;
+        let path = place(&skills, named).map_err(|error| chain(&error))?;
+        let path = path.ok_or("it is no file that corrections write")?;
+        let now = skills.generated(&path).map_err(|error| chain(&error))?;
+        let mut text = now.clone();
+        for splice in splices {
+            text = match (text, &splice.before, &splice.after) {
+                // The file is as before already.
+                (None, None, _) => None,
+                (Some(text), None, Some(after)) if text == *after => None,
+                (None, Some(before), None) => Some(before.clone()),
+                (Some(text), Some(_), Some(_)) => Some(splice.revert(&text)?),
+                (None, _, _) => return Err("it is not there any more".to_owned()),
+                (Some(_), _, _) => return Err("it has been changed since".to_owned()),
+            };
+        }
+        let before = text;
+        Ok(Self {
+            skills,
+            path,
+            now,
+            before,
+        })
+    }
+
+    /// Returns the word for what a revert does.
+    fn did(&self) -> &'static str {
+        match &self.before {
+            before if *before == self.now => "unchanged",
+            Some(_) => "reverted",
+            None => "removed",
+        }
+    }
+
+    fn write(&self, writer: &mut Writer) -> Result<(), Error> {
+        let (skills, path) = (&self.skills, &self.path);
+        match (&self.now, &self.before) {
+            (now, Some(before)) if now.as_ref() != Some(before) => {
+                redacting_writer::write_of_skill(writer, skills, path, now.as_deref(), before)
+                    .map(drop)
+            }
+            (Some(now), None) => redacting_writer::remove_of_skill(writer, skills, path, now),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Resolves a path of the undo journal; `None` if corrections write no such file.
+fn place(skills: &Skills, path: &str) -> Result<Option<PathBuf>, Error> {
+    let mut parts = Vec::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::Normal(part) => parts.push(part.to_string_lossy().into_owned()),
+            _ => return Ok(None),
+        }
+    }
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    Ok(match parts.as_slice() {
+        [domain, "GUARDRAILS.md"] => Some(skills.place_in_domain(domain, "GUARDRAILS.md")?),
+        [domain, skill, "GUARDRAILS.md"] => {
+            let skill: SkillPath = format!("{domain}/{skill}").parse()?;
+            Some(skills.place(&skill, Path::new("GUARDRAILS.md"))?)
+        }
+        [domain, skill, "tests", "generated", name] => {
+            let skill: SkillPath = format!("{domain}/{skill}").parse()?;
+            Some(skills.place(&skill, &Path::new("tests/generated").join(name))?)
+        }
+        _ => None,
+    })
 }

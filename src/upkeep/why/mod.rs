@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::model::{Evidence, Kind, Trust};
 use crate::store::workspace::records::locate;
 use crate::store::workspace::{Error, Workspace};
+use crate::upkeep::status::damage;
 
 /// Outcome of [`why()`].
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -156,12 +157,7 @@ pub fn why(workspace: &Workspace, id: &str) -> Result<WhyReport, Error> {
     let read = chain.read.iter();
     let unnoted =
         workspace.note_read(read.map(|(kind, id, user)| (*kind, (id.as_str(), user.as_deref()))));
-    let warnings = Kind::ALL.into_iter().flat_map(|kind| {
-        let damaged = workspace.store.damaged_files(kind).unwrap_or_default();
-        damaged
-            .into_iter()
-            .map(|file| format!("`{file}` has damaged parts; see `memctl doctor`"))
-    });
+    let warnings = damage(&workspace.store).unwrap_or_default().into_iter();
     Ok(WhyReport {
         id,
         kind,

@@ -4,5 +4,4 @@
 pub(crate) mod frequent_names;
 pub(crate) mod keyword;
 pub(crate) mod passages;
-pub(crate) mod term_expansion;
 pub(crate) mod text;

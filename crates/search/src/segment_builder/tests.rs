@@ -7,7 +7,6 @@ use proptest::prelude::*;
 fn attributes(key: u64) -> Attributes {
     Attributes {
         key,
-        text: key * 3,
         created: -5,
         expires: i64::MAX,
         skill: 7,

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
-use memctl_files::json::{self, compact, fields, skip_space, skip_value};
+use memctl_files::json;
 use memctl_files::{Directory, FileState, PositionedFile as _};
 
 use crate::model::{IdShape, Kind};
@@ -439,15 +439,6 @@ impl Frame {
             tail: CLOSING.to_owned(),
         }
     }
-
-    /// Returns `true` if entries fit into the frame.
-    pub(crate) fn holds(&self, kind: Kind) -> bool {
-        let whole = format!("{}{}", self.head, self.tail);
-        let text = whole.as_bytes();
-        let is_whole = skip_value(text, skip_space(text, 0)).is_ok();
-        let array = fields(text).find(|(key, _)| key == kind.root_key());
-        is_whole && array.is_some_and(|(_, span)| compact(&whole[span]) == "[]")
-    }
 }
 
 #[cfg(test)]
@@ -496,23 +487,5 @@ mod tests {
         file.write_all_at(b"ddd", 6).unwrap();
         assert_eq!(ahead.read(&file, 6, 3, 9).unwrap(), b"ddd");
         assert!(ahead.read(&file, 9, 3, 9).is_err());
-    }
-
-    #[test]
-    fn a_frame_that_holds_no_entries_is_not_used() {
-        for (head, tail, holds) in [
-            ("{\"entries\": [", "]}", true),
-            ("{\"format\": 1, \"entries\":[ ", " ] }\n", true),
-            ("{\"entries\": [1, ", "]}", false),
-            ("{\"other\": [", "]}", false),
-            ("{\"entries\": [", "", false),
-            ("", "", false),
-        ] {
-            let frame = Frame {
-                head: head.to_owned(),
-                tail: tail.to_owned(),
-            };
-            assert_eq!(frame.holds(Kind::Memory), holds, "{head}{tail}");
-        }
     }
 }

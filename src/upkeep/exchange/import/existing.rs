@@ -6,74 +6,86 @@ use std::collections::{HashMap, HashSet};
 use chrono::{DateTime, Utc};
 
 use crate::model::{
-    CANDIDATE, IdShape, Kind, Memory, Procedure, Record, Reflexion, Trust, local, numbered,
-    timestamped,
+    CANDIDATE, IdShape, Kind, Memory, OBSERVED, Procedure, Record, Reflexion, Trust, local,
+    numbered, timestamped,
 };
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{ForgottenRecords, TrustSnapshot, foreign_entries, text_field};
+use crate::store::{Entry, ForgottenRecords, TrustSnapshot, foreign_entries, text_field};
 use memctl_files::json::{compact, with_fields};
+use serde_json::Value;
 
 /// Field with the origin of a renamed record.
 pub(crate) const FROM: &str = "imported_from";
 
 /// Existing record.
-pub(crate) struct Known {
-    pub(crate) digest: u128,
-    pub(crate) created: String,
-    /// True if the caller may see the record.
-    pub(crate) is_visible: bool,
-}
-
-/// Existing records and tombstones.
-pub(crate) struct Here {
-    pub(crate) known: HashMap<(Kind, String), Known>,
-    /// Records without an id.
-    pub(crate) bare: HashSet<(Kind, u128)>,
-    /// Current ids of renamed records, by origin.
-    pub(crate) origins: HashMap<(Kind, Origin), String>,
-    pub(crate) taken: Taken,
-    pub(crate) forgotten: ForgottenRecords,
+pub(super) struct Known {
+    pub(super) digest: u128,
+    pub(super) created: String,
 }
 
 /// Origin of a record: workspace, id and creation time there.
-pub(crate) type Origin = (String, String, String);
+pub(super) type Origin = (String, String, String);
 
-impl Here {
-    pub(crate) fn read(workspace: &Workspace) -> Result<Self, Error> {
+/// Existing records that the caller may see, and tombstones.
+#[derive(Default)]
+pub(super) struct Existing {
+    pub(super) known: HashMap<(Kind, String), Known>,
+    /// Records without an id.
+    pub(super) bare: HashSet<(Kind, u128)>,
+    /// Current ids of renamed records, by origin.
+    pub(super) origins: HashMap<(Kind, Origin), String>,
+    /// Text of imported notes, by source and id there.
+    pub(super) notes: HashMap<(String, String), String>,
+    /// User and text of each memory.
+    pub(super) said: HashSet<(Option<String>, String)>,
+    pub(super) taken: Taken,
+    pub(super) forgotten: ForgottenRecords,
+}
+
+impl Existing {
+    /// Reads the records of some kinds.
+    pub(super) fn read(workspace: &Workspace, kinds: &[Kind]) -> Result<Self, Error> {
         let store = &workspace.store;
-        let mut here = Self {
-            known: HashMap::new(),
-            bare: HashSet::new(),
-            origins: HashMap::new(),
-            taken: Taken::default(),
+        let mut existing = Self {
             forgotten: store.all_forgotten()?,
+            ..Self::default()
         };
-        for kind in Kind::ALL {
-            // An id is taken even if the caller may not see its record.
-            let (entries, _) = foreign_entries(store.directory(), kind)?;
-            for entry in entries {
-                let text = String::from_utf8_lossy(&entry.text);
-                if entry.id.is_empty() {
-                    here.bare.insert((kind, digest(&text)));
-                    continue;
+        for kind in kinds {
+            for entry in foreign_entries(store.directory(), *kind)?.0 {
+                // An id is taken even if the caller may not see its record.
+                existing.taken.take(*kind, &entry.id);
+                if store.covers(*kind, &entry.text) {
+                    existing.add(*kind, &entry);
                 }
-                let is_visible = store.covers(kind, &entry.text);
-                if let Some(origin) = origin_of(&text).filter(|_| is_visible) {
-                    here.origins.insert((kind, origin), entry.id.clone());
-                }
-                here.taken.take(kind, &entry.id);
-                let known = Known {
-                    digest: digest(&text),
-                    created: created(kind, &text),
-                    is_visible,
-                };
-                here.known.insert((kind, entry.id), known);
             }
-            for id in here.forgotten.ids(kind) {
-                here.taken.take(kind, id);
+            for id in existing.forgotten.ids(*kind) {
+                existing.taken.take(*kind, id);
             }
         }
-        Ok(here)
+        Ok(existing)
+    }
+
+    fn add(&mut self, kind: Kind, entry: &Entry) {
+        let text = String::from_utf8_lossy(&entry.text);
+        let digest = digest(&text);
+        if kind == Kind::Memory
+            && let Ok(memory) = entry.parse::<Memory>()
+        {
+            if let Some(origin) = note_origin(&memory) {
+                self.notes.insert(origin, memory.content.clone());
+            }
+            self.said.insert((memory.user_id, memory.content));
+        }
+        if entry.id.is_empty() {
+            self.bare.insert((kind, digest));
+            return;
+        }
+        if let Some(origin) = origin_of(&text) {
+            self.origins.insert((kind, origin), entry.id.clone());
+        }
+        let created = created(kind, &text);
+        let known = Known { digest, created };
+        self.known.insert((kind, entry.id.clone()), known);
     }
 }
 
@@ -83,9 +95,19 @@ fn origin_of(text: &str) -> Option<Origin> {
     if !text.contains(FROM) {
         return None;
     }
-    let entry: serde_json::Value = serde_json::from_str(text).ok()?;
+    let entry: Value = serde_json::from_str(text).ok()?;
     let part = |name: &str| Some(entry.get(FROM)?.get(name)?.as_str()?.to_owned());
     Some((part("workspace")?, part("id")?, part("created")?))
+}
+
+/// Source and source id of an imported note; `None` for other memories.
+fn note_origin(memory: &Memory) -> Option<(String, String)> {
+    if memory.trust() == Trust::User {
+        return None;
+    }
+    let metadata: Value = serde_json::from_str(memory.metadata.get()).ok()?;
+    let part = |name: &str| Some(metadata.get("origin")?.get(name)?.as_str()?.to_owned());
+    Some((part("source")?, part("id")?))
 }
 
 /// Creation time of a record, as its file states it.
@@ -104,9 +126,10 @@ pub(crate) fn digest(text: &str) -> u128 {
 
 /// Returns the text without its claimed approval; `None` if it claims none that needs this user.
 pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<String> {
+    let trust = ("trust", OBSERVED);
     let (field, value) = match kind {
-        Kind::Procedure => lacks::<Procedure>(own, text).map(|_| TRUST),
-        Kind::Memory => lacks::<Memory>(own, text).map(|_| TRUST),
+        Kind::Procedure => lacks::<Procedure>(own, text).map(|_| trust),
+        Kind::Memory => lacks::<Memory>(own, text).map(|_| trust),
         Kind::Reflexion => lacks::<Reflexion>(own, text)
             .filter(Reflexion::is_in_use)
             .map(|_| ("status", CANDIDATE)),
@@ -115,8 +138,6 @@ pub(crate) fn observed(own: &TrustSnapshot, kind: Kind, text: &str) -> Option<St
     }?;
     Some(with_fields(text, &[(field, format!("\"{value}\""))], 6))
 }
-
-const TRUST: (&str, &str) = ("trust", crate::model::OBSERVED);
 
 /// Returns the record if its file claims an approval that this user has not given.
 fn lacks<R: Record>(own: &TrustSnapshot, text: &str) -> Option<R> {

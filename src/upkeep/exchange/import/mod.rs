@@ -1,32 +1,35 @@
 //! Imports an export of this program, or the memories of another program.
 //!
+//! - `sources`: recognises a file or directory, and reads it.
+//! - `records`: records in this program's own format, which keep their text.
+//! - `foreign`: notes of other programs, which become memories that a person has yet to approve.
+//! - `existing`: what is here already, and free ids.
+//!
 //! Every record read is counted as imported, known already, or skipped with a reason. Existing
 //! records do not change.
-//!
-//! Records in this program's own format are imported byte for byte (`exact`). The notes of other
-//! programs are screened and become memories that a person has yet to approve (`candidates`).
 
-mod candidates;
-mod detect;
-mod exact;
 pub(crate) mod existing;
-
-pub(crate) use existing::{FROM, Taken, created, digest, tests};
+mod foreign;
+mod records;
+mod sources;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::upkeep::exchange::Skipped;
-
-use crate::store::workspace::{Error, Workspace};
+use super::Skipped;
+use crate::model::Kind;
+use crate::store::RawEntry;
+use crate::store::workspace::{Error, Workspace, repair_warnings};
+use sources::Content;
 
 /// Source of an import.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ImportSource {
     /// Export of this program, or one of its memory directories.
+    #[default]
     Memctl,
     /// Memory directory of the Agentura SDK.
     Agentura,
@@ -76,7 +79,7 @@ pub struct Renamed {
 }
 
 /// Result of an import: `read` is the sum of `imported`, `duplicates` and the counts of `skipped`.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct ImportReport {
     /// Source of the records.
     pub source: ImportSource,
@@ -103,22 +106,6 @@ pub struct ImportReport {
 }
 
 impl ImportReport {
-    fn new(source: ImportSource, options: &ImportOptions) -> Self {
-        Self {
-            source,
-            path: options.path.clone(),
-            read: 0,
-            imported: 0,
-            duplicates: 0,
-            skipped: Vec::new(),
-            by_kind: BTreeMap::new(),
-            observed: 0,
-            renamed: Vec::new(),
-            dry_run: options.dry_run,
-            warnings: Vec::new(),
-        }
-    }
-
     fn skip(&mut self, skipped: Skipped) {
         self.read += skipped.count;
         // Equal items with equal reasons share a line.
@@ -144,21 +131,42 @@ impl ImportReport {
     }
 }
 
-/// Imports a file or a directory.
-pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
-    let found = detect::open(&options.path, options.from)?;
-    let mut report = ImportReport::new(found.source, options);
-    report.warnings.extend(found.warnings);
-    match found.content {
-        detect::Content::Own(carried) => exact::import(workspace, options, &carried, &mut report)?,
-        detect::Content::Foreign(found) => {
-            candidates::import(workspace, options, found, &mut report)?;
-        }
-    }
-    Ok(report)
+/// What an import adds: records under their final ids, and lines of logs.
+#[derive(Default)]
+struct Ready {
+    records: Vec<(Kind, RawEntry)>,
+    lines: Vec<(&'static str, Vec<String>)>,
 }
 
-fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
-    let path = path.to_owned();
-    move |source| Error::Unreadable { path, source }
+const FORGOTTEN: &str = "it was forgotten here on purpose; `--restore` takes it in";
+
+/// Imports a file or a directory.
+pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
+    let opened = sources::open(&options.path, options.from)?;
+    let mut report = ImportReport {
+        source: opened.source,
+        path: options.path.clone(),
+        dry_run: options.dry_run,
+        warnings: opened.warnings,
+        ..ImportReport::default()
+    };
+    // The lock is held from here on, so decisions stay valid until they are written.
+    let mut writer = (!options.dry_run).then(|| workspace.writer()).transpose()?;
+    let ready = match opened.content {
+        Content::Own(export) => records::ready(workspace, options, export, &mut report)?,
+        Content::Foreign(found) => foreign::ready(workspace, options, found, &mut report)?,
+    };
+    if let Some(writer) = &mut writer {
+        for kind in Kind::ALL {
+            let of_kind = ready.records.iter().filter(|(of, _)| *of == kind);
+            let entries: Vec<RawEntry> = of_kind.map(|(_, entry)| entry.clone()).collect();
+            writer.restore(kind, &entries)?;
+        }
+        for (name, lines) in &ready.lines {
+            writer.restore_lines(name, lines)?;
+        }
+        let repairs = writer.take_repairs();
+        report.warnings.extend(repair_warnings(repairs));
+    }
+    Ok(report)
 }

@@ -1,4 +1,4 @@
-//! Detects the format of a file or directory, and reads it. Writes nothing next to it.
+//! Recognises the format of a file or directory, and reads it. Writes nothing next to it.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
-use crate::upkeep::exchange::lines::{Header, Line, VERSION};
-use crate::upkeep::exchange::{Found, Skipped, notes};
+use crate::upkeep::exchange::lines::{Header, Line, Of, VERSION};
+use crate::upkeep::exchange::{Found, Skipped, markdown, mem0, unreadable};
 use memctl_files::{decoded, named};
 
-use super::{ImportSource, unreadable};
+use super::ImportSource;
 use crate::store::workspace::Error;
 
 /// Maximum size of a file to read: 4 GiB.
@@ -20,14 +20,14 @@ const LARGEST: u64 = 4 << 30;
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
 /// Detected source with its content.
-pub(crate) struct Opened {
-    pub(crate) source: ImportSource,
-    pub(crate) content: Content,
-    pub(crate) warnings: Vec<String>,
+pub(super) struct Opened {
+    pub(super) source: ImportSource,
+    pub(super) content: Content,
+    pub(super) warnings: Vec<String>,
 }
 
 /// Content of a source.
-pub(crate) enum Content {
+pub(super) enum Content {
     /// Records in this program's own format.
     Own(ParsedExport),
     /// Notes of another memory program.
@@ -36,15 +36,30 @@ pub(crate) enum Content {
 
 /// Records in this program's own format.
 #[derive(Default)]
-pub(crate) struct ParsedExport {
+pub(super) struct ParsedExport {
     /// Workspace of the records; `None` if it has no name.
-    pub(crate) workspace: Option<String>,
-    pub(crate) lines: Vec<Line>,
-    pub(crate) skipped: Vec<Skipped>,
+    pub(super) workspace: Option<String>,
+    pub(super) lines: Vec<Line>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+impl ParsedExport {
+    fn add(&mut self, of: Of, text: Vec<u8>) {
+        match String::from_utf8(text) {
+            Ok(text) => self.lines.push(Line { of, text }),
+            Err(_) => {
+                let what = match of {
+                    Of::Record(kind, id) => format!("{kind} {id}"),
+                    Of::Log(name) => format!("a line of `{name}`"),
+                };
+                self.skipped.push(Skipped::one(what, "it is not UTF-8"));
+            }
+        }
+    }
 }
 
 /// Opens a file or directory; fails if it does not look like the expected source.
-pub(crate) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
+pub(super) fn open(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     let metadata = named::metadata(path).map_err(unreadable(path))?;
     let opened = if metadata.is_dir() {
         directory(path, from)?
@@ -107,7 +122,7 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     }
     let mut found = Found::default();
     for file in names {
-        let read = markdown(&file)?;
+        let read = notes_of(&file)?;
         found.records.extend(read.records);
         found.skipped.extend(read.skipped);
     }
@@ -130,12 +145,13 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
     for kind in Kind::ALL {
         let (entries, problems) = foreign_entries(memory, kind)?;
         warnings.extend(problems.iter().map(ToString::to_string));
-        carried.lines.extend(entries.into_iter().map(Line::from));
+        for entry in entries {
+            carried.add(Of::Record(kind, entry.id), entry.text);
+        }
     }
     for (name, _) in logs() {
         for text in foreign_lines(memory, name)? {
-            let name = name.to_owned();
-            carried.lines.push(Line::Log { name, text });
+            carried.add(Of::Log(name.to_owned()), text);
         }
     }
     // The reference implementation keeps failures in a separate file.
@@ -181,13 +197,13 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
     if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
         return Ok(foreign(
             ImportSource::ClaudeMd,
-            notes::read(&name(path), &text),
+            markdown::read(&name(path), &text),
         ));
     }
     if let Some(documents) = documents(&text)
-        && (from == Some(ImportSource::Mem0) || documents.iter().all(notes::is_answer))
+        && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
     {
-        return Ok(foreign(ImportSource::Mem0, notes::answers(documents)));
+        return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
@@ -219,9 +235,9 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-fn markdown(path: &Path) -> Result<Found, Error> {
+fn notes_of(path: &Path) -> Result<Found, Error> {
     let text = decoded::lenient_text(read(path)?);
-    Ok(notes::read(&name(path), &text))
+    Ok(markdown::read(&name(path), &text))
 }
 
 /// Parses one JSON document, or one per line.
@@ -255,12 +271,11 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
         }
         match Line::read(line) {
             Ok(line) => {
-                let counted = match &line {
-                    Line::Entry { kind, .. } => Some(kind.plural()),
-                    Line::Log { name, .. } => Some(name.as_str()),
-                    Line::Frame { .. } => None,
+                let counted = match &line.of {
+                    Of::Record(kind, _) => kind.plural(),
+                    Of::Log(name) => name,
                 };
-                if let Some(count) = counted.and_then(|name| counts.get_mut(name)) {
+                if let Some(count) = counts.get_mut(counted) {
                     *count = count.saturating_sub(1);
                 }
                 carried.lines.push(line);

@@ -1,6 +1,5 @@
-//! Rules that wait: candidates, rules of others, and rules with evidence against them.
-//!
-//! Records of sessions and imports that wait: procedures and memories.
+//! Entries about one record: candidate rules, rules of others, rules with evidence against them, and
+//! procedures and memories that nobody has approved.
 
 use std::collections::HashSet;
 
@@ -8,7 +7,7 @@ use crate::lessons::storage::patterns::LEARNED;
 use crate::lessons::telling::evidence::doubts;
 use crate::model::{
     CANDIDATE, CallPattern, Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Reflexion,
-    Trust,
+    Trust, utc,
 };
 use crate::review::queue::waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
 use crate::rules::acting;
@@ -129,7 +128,7 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Wai
         source: rule.source.clone(),
         session: said.map(|said| said.session.clone()).unwrap_or_default(),
         project: said.map(|said| said.workspace.clone()).unwrap_or_default(),
-        at: rule.created_at.clone(),
+        at: utc(&rule.created_at),
         ..Provenance::default()
     };
     let times = rule.said.len().max(1 + rule.also_corrected_by.len());
@@ -238,7 +237,7 @@ pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Opti
     waiting.title = memory.summary();
     waiting.part("memory", &memory.content);
     waiting.part("type", memory.memory_type.name());
-    waiting.origin.at.clone_from(&memory.created_at);
+    waiting.origin.at = utc(&memory.created_at);
     waiting.evidence.times = 1;
     Some(waiting)
 }
@@ -249,7 +248,7 @@ fn came_from(origins: &[Origin], at: [&String; 2]) -> Provenance {
     Provenance {
         session: newest.map(|at| at.session.clone()).unwrap_or_default(),
         project: newest.map(|at| at.workspace.clone()).unwrap_or_default(),
-        at: known.cloned().unwrap_or_default(),
+        at: known.map(|at| utc(at)).unwrap_or_default(),
         ..Provenance::default()
     }
 }

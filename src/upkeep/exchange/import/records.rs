@@ -1,0 +1,351 @@
+//! Imports records in this program's own format, with their text.
+//!
+//! A record that exists here is not imported twice, even under another id. A record whose id belongs to
+//! another one gets a new id and keeps the old one in `imported_from`. So does a record that nobody has
+//! approved, unless a clone cannot give its id. References among the imported records follow.
+//! Tombstones stay in force unless a restore is requested. A record that has changed here since the
+//! export stays as it is.
+
+use std::collections::{HashMap, HashSet};
+
+use memctl_files::json::{with_fields, with_other_strings};
+use serde_json::{Value, json};
+
+use super::existing::{self, Existing, FROM, Origin, created, digest, tests};
+use super::sources::ParsedExport;
+use super::{FORGOTTEN, ImportOptions, ImportReport, Ready, Renamed};
+use crate::model::{Kind, local_number};
+use crate::store::workspace::records::{document, remembered};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace};
+use crate::store::{
+    DataFile, Entry, RawEntry, Role, Tombstone, TrustSnapshot, foreign_lines, logs, redact,
+    text_field,
+};
+use crate::upkeep::exchange::Skipped;
+use crate::upkeep::exchange::lines::Of;
+
+/// Record to import.
+struct Incoming {
+    kind: Kind,
+    id: String,
+    text: String,
+    /// Text without the approval that it claims; `None` if the approval counts.
+    observed: Option<String>,
+    created: String,
+    /// New id of a renamed record.
+    renamed: Option<String>,
+}
+
+impl Incoming {
+    fn what(&self) -> String {
+        match self.id.as_str() {
+            "" => format!("a {} without an id", self.kind),
+            id => format!("{} {id}", self.kind),
+        }
+    }
+}
+
+/// What becomes of a record.
+enum Decision {
+    /// It is here.
+    Known,
+    Skip(&'static str),
+    /// It is new, and keeps its id.
+    Keep,
+    /// It is new, and gets another id.
+    Rename,
+}
+
+/// Returns the records and the lines of logs that are new here.
+pub(super) fn ready(
+    workspace: &Workspace,
+    options: &ImportOptions,
+    export: ParsedExport,
+    report: &mut ImportReport,
+) -> Result<Ready, Error> {
+    for skipped in export.skipped {
+        report.skip(skipped);
+    }
+    let identity = workspace.store.identity().map(|identity| identity.origin);
+    let is_ours = export.workspace.is_some() && export.workspace == identity;
+    let own = (!options.trust).then(|| workspace.store.approvals().own_words());
+    let mut import = Import {
+        workspace,
+        own,
+        restore: options.restore,
+        is_at_primary: workspace.store.primary_name()?.is_some(),
+        is_ours,
+        source: export.workspace.unwrap_or_default(),
+        existing: Existing::read(workspace, &Kind::ALL)?,
+        renames: HashMap::new(),
+        kept: HashSet::new(),
+        left_out: Vec::new(),
+    };
+    let (mut new, mut log_lines, mut clashing) = (Vec::new(), Vec::new(), Vec::new());
+    for line in export.lines {
+        let kind = match line.of {
+            Of::Record(kind, _) => kind,
+            Of::Log(name) => {
+                log_lines.push((name, line.text));
+                continue;
+            }
+        };
+        let entry = import.redacted(kind, &line.text);
+        match import.decide(&entry) {
+            Decision::Known => report.known(),
+            Decision::Skip(reason) => report.skip(Skipped::one(entry.what(), reason)),
+            Decision::Keep => new.push(entry),
+            Decision::Rename => {
+                clashing.push(new.len());
+                new.push(entry);
+            }
+        }
+    }
+    // By now every id that stays is known.
+    for at in clashing {
+        let (from, to) = (new[at].id.clone(), import.rename(&new[at]));
+        new[at].renamed = Some(to.clone());
+        report.renamed.push(Renamed { from, to });
+    }
+    let mut ready = Ready::default();
+    for entry in new {
+        report.take(entry.kind.plural());
+        report.observed += u64::from(entry.observed.is_some());
+        let kind = entry.kind;
+        ready
+            .records
+            .push((kind, import.text_of(entry, report.source.name())));
+    }
+    ready.lines = import.log_lines(log_lines, report)?;
+    report.warnings.extend(redaction_warning(import.left_out));
+    Ok(ready)
+}
+
+struct Import<'a> {
+    workspace: &'a Workspace,
+    /// Texts that this user has said or approved; `None` if the claims of the file count.
+    own: Option<TrustSnapshot>,
+    restore: bool,
+    /// True if the records here are those of a database.
+    is_at_primary: bool,
+    /// True if the records come from this workspace.
+    is_ours: bool,
+    /// Origin of the workspace that wrote the export; empty if unknown.
+    source: String,
+    existing: Existing,
+    /// New ids of the renamed records, by old id.
+    renames: HashMap<String, String>,
+    /// Ids that this import has added.
+    kept: HashSet<(Kind, String)>,
+    left_out: Vec<&'static str>,
+}
+
+impl Import<'_> {
+    fn redacted(&mut self, kind: Kind, text: &str) -> Incoming {
+        let filtered = redact(text);
+        self.left_out.extend(&filtered.found);
+        let text = filtered.text.into_owned();
+        let own = self.own.as_ref();
+        Incoming {
+            kind,
+            id: text_field(text.as_bytes(), kind.id_field()).unwrap_or_default(),
+            created: created(kind, &text),
+            renamed: None,
+            observed: own.and_then(|own| existing::observed(own, kind, &text)),
+            text,
+        }
+    }
+
+    fn decide(&mut self, entry: &Incoming) -> Decision {
+        if !self
+            .workspace
+            .store
+            .covers(entry.kind, entry.text.as_bytes())
+        {
+            return Decision::Skip("it is outside the scope, or another user's");
+        }
+        let digest = digest(&entry.text);
+        if entry.id.is_empty() {
+            let is_new = self.existing.bare.insert((entry.kind, digest));
+            return if is_new {
+                Decision::Keep
+            } else {
+                Decision::Known
+            };
+        }
+        let key = (entry.kind, entry.id.clone());
+        if let Some(known) = self.existing.known.get(&key) {
+            let observed = entry.observed.as_deref().map(existing::digest);
+            if known.digest == digest || Some(known.digest) == observed {
+                return Decision::Known;
+            }
+            // No two records are created in one microsecond; whole seconds can coincide.
+            let is_exact = self.is_ours || entry.created.contains('.');
+            if is_exact && !entry.created.is_empty() && known.created == entry.created {
+                return Decision::Skip(
+                    "it is here already, and has changed since; what is here stays",
+                );
+            }
+        }
+        let origin = (entry.kind, self.origin(entry));
+        if let Some(id) = self.existing.origins.get(&origin).cloned() {
+            self.renames.entry(entry.id.clone()).or_insert(id);
+            return Decision::Known;
+        }
+        let was_forgotten = self.was_forgotten(entry);
+        if was_forgotten && !self.restore {
+            return Decision::Skip(FORGOTTEN);
+        }
+        let is_free = !self.existing.taken.holds(&entry.id)
+            || (was_forgotten && self.is_ours && !self.existing.known.contains_key(&key));
+        if is_free && !self.needs_local_id(entry) && self.kept.insert(key) {
+            self.existing.taken.take(entry.kind, &entry.id);
+            Decision::Keep
+        } else {
+            Decision::Rename
+        }
+    }
+
+    /// Returns a new id for a record.
+    fn rename(&mut self, entry: &Incoming) -> String {
+        let needs_local = self.needs_local_id(entry);
+        let taken = &mut self.existing.taken;
+        let id = if needs_local {
+            taken.free_local(entry.kind, &entry.id, &(self.workspace.random)())
+        } else {
+            taken.free(entry.kind, &entry.created, self.workspace.now)
+        };
+        // References mean this record only if no other imported record has kept the id.
+        let is_meant = !self.kept.contains(&(entry.kind, entry.id.clone()));
+        if is_meant && !self.renames.contains_key(&entry.id) {
+            self.renames.extend(tests(entry.kind, &entry.id, &id));
+            self.renames.insert(entry.id.clone(), id.clone());
+        }
+        id
+    }
+
+    /// Returns the text to store, under the final id.
+    fn text_of(&self, entry: Incoming, source: &str) -> RawEntry {
+        let origin = self.origin(&entry);
+        let mut text = entry.observed.unwrap_or(entry.text);
+        if let Some(renamed) = with_other_strings(&text, &self.renames) {
+            text = renamed;
+        }
+        let Some(id) = entry.renamed else {
+            return RawEntry { id: entry.id, text };
+        };
+        // The origin is set last, because it names the old id.
+        let (workspace, old, created) = origin;
+        let from = json!({"source": source, "workspace": workspace, "id": old, "created": created});
+        let id_text = Value::from(id.as_str()).to_string();
+        let changes = [(entry.kind.id_field(), id_text), (FROM, from.to_string())];
+        let text = with_fields(&text, &changes, 6);
+        RawEntry { id, text }
+    }
+
+    /// Returns true if only this machine will have the record, under an id that clones give, too. A
+    /// primary database sees every id.
+    fn needs_local_id(&self, entry: &Incoming) -> bool {
+        let text = entry.observed.as_ref().unwrap_or(&entry.text);
+        !self.is_at_primary
+            && DataFile::for_record(entry.kind, text.as_bytes()).is_local
+            && local_number(entry.kind, &entry.id).is_none()
+    }
+
+    fn origin(&self, entry: &Incoming) -> Origin {
+        (self.source.clone(), entry.id.clone(), entry.created.clone())
+    }
+
+    fn was_forgotten(&self, entry: &Incoming) -> bool {
+        let forgotten = &self.existing.forgotten;
+        if self.is_ours && forgotten.has_id(entry.kind, &entry.id) {
+            return true;
+        }
+        let read = Entry {
+            kind: entry.kind,
+            id: entry.id.clone(),
+            text: entry.text.clone().into_bytes(),
+            offset: 0,
+        };
+        document(&read).is_some_and(|one| forgotten.has_content(entry.kind, remembered(&one)))
+    }
+
+    /// Returns the new lines by log. Tombstones come last: after a crash, a retry would take tombstones
+    /// without records for deletions.
+    fn log_lines(
+        &mut self,
+        given: Vec<(String, String)>,
+        report: &mut ImportReport,
+    ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
+        let roles: HashMap<&str, Role> = logs().collect();
+        let role_of = |name: &str| roles.get(name).copied();
+        for (name, _) in given.iter().filter(|(name, _)| role_of(name).is_none()) {
+            let what = format!("a line of `{name}`");
+            report.skip(Skipped::one(what, "memctl has no such log"));
+        }
+        let of_accounts = given
+            .iter()
+            .filter(|(name, _)| role_of(name) == Some(Role::Account));
+        let of_accounts = of_accounts.count();
+        if of_accounts > 0 {
+            report.warnings.push(format!(
+                "{of_accounts} lines of the audit log were not taken in: they tell what was done elsewhere, or before"
+            ));
+        }
+        let (tombstones, others): (Vec<_>, Vec<_>) = logs()
+            .filter(|(_, role)| *role != Role::Account)
+            .partition(|(_, role)| *role == Role::Tombstones);
+        let mut new = Vec::new();
+        for (name, role) in others.into_iter().chain(tombstones) {
+            let here = foreign_lines(self.workspace.store.directory(), name)?;
+            let here: HashSet<Vec<u8>> = here.into_iter().collect();
+            let mut lines = Vec::new();
+            for (_, text) in given.iter().filter(|(of, _)| of == name) {
+                match self.log_line(role, text, &here) {
+                    Ok(Some(line)) => {
+                        report.take(name);
+                        lines.push(line);
+                    }
+                    Ok(None) => report.known(),
+                    Err(reason) => {
+                        report.skip(Skipped::one(format!("lines of `{name}`"), reason));
+                    }
+                }
+            }
+            new.push((name, lines));
+        }
+        Ok(new)
+    }
+
+    /// Returns the line to store, `None` if it exists here, or the reason to skip it.
+    fn log_line(
+        &mut self,
+        role: Role,
+        text: &str,
+        here: &HashSet<Vec<u8>>,
+    ) -> Result<Option<String>, &'static str> {
+        if !self.workspace.store.sees_all() {
+            return Err("only who sees everything may write it");
+        }
+        if role != Role::Tombstones {
+            let filtered = redact(text);
+            self.left_out.extend(&filtered.found);
+            let line = with_other_strings(&filtered.text, &self.renames)
+                .unwrap_or_else(|| filtered.text.into_owned());
+            return Ok((!here.contains(line.as_bytes())).then_some(line));
+        }
+        if here.contains(text.as_bytes()) {
+            return Ok(None);
+        }
+        if !self.is_ours {
+            return Err("its hash is under the key of another workspace, and says nothing here");
+        }
+        let tombstone: Tombstone = serde_json::from_str(text).map_err(|_| "it cannot be read")?;
+        let key = (tombstone.kind, tombstone.id);
+        if self.existing.known.contains_key(&key) {
+            return Err("what was forgotten there is remembered here");
+        }
+        Ok(Some(text.to_owned()))
+    }
+}
