@@ -186,7 +186,7 @@ impl Operation {
     pub async fn call(self, workspace: &Workspace, arguments: Value) -> Result<Answer, UserError> {
         match self {
             Self::Search => {
-                let report = search::search(workspace, self.arguments(arguments)?).await;
+                let report = search::search(workspace, self.arguments(arguments)?);
                 answer(workspace, report)
             }
             Self::Hint => answer(workspace, hint::hint(workspace, self.arguments(arguments)?)),

@@ -100,7 +100,7 @@ pub(super) const fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-pub(super) async fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
+pub(super) fn search(workspace: &Workspace, args: SearchArgs) -> Result<Searched, UserError> {
     let query = text("query", args.query, LONGEST_QUERY)?;
     let limit = RESULTS.check("limit", args.limit.map(i64::from))?;
     let skill = args.skill.as_deref().map(str::parse).transpose()?;

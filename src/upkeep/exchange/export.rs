@@ -133,7 +133,7 @@ pub fn export_user(workspace: &Workspace) -> Result<String, Error> {
 /// Lines of an export, redacted.
 #[derive(Default)]
 struct Lines {
-    lines: Vec<Line>,
+    all: Vec<Line>,
     counts: BTreeMap<String, u64>,
     warnings: Vec<String>,
 }
@@ -194,7 +194,7 @@ impl Lines {
 
     fn add(&mut self, of: Of, text: String, counted_as: &str) {
         *self.counts.entry(counted_as.to_owned()).or_default() += 1;
-        self.lines.push(Line { of, text });
+        self.all.push(Line { of, text });
     }
 
     /// Returns the header and the lines as text.
@@ -208,7 +208,7 @@ impl Lines {
         };
         let mut text = serde_json::to_string(&header).map_err(store::Error::from)?;
         text.push('\n');
-        for line in &self.lines {
+        for line in &self.all {
             text.push_str(&line.write().map_err(store::Error::from)?);
             text.push('\n');
         }

@@ -134,7 +134,6 @@ impl Ids {
         }
         let shared: HashSet<(Kind, String, String)> = ours
             .tombstones()
-            .into_iter()
             .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))
             .collect();
         for tombstone in theirs.tombstones() {

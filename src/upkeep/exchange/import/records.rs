@@ -117,7 +117,7 @@ pub(super) fn ready(
             .records
             .push((kind, import.text_of(entry, report.source.name())));
     }
-    ready.lines = import.log_lines(log_lines, report)?;
+    ready.lines = import.log_lines(&log_lines, report)?;
     report.warnings.extend(redaction_warning(import.left_out));
     Ok(ready)
 }
@@ -275,7 +275,7 @@ impl Import<'_> {
     /// without records for deletions.
     fn log_lines(
         &mut self,
-        given: Vec<(String, String)>,
+        given: &[(String, String)],
         report: &mut ImportReport,
     ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
         let roles: HashMap<&str, Role> = logs().collect();

@@ -45,16 +45,15 @@ pub(super) struct ParsedExport {
 
 impl ParsedExport {
     fn add(&mut self, of: Of, text: Vec<u8>) {
-        match String::from_utf8(text) {
-            Ok(text) => self.lines.push(Line { of, text }),
-            Err(_) => {
-                let what = match of {
-                    Of::Record(kind, id) => format!("{kind} {id}"),
-                    Of::Log(name) => format!("a line of `{name}`"),
-                };
-                self.skipped.push(Skipped::one(what, "it is not UTF-8"));
-            }
+        if let Ok(text) = String::from_utf8(text) {
+            self.lines.push(Line { of, text });
+            return;
         }
+        let what = match of {
+            Of::Record(kind, id) => format!("{kind} {id}"),
+            Of::Log(name) => format!("a line of `{name}`"),
+        };
+        self.skipped.push(Skipped::one(what, "it is not UTF-8"));
     }
 }
 
