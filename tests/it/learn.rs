@@ -284,7 +284,7 @@ fn files_that_are_no_sessions_are_said_or_skipped() {
 /// next one who adds a column, elsewhere and in other words, finds what was learned from it.
 #[test]
 fn a_column_without_its_type_is_learnt_and_found_for_another_table() {
-    let mut workspace = initialised();
+    let workspace = initialised();
     // Other lessons lie there too.
     workspace.run(&["learn", SESSIONS]).succeeds();
     let call = |column: &str, answer: Value| {
