@@ -6,13 +6,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use memctl_redact::Person;
 
 use crate::cli::config::Environment;
 use crate::host::{Host, ServerHost};
-use crate::model::{Kind, MemoryType, Trust};
+use crate::model::{CallAction, Kind, LessonScope, MemoryType, Trust};
 
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
@@ -130,43 +130,78 @@ impl ValueEnum for Trust {
     }
 }
 
-/// Parser for an agent host with hooks.
-pub(crate) fn with_hooks() -> impl TypedValueParser<Value = Host> {
-    one_of(Host::ALL.to_vec(), Host::name, Host::title)
+impl ValueEnum for CallAction {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Off, Self::Note, Self::Ask, Self::Deny]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let about = match self {
+            Self::Off => "None: the rule is only in prompts and at the start of sessions",
+            Self::Note => "Tell the agent, and let the call run",
+            Self::Ask => "Let the host ask you",
+            Self::Deny => "Let the host refuse the call",
+        };
+        Some(PossibleValue::new(self.name()).help(about))
+    }
 }
 
-/// Parser for an agent host with MCP servers.
-pub(crate) fn with_servers() -> impl TypedValueParser<Value = ServerHost> {
-    one_of(
-        ServerHost::ALL.to_vec(),
-        ServerHost::name,
-        ServerHost::title,
-    )
+impl ValueEnum for LessonScope {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Project, Self::Everywhere]
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()))
+    }
 }
 
-/// Parser for an agent host of coding agents, which `setup` sets up.
-pub(crate) fn of_coding_agents() -> impl TypedValueParser<Value = ServerHost> {
-    let hosts = ServerHost::of_coding_agents().collect();
-    one_of(hosts, ServerHost::name, ServerHost::title)
+impl ValueEnum for Host {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(value_of_host(self.name(), self.title()))
+    }
 }
 
-fn one_of<H: Copy + Send + Sync + 'static>(
-    hosts: Vec<H>,
-    name: fn(H) -> &'static str,
-    title: fn(H) -> &'static str,
-) -> impl TypedValueParser<Value = H> {
-    // A host answers to the name of its program too: `claude`.
-    let program = move |host: H| name(host).strip_suffix("-code");
-    let values = hosts.iter().copied();
-    let values = values.map(|host| {
-        let value = PossibleValue::new(name(host)).help(title(host));
-        value.aliases(program(host))
-    });
-    PossibleValuesParser::new(values).try_map(move |chosen| {
-        let mut hosts = hosts.iter().copied();
-        let host = hosts.find(|host| name(*host) == chosen || program(*host) == Some(&*chosen));
-        host.ok_or_else(|| format!("no agent host `{chosen}`"))
-    })
+impl ValueEnum for ServerHost {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(value_of_host(self.name(), self.title()))
+    }
+}
+
+/// A host answers to the name of its program too: `claude`.
+fn value_of_host(name: &'static str, title: &'static str) -> PossibleValue {
+    let program = name.strip_suffix("-code");
+    PossibleValue::new(name).help(title).aliases(program)
+}
+
+/// Settings of one agent host.
+#[derive(Debug, Args)]
+pub(crate) struct HostArgs<H: ValueEnum + Send + Sync + 'static> {
+    /// Agent host
+    #[arg(value_enum)]
+    pub(crate) host: H,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    pub(crate) project: bool,
+}
+
+/// Settings of one agent host, or of all.
+#[derive(Debug, Args)]
+pub(crate) struct HostsArgs<H: ValueEnum + Send + Sync + 'static> {
+    /// Agent host; all of them by default
+    #[arg(value_enum)]
+    pub(crate) host: Option<H>,
+    /// Use the settings of this project instead of yours
+    #[arg(long)]
+    pub(crate) project: bool,
 }
 
 /// Returns the person's home directory and login.

@@ -12,7 +12,7 @@ use memctl_files::process::USUAL_EDITOR;
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::ending::END_AT_ONCE;
-use crate::cli::output::text::plural;
+use crate::cli::output::plural;
 use crate::model::error::{Explain, Explanation, Kind, UserError};
 
 /// Asks, and waits for the answer. An interrupt returns an error here, so that the cursor is shown

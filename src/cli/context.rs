@@ -10,13 +10,14 @@ use crate::cli::arguments::Global;
 use crate::cli::config::{Config, Environment, Places};
 use crate::cli::connections::primary;
 use crate::cli::off::Off;
-use crate::cli::output::printer::Printer;
+use crate::cli::output::Printer;
 use crate::model::error::UserError;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
 use crate::remote;
 use crate::store::workspace::{Error, Settings, Workspace};
 use crate::store::{AuditContext, Here, Project, Scoped};
 
+#[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) places: Places,
@@ -67,16 +68,12 @@ impl Context {
         Self {
             off: Off::of(&self.environment, &places, None),
             places,
-            environment: self.environment.clone(),
-            printer: self.printer.clone(),
             given_scope: None,
             scope: Scope::All,
             user: None,
             store: None,
             may_choose: false,
-            verbose: self.verbose,
-            why: self.why.clone(),
-            change: self.change.clone(),
+            ..self.clone()
         }
     }
 
@@ -84,11 +81,7 @@ impl Context {
     pub(crate) fn for_next_change(&self) -> Self {
         Self {
             change: AuditContext::change_name(&random()),
-            given_scope: self.given_scope.clone(),
-            scope: self.scope.clone(),
-            user: self.user.clone(),
-            store: self.store.clone(),
-            ..self.for_workspace(self.places.clone())
+            ..self.clone()
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use crate::cli::output::printer::Printer;
+use crate::cli::output::Printer;
 use crate::model::error::UserError;
 
 /// Runs a future on a runtime of one thread. An interrupt drops the future, and with it a program

@@ -11,9 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, Command, CommandFactory as _};
 
 use crate::cli::arguments::without_memory;
-use crate::cli::output::printer::Printer;
-use crate::cli::output::text::end;
-use crate::cli::output::{Done, Verbatim};
+use crate::cli::output::{Done, Printer, Verbatim, end};
 use crate::cli::{Cli, written};
 use crate::model::error::{Kind, UserError};
 

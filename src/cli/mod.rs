@@ -44,8 +44,7 @@ use crate::cli::arguments::{Global, with_one_name};
 use crate::cli::config::Environment;
 use crate::cli::context::Context;
 use crate::cli::help::grouped;
-use crate::cli::output::Report;
-use crate::cli::output::printer::Printer;
+use crate::cli::output::{Printer, Report};
 use crate::model::error::{Kind, UserError};
 
 /// Memory for AI agents that learns from corrections and failed tool calls
@@ -284,7 +283,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Lesson(command) => learn::lesson::lesson(context, command)?,
         Command::Learn(args) => learn::sessions::learn(context, &args)?,
         Command::Review(args) => return review::review(context, &args),
-        Command::Stats(_) => review::stats::stats(context)?,
+        Command::Stats(args) => review::stats::stats(context, &args)?,
         Command::Statusline(_) => {
             let line = start::statusline::statusline(&context.environment, global.root.as_deref());
             context.printer.write(&line.unwrap_or_default());
@@ -307,7 +306,7 @@ fn dispatch(context: &Context, command: Command, global: &Global) -> Result<u8, 
         Command::Token(args) => share::serve::token(context, &args)?,
         Command::Config(command) => care::settings::config(context, &command)?,
         Command::Index(args) => care::search::index(context, &args)?,
-        Command::Eval(command) => care::search::eval(context, command)?,
+        Command::Eval(command) => care::search::eval(context, &command)?,
         Command::Trust(args) => care::settings::trust(context, &args)?,
         Command::Doctor(args) => care::doctor::doctor(context, &args)?,
         Command::MergeDriver(args) => care::git::merge_driver(context, &args)?,

@@ -12,9 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::care::{git, settings};
-use crate::cli::memory::{audit, list};
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report, Verbatim};
+use crate::cli::memory::{audit, conflicts, list};
+use crate::cli::output::{Done, Page, Report, Verbatim};
 use crate::cli::review::{approve, stats, undo, watch};
 use crate::cli::share::{mcp, serve};
 use crate::cli::start::{hooks, setup};
@@ -68,6 +67,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "init": upkeep::InitReport;
     "learn": learn::sessions::SessionsLearned, lessons::TidyReport;
     "lesson add": lessons::StoredLesson;
+    "lesson list": notes::ListReport;
     "list": notes::ListReport, list::AllKinds;
     "man": Verbatim;
     "mcp install": host::RegisterReport;
@@ -76,7 +76,7 @@ const SCHEMAS: &[(&str, Documents)] = documents! {
     "memory add": notes::AddReport;
     "memory audit": upkeep::AuditReport;
     "memory audit verify": audit::Verified;
-    "memory conflicts": rules::MergeReport, rules::Separated;
+    "memory conflicts": conflicts::Related, rules::MergeReport, rules::Separated;
     "memory disable": memory::SwitchReport;
     "memory enable": memory::SwitchReport;
     "memory export": exchange::ExportReport, exchange::AgentsMdReport;

@@ -7,10 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::cli::skills::run::latency;
 use crate::lessons::telling::pitfall::{MAX_RULES, Pitfall};
 use crate::model::error::UserError;

@@ -37,6 +37,8 @@ pub use forget::{
 pub use init::{InitReport, initialise, with_lines};
 pub use reindex::{IndexOptions, IndexReport, IndexStage, index};
 pub use secrets::{SecretAt, SecretsReport, secrets};
-pub use stats::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, stats};
+pub use stats::{
+    AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used, save_page, stats,
+};
 pub use status::{PulledStatus, StatusReport, status};
 pub use why::{Link, Relation, WhyReport, why};

@@ -26,7 +26,7 @@ const SEED: [&str; 3] = [
 ];
 const SAID: &str = "We use pnpm in this project, never npm install.";
 /// What the agent of the user answers when it is asked for the lessons of a session.
-const WORDED: &str = r#"{"considered": ["1: needs the interpreter of .venv"], "lessons": [{"seen": "No module named 'yaml'",
+const WORDED: &str = r#"{"considered": ["1: needs the interpreter of .venv"], "prescribed": [], "lessons": [{"seen": "No module named 'yaml'",
 "lesson": "Seed the tables with `.venv/bin/python tools/seed.py`.", "commands": ["python3 tools/seed.py"],
 "errors": [], "not": [], "scope": "project"}]}"#;
 
@@ -91,8 +91,6 @@ impl Machine {
         terminal.type_line("memctl setup");
         terminal.wait_for("Do this?");
         terminal.keys(&["y"]);
-        terminal.wait_for("Use `claude -p` where");
-        terminal.keys(&["n"]);
         terminal.wait_for("q later");
         Some(terminal)
     }

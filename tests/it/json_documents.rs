@@ -83,8 +83,9 @@ const RECORDS: &Documents = &[
     ),
     ("index", &["index"]),
     ("stats", &["stats"]),
+    ("memory-conflicts", &["memory", "conflicts"]),
     (
-        "memory-conflicts",
+        "memory-conflicts-merge",
         &["memory", "conflicts", "--merge", "REFL-003", "REFL-004"],
     ),
     ("edit", &["edit", "REFL-001", "--set", "confidence=0.9"]),
@@ -115,6 +116,7 @@ const SESSIONS: &Documents = &[
         &["reject", "PROC-002", "--reason", "only in this branch"],
     ),
     ("undo-reject", &["undo"]),
+    ("lesson-list", &["lesson", "list"]),
     ("approve", &["approve", "PROC-001"]),
     ("memory-promote", &["memory", "promote", "PROC-001"]),
     ("approve-several", &["approve", "PROC-001", "PROC-001"]),

@@ -82,6 +82,7 @@ mod n8n;
 mod other_memories;
 mod output;
 #[cfg(unix)]
+mod pictures;
 mod plugin;
 #[cfg(unix)]
 mod postgres;

@@ -63,8 +63,8 @@ fn links(workspace: &Workspace, id: &str) -> Vec<String> {
 fn one_rule_holds_for_both_and_nothing_is_lost() {
     let workspace = two();
     let before = rule(&workspace, 1);
-    let listed = workspace.run(&["review"]);
-    let said = "memctl memory conflicts --merge REFL-001 REFL-002";
+    let listed = workspace.run(&["memory", "conflicts"]);
+    let said = "to merge two rules: memctl memory conflicts --merge REFL-001 REFL-002";
     assert!(listed.succeeds().stdout.contains(said), "{listed:?}");
     let report = workspace.json(&["memory", "conflicts", "--merge", "REFL-001", "refl-002"]);
     assert_eq!(
@@ -199,8 +199,10 @@ fn what_cannot_be_one_stays_two() {
         .run(&["memory", "conflicts", "--merge", "REFL-001"])
         .fails(2, "2 values required");
     workspace
-        .run(&["memory", "conflicts"])
-        .fails(2, "required arguments");
+        .run(&[
+            "memory", "conflicts", SKILL, "--merge", "REFL-001", "REFL-002",
+        ])
+        .fails(2, "cannot be used with");
     // A person may intend it.
     let ran = workspace.run(&["memory", "conflicts", "--merge", "REFL-001", "REFL-006"]);
     assert!(

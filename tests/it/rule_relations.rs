@@ -80,10 +80,10 @@ fn contradiction_that_a_model_finds_is_shown_kept_and_settled_by_a_person() {
         );
     }
     // Words alone do not show it; the judgement is stored with the rule.
-    let listed = workspace.pairs("contradiction");
-    assert_eq!(listed[0]["id"], id);
+    let listed = workspace.json(&["memory", "conflicts"]);
+    assert_eq!(listed["contradictions"][0]["a"], id);
     assert_eq!(
-        listed[0]["reason"],
+        listed["contradictions"][0]["reason"],
         "both are about rivals (scripted/replies)"
     );
     workspace.json(&["memory", "conflicts", "--keep-both", new, &id]);

@@ -57,6 +57,9 @@ fn the_same_words_make_the_rule_stronger() {
     );
     assert_eq!(more["duplicate_of"], Value::Null);
     // Nobody has said how the two are related.
+    let listed = workspace.json(&["memory", "conflicts"]);
+    assert_eq!(listed["near"][0]["b"], more["reflexion_id"], "{listed}");
+    assert_eq!(listed["duplicates"], json!([]));
     let near = workspace.pairs("similar");
     assert_eq!(near.len(), 1, "{near:?}");
     assert_eq!(near[0]["id"], first["reflexion_id"]);

@@ -109,7 +109,6 @@ fn plan_changes_nothing_and_a_script_has_to_say_yes() {
             .unwrap()
             .ends_with("bin/claude")
     );
-    assert_eq!(plan["model"]["model"], "exec:claude -p");
     workspace.run(&["setup"]).fails(2, "no terminal to ask on");
     workspace.run(&["setup", "emacs"]).fails(2, "claude-code");
     assert_eq!(everything(&workspace), before);
@@ -142,7 +141,7 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(parsed["statusLine"]["type"], "command");
     let command = parsed["statusLine"]["command"].as_str().unwrap();
     assert!(command.ends_with(&called("statusline")), "{command}");
-    // The model is only offered.
+    // A model is never set.
     assert!(!workspace.settings().join("config.toml").exists());
     let ignored = |files: BTreeMap<String, Vec<u8>>| -> BTreeMap<String, Vec<u8>> {
         let stays = |name: &String| !name.contains("/.index/") && !name.contains("audit");
@@ -159,12 +158,12 @@ fn second_run_changes_no_byte_and_undo_restores_the_settings() {
     assert_eq!(
         states(&undone),
         [
+            "remove mcp claude-code done",
             "remove allowed tool claude-code done",
             "remove status line claude-code done",
             "remove hooks claude-code done",
-            "remove mcp claude-code done",
+            "remove mcp cursor done",
             "remove hooks cursor done",
-            "remove mcp cursor done"
         ]
     );
     assert_eq!(fs::read_to_string(&settings).unwrap(), own);
@@ -209,15 +208,14 @@ fn newer_agents_get_hooks_and_a_server_and_lose_both() {
     fs::write(&settings, "{ // mine\n}\n").unwrap();
     let before = files(&home);
     let hosts = ["copilot", "opencode", "cline"];
-    let set_up = [&["setup", "--yes", "--all-projects"], &hosts[..]].concat();
+    let set_up = [&["setup", "--yes"], &hosts[..]].concat();
     let done = workspace.json(&set_up);
     let steps = [
         "memory - done", "hooks copilot done", "mcp copilot done", "hooks opencode done",
         "mcp opencode done", "hooks cline done", "mcp cline done", "learn - done",
     ];
     assert_eq!(states(&done), steps);
-    // Two of Claude Code, and one of Cline.
-    assert_eq!(done["learned"]["sessions"], 3, "{done}");
+    assert_eq!(done["learned"]["sessions"], 2, "{done}");
     for file in [
         ".copilot/mcp-config.json",
         ".config/opencode/opencode.jsonc",
@@ -317,8 +315,6 @@ fn three_commands_lead_to_a_hint_at_the_failing_call() {
         "{plan}"
     );
     terminal.keys(&["y"]);
-    terminal.wait_for("Use `claude -p` where");
-    terminal.keys(&["n"]);
     terminal.wait_for("q later");
     terminal.keys(&["q"]);
     let done = terminal.wait_for("memctl review");

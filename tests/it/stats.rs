@@ -1,5 +1,7 @@
 //! `stats` from outside: figures from a store with a known history, and the page for a browser.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::workspace::Workspace;
@@ -138,6 +140,8 @@ fn what_is_not_known_is_no_number() {
     let page = workspace.run(&["stats"]);
     assert!(page.succeeds().stdout.contains("No data yet"), "{page:?}");
     assert!(!workspace.root().join(".agentura").exists());
+    workspace.run(&["stats", "--html", "empty.html"]).succeeds();
+    assert!(well_formed(&workspace.read("empty.html")).contains("No data yet"));
 }
 
 #[test]
@@ -157,6 +161,104 @@ fn a_scope_sees_its_own_domain_and_no_hints() {
         (&json!(1), &json!(0))
     );
     assert!(!stats.to_string().contains("script"), "{stats}");
+}
+
+/// Checks that the tags of a page are closed in their order and that attributes are quoted; answers its
+/// text without the tags.
+fn well_formed(page: &str) -> String {
+    let body = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    let mut open: Vec<&str> = Vec::new();
+    let mut text = String::new();
+    let mut rest = body;
+    while let Some((before, after)) = rest.split_once('<') {
+        assert!(
+            !before.contains('>') || open.last() == Some(&"style"),
+            "{before}"
+        );
+        text.push_str(before);
+        let (tag, after) = after.split_once('>').unwrap();
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "{tag}");
+            continue;
+        }
+        let name = tag.split([' ', '/']).next().unwrap();
+        assert!(
+            name.bytes().all(|b| b.is_ascii_alphanumeric()) && !name.is_empty(),
+            "{tag}"
+        );
+        assert_ne!(name, "script");
+        let attributes = tag[name.len()..].trim_end_matches('/');
+        for (at, piece) in attributes.split('"').enumerate() {
+            // Between two values there is a name and nothing else.
+            let is_name = piece
+                .trim_end_matches('=')
+                .trim()
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+            assert!(at % 2 == 1 || is_name, "{tag}");
+            assert!(
+                at % 2 == 1 || !piece.trim_start().starts_with("on"),
+                "{tag}"
+            );
+        }
+        if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    assert_eq!((open, rest.trim()), (Vec::new(), ""));
+    text
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_stored_text_is_text() {
+    let workspace = remembered();
+    log_hints(&workspace, 40);
+    workspace.write("stats.html", "an older page");
+    let ran = workspace.run(&["stats", "--html", "stats.html"]);
+    assert!(ran.succeeds().stdout.contains("wrote "), "{ran:?}");
+    let page = workspace.read("stats.html");
+    let text = well_formed(&page);
+    for part in ["with rules", "75 %", "PROC-001", "latency"] {
+        assert!(text.contains(part), "{part}");
+    }
+    assert!(page.contains("&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;"));
+    for outside in ["http:", "https:", "//", "src=", "href=", "@import", "url("] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+    let json = workspace.json(&["stats", "--html", "again.html"]);
+    assert!(json["days"].is_array());
+    assert_eq!(workspace.read("again.html"), page);
+}
+
+#[test]
+fn what_cannot_be_written_is_said_and_nothing_is_lost() {
+    let workspace = remembered();
+    fs::create_dir(workspace.root().join("pages")).unwrap();
+    for (path, why, hint) in [
+        (
+            "pages",
+            "it is a directory",
+            "memctl stats --html stats.html",
+        ),
+        ("none/x.html", "its directory does not exist", "mkdir -p "),
+    ] {
+        let ran = workspace.run(&["stats", "--html", path]);
+        ran.fails(2, why).fails(2, hint);
+        let error = workspace.json_of(&["stats", "--html", path]);
+        assert_eq!(error["error"]["kind"], "input");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("elsewhere", workspace.root().join("link.html")).unwrap();
+        workspace
+            .run(&["stats", "--html", "link.html"])
+            .fails(2, "it is not a regular file");
+    }
+    let left: Vec<_> = fs::read_dir(workspace.root().join("pages"))
+        .unwrap()
+        .collect();
+    assert!(left.is_empty());
 }
 
 #[test]

@@ -5,9 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::init;
 use crate::cli::start::init::project;
 use crate::store::ProblemKind;
@@ -36,21 +34,19 @@ pub(crate) struct DoctorArgs {
 }
 
 pub(crate) fn doctor(context: &Context, args: &DoctorArgs) -> Done {
+    let printer = &context.printer;
     if args.secrets {
-        let spinner = context.printer.spinner("looking for secrets");
-        let paths: Vec<PathBuf> = args
-            .paths
-            .iter()
+        let workspace = context.workspace(None)?;
+        let paths = args.paths.iter();
+        let paths: Vec<PathBuf> = paths
             .map(|path| context.environment.absolute(path))
             .collect();
-        let report = upkeep::secrets(&context.workspace(None)?, &paths, args.repair);
-        drop(spinner);
-        return Ok(Box::new(report?));
+        let search = || upkeep::secrets(&workspace, &paths, args.repair);
+        return Ok(Box::new(printer.during("looking for secrets", search)?));
     }
-    let spinner = context.printer.spinner("reading every record");
-    let report = upkeep::doctor(&context.workspace_over_files(None)?, args.repair);
-    drop(spinner);
-    let mut report = report?;
+    let workspace = context.workspace_over_files(None)?;
+    let read = || upkeep::doctor(&workspace, args.repair);
+    let mut report = printer.during("reading every record", read)?;
     report.git = init::problems(project(&context.places));
     report.git_offer = init::offer(project(&context.places));
     Ok(Box::new(report))
@@ -92,12 +88,6 @@ impl Report for DoctorReport {
         if !self.newer.is_empty() {
             page.note("hint: ", "install the newer memctl again");
         }
-        for dangling in &self.dangling {
-            page.warn("reference: ", dangling);
-        }
-        for doubtful in &self.doubtful {
-            page.warn("evidence: ", doubtful);
-        }
         for conflict in &self.conflicts {
             let (id, field) = (&conflict.id, &conflict.field);
             let line = format!("{id}: two branches set `{field}` to different values");
@@ -109,17 +99,19 @@ impl Report for DoctorReport {
         for object in &self.irregular {
             page.bad("file: ", object);
         }
-        for guardrail in &self.guardrails {
-            page.warn("guardrail: ", guardrail);
-        }
-        for problem in &self.git {
-            page.warn("git: ", problem);
+        for (name, found) in [
+            ("reference: ", &self.dangling),
+            ("evidence: ", &self.doubtful),
+            ("guardrail: ", &self.guardrails),
+            ("skill: ", &self.skills),
+            ("git: ", &self.git),
+        ] {
+            for one in found {
+                page.warn(name, one);
+            }
         }
         if let Some(offer) = &self.git_offer {
             page.note("git: ", offer);
-        }
-        for skill in &self.skills {
-            page.warn("skill: ", skill);
         }
         if !self.has_findings() {
             page.styled(&[(Style::Good, "No problems found.")]);

@@ -7,9 +7,7 @@ use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::cli::start::init::no_repository;
 use crate::model::Kind;
 use crate::store::{DIRECTORY, Role, role};

@@ -11,10 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::error::UserError;
 use crate::upkeep;
 use crate::upkeep::{
@@ -29,12 +26,6 @@ use crate::upkeep::{
 )]
 pub(crate) enum EvalCommand {
     Retrieval(RetrievalArgs),
-}
-
-pub(crate) fn eval(context: &Context, command: EvalCommand) -> Done {
-    match command {
-        EvalCommand::Retrieval(args) => retrieval(context, &args),
-    }
 }
 
 /// Measure search quality on your own documents and queries
@@ -61,19 +52,9 @@ pub(crate) struct RetrievalArgs {
     /// Field of a query that holds its text
     #[arg(long, value_name = "FIELD", default_value = "text")]
     query_field: String,
-    #[command(flatten)]
-    fusion: FusionArgs,
-}
-
-/// Combination of the keyword and the semantic ranking.
-#[derive(Debug, Clone, Copy, Args)]
-struct FusionArgs {
     /// Method that combines the keyword and the semantic ranking
     #[arg(long, value_name = "HOW", default_value = "default")]
     fusion: FusionName,
-    /// With `--fusion rrf`: rank constant; a larger K favours the first ranks less
-    #[arg(long, value_name = "K", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    rrf_k: u32,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -81,7 +62,7 @@ struct FusionArgs {
 enum FusionName {
     /// By the share of the query that each half of a record covers
     Default,
-    /// Reciprocal rank fusion with equal weights
+    /// Reciprocal rank fusion with equal weights and the rank constant 50
     Rrf,
     /// Keyword ranking only
     Keyword,
@@ -89,21 +70,19 @@ enum FusionName {
     Semantic,
 }
 
-impl FusionArgs {
+impl FusionName {
     fn fusion(self) -> Fusion {
-        match self.fusion {
-            FusionName::Default => Fusion::Coverage,
-            FusionName::Rrf => Fusion::Rrf(Rrf {
-                k: f64::from(self.rrf_k),
-                ..Rrf::default()
-            }),
-            FusionName::Keyword => Fusion::Keyword,
-            FusionName::Semantic => Fusion::Semantic,
+        match self {
+            Self::Default => Fusion::Coverage,
+            Self::Rrf => Fusion::Rrf(Rrf::default()),
+            Self::Keyword => Fusion::Keyword,
+            Self::Semantic => Fusion::Semantic,
         }
     }
 }
 
-fn retrieval(context: &Context, args: &RetrievalArgs) -> Done {
+pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done {
+    let EvalCommand::Retrieval(args) = command;
     let docs = context.environment.absolute(&args.docs);
     let queries = context.environment.absolute(&args.queries);
     let passages = lines(&docs, |object| {
@@ -130,17 +109,12 @@ fn retrieval(context: &Context, args: &RetrievalArgs) -> Done {
         let texts = passages.len() + questions.len();
         context.printer.note(&sending(texts, &to));
     }
-    let bar = context.printer.bar("vectors");
-    let mut progress = |done, of| bar.reach(done, of);
-    let report = evaluate(
-        dataset(&docs),
-        &passages,
-        &questions,
-        fusion,
-        &embedder,
-        &mut progress,
-    );
-    drop(bar);
+    let report = context.printer.counting("vectors", |progress| {
+        let dataset = dataset(&docs);
+        evaluate(
+            dataset, &passages, &questions, fusion, &embedder, progress,
+        )
+    });
     Ok(Box::new(report?))
 }
 
@@ -287,7 +261,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
     let report = upkeep::index(&workspace, options, &mut |stage| {
         match stage {
             IndexStage::Words(done, of) => words
-                .get_or_insert_with(|| printer.bar("words"))
+                .get_or_insert_with(|| printer.work("words"))
                 .reach(done, of),
             IndexStage::Sends(texts, to) => {
                 words = None;
@@ -297,7 +271,7 @@ pub(crate) fn index(context: &Context, args: &IndexArgs) -> Done {
             IndexStage::Vectors(done, of) => {
                 words = None;
                 vectors
-                    .get_or_insert_with(|| printer.bar("vectors"))
+                    .get_or_insert_with(|| printer.work("vectors"))
                     .reach(done, of);
             }
         }

@@ -5,9 +5,7 @@ use std::io::Read as _;
 use clap::{Args, Subcommand};
 
 use crate::cli::context::{Context, random};
-use crate::cli::output::page::Page;
-use crate::cli::output::text::clean;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report, clean};
 use crate::lessons::telling::hint::render_hints;
 use crate::lessons::{HintOptions, HintReport, HintService, RecordReport, Success};
 use crate::model::Evidence;

@@ -1,30 +1,33 @@
-//! `lesson add`: lessons that an agent or a person words.
+//! `lesson add` and `lesson list`: lessons that an agent or a person words.
 //!
 //! An agent's lesson is checked against the calls of its session, and a refusal says what would pass.
 //! A person needs no session: at a terminal their word counts, through a pipe it waits for approval.
 
 use std::io::Read as _;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use crate::cli::arguments::person;
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::memory::list::{ListArgs, list};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::lessons::{Asking, LessonArgs, PROMPT, Refusal, StoredLesson};
 use crate::model::error::UserError;
-use crate::model::{LessonScope, Trust};
+use crate::model::{Kind, LessonScope, Trust};
 
 /// Maximum size of a lesson on standard input.
 const LARGEST: u64 = 64 << 10;
 
-/// Add a lesson: what a session found out, in a line
+/// Add and list lessons: what sessions found out, a line each
 #[derive(Debug, Subcommand)]
 #[command(
-    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl list lessons"
+    after_help = "Examples:\n  memctl lesson add 'Build with `make web`' --command 'make web'\n  memctl lesson list"
 )]
 pub(crate) enum LessonCommand {
     Add(Box<LessonAddArgs>),
+    /// List the lessons of this memory, as `memctl list lessons`
+    #[command(after_help = "Examples:\n  memctl lesson list\n  memctl lesson list --json")]
+    List,
 }
 
 /// Add a lesson: one imperative line with the exact command, and when to tell it
@@ -56,8 +59,8 @@ pub(crate) struct LessonAddArgs {
     #[arg(long, value_name = "PHRASE")]
     not: Vec<String>,
     /// Reach
-    #[arg(long)]
-    scope: Option<Scope>,
+    #[arg(long, value_enum)]
+    scope: Option<LessonScope>,
     /// File of the project that it was read from
     #[arg(long = "file", value_name = "PATH")]
     files: Vec<String>,
@@ -72,15 +75,11 @@ pub(crate) struct LessonAddArgs {
     session: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Scope {
-    Project,
-    Everywhere,
-}
-
 pub(crate) fn lesson(context: &Context, command: LessonCommand) -> Done {
-    let LessonCommand::Add(args) = command;
-    Ok(Box::new(add(context, *args)?))
+    match command {
+        LessonCommand::Add(args) => Ok(Box::new(add(context, *args)?)),
+        LessonCommand::List => list(context, &ListArgs::of(Kind::Procedure)),
+    }
 }
 
 fn add(context: &Context, args: LessonAddArgs) -> Result<StoredLesson, UserError> {
@@ -134,11 +133,7 @@ fn given(args: LessonAddArgs) -> Result<LessonArgs, UserError> {
     given.commands.extend(args.commands);
     given.not.extend(args.not);
     given.files.extend(args.files);
-    given.scope = match args.scope {
-        Some(Scope::Everywhere) => LessonScope::Everywhere,
-        Some(Scope::Project) => LessonScope::Project,
-        None => given.scope,
-    };
+    given.scope = args.scope.unwrap_or(given.scope);
     given.same = args.same.or(given.same);
     given.replaces = args.replaces.or(given.replaces);
     given.session = args.session.or(given.session);

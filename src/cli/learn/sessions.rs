@@ -12,10 +12,7 @@ use serde::Serialize;
 use crate::cli::ask::{Spending, price};
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::change;
-use crate::cli::output::text::{end, middle, plural};
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, change, end, middle, plural};
 use crate::cli::start::hooks::directory;
 use crate::host::Host;
 use crate::lessons;
@@ -133,7 +130,7 @@ pub(crate) fn past_lessons(
     if !spending.announce(context, yes)? {
         return Ok(None);
     }
-    let bar = context.printer.bar("asking about sessions");
+    let bar = context.printer.work("asking about sessions");
     let calls = plan.calls();
     bar.reach(0, calls);
     let mut on_session = |done: usize| bar.reach(done, calls);
@@ -362,24 +359,12 @@ impl SessionFiles {
     }
 }
 
-/// Folders in which agent hosts keep the sessions of all projects.
-pub(crate) fn all_sessions(context: &Context) -> Vec<PathBuf> {
-    let all = folders(context, &FOLDERS);
-    all.filter(|path| named::is_dir(path)).collect()
-}
-
-/// Folders with the sessions of agent hosts, below their settings.
-const FOLDERS: [(Host, &str); 4] = [
-    (Host::ClaudeCode, "projects"),
+/// Folders in which other hosts than Claude Code keep the sessions of all projects, below their settings.
+const FOLDERS: [(Host, &str); 3] = [
     (Host::Codex, "sessions"),
     (Host::Gemini, "tmp"),
     (Host::Cline, "data/sessions"),
 ];
-
-fn folders(context: &Context, of: &'static [(Host, &str)]) -> impl Iterator<Item = PathBuf> {
-    let of = of.iter();
-    of.filter_map(|(host, folder)| Some(directory(context, *host)?.join(folder)))
-}
 
 /// Folders in which agent hosts keep the sessions of this project. Those of all but Claude Code hold the
 /// sessions of all projects.
@@ -395,18 +380,18 @@ pub(crate) fn project_sessions(context: &Context) -> Vec<PathBuf> {
     let claude = directory(context, Host::ClaudeCode).map(|dir| dir.join("projects").join(name));
     // SpecStory keeps the history of several hosts in the project.
     let history = project.join(".specstory/history");
-    let of_all = folders(context, &FOLDERS[1..]);
+    let of_all = FOLDERS.iter();
+    let of_all = of_all.filter_map(|(host, name)| Some(directory(context, *host)?.join(name)));
     let all = claude.into_iter().chain(of_all).chain([history]);
     all.filter(|path| named::is_dir(path)).collect()
 }
 
 /// Shows a progress bar while session files are read.
 pub(crate) fn reading<T>(context: &Context, read: impl FnOnce(OnBytes<'_>) -> T) -> T {
-    let bar = context.printer.bar("reading");
-    // Progress is counted in kilobytes, because reading takes most of the time.
-    read(&mut |done, of| {
+    context.printer.counting("reading", |reach| {
+        // In kilobytes, because reading takes most of the time.
         let count = |bytes: u64| usize::try_from(bytes >> 10).unwrap_or(usize::MAX);
-        bar.reach(count(done), count(of));
+        read(&mut |done, of| reach(count(done), count(of)))
     })
 }
 

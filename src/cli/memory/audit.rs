@@ -4,10 +4,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::serve::arguments::TYPED;
 use crate::store::Audited;
 use crate::upkeep;

@@ -5,8 +5,7 @@ use dialoguer::Confirm;
 
 use crate::cli::ask::{ask, editor};
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report};
 use crate::model::error::UserError;
 use crate::model::{USER_STORE, with_origin};
 use crate::review::{Draft, EditReport};

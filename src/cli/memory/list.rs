@@ -12,11 +12,7 @@ use crate::cli::context::Context;
 use crate::cli::learn::sessions::LEAST_TEXT;
 use crate::cli::memory::marked;
 use crate::cli::memory::notes::table as notes_table;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::change;
-use crate::cli::output::text::{clean, end, plural};
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table, change, clean, end, plural};
 use crate::model::error::UserError;
 use crate::model::{
     CANDIDATE, Condition, EPISODE, Evidence, Kind, MemoryType, QUARANTINED, Receipts, SkillPath,
@@ -64,6 +60,21 @@ pub(crate) struct ListArgs {
     /// Maximum number of records; with `--json` and without a kind, of each kind
     #[arg(short = 'n', long, default_value_t = LISTED.usual, value_parser = clap::value_parser!(u32).range(TYPED), value_name = "N")]
     limit: u32,
+}
+
+impl ListArgs {
+    /// The usual list of one kind.
+    pub(crate) fn of(kind: Kind) -> Self {
+        Self {
+            kind: Some(kind),
+            skill: None,
+            memory_type: None,
+            status: None,
+            conditions: Vec::new(),
+            user_store: false,
+            limit: LISTED.usual,
+        }
+    }
 }
 
 pub(crate) fn list(context: &Context, args: &ListArgs) -> Done {

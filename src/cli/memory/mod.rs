@@ -20,9 +20,7 @@ use crate::cli::memory::conflicts::{ConflictsArgs, ResolveArgs, conflicts, resol
 use crate::cli::memory::notes::{AddArgs, PruneArgs, PurgeArgs, purge};
 use crate::cli::memory::transfer::{ExportArgs, ImportArgs, export, import};
 use crate::cli::off::Off;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::{plural, product};
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report, plural, product};
 use crate::cli::review::approve::{PinArgs, PromoteArgs, pin, promote};
 use crate::model::error::{Kind as ErrorKind, UserError};
 use crate::model::{Kind, Scope, SkillPath, Viewer, mark};
@@ -75,8 +73,8 @@ pub(crate) fn memory(context: &Context, command: MemoryCommand) -> Done {
     match command {
         MemoryCommand::Status(args) => status(context, &args),
         MemoryCommand::Purge(args) => purge(context, &args),
-        MemoryCommand::Disable(args) => disable(context, &args),
-        MemoryCommand::Enable(args) => enable(context, &args),
+        MemoryCommand::Disable(_) => switch(context, true),
+        MemoryCommand::Enable(_) => switch(context, false),
         MemoryCommand::Prompt(args) => prompt(context, &args),
         MemoryCommand::Add(args) => notes::add(context, args),
         MemoryCommand::Pin(args) => pin(context, &args),
@@ -228,23 +226,16 @@ pub(crate) struct EnableArgs {}
 )]
 pub(crate) struct DisableArgs {}
 
-pub(crate) fn enable(context: &Context, _args: &EnableArgs) -> Done {
-    switch(context, false)
-}
-
-pub(crate) fn disable(context: &Context, _args: &DisableArgs) -> Done {
-    switch(context, true)
-}
-
 fn switch(context: &Context, is_disabled: bool) -> Done {
     // The switch for everybody needs no settings, so that unreadable settings do not block it.
     let Some(user) = context.given_user() else {
         let store = Scoped::new(&context.places.memory, Scope::All);
-        let changed = if is_disabled {
-            store.disable()?
+        let switch = if is_disabled {
+            Scoped::disable
         } else {
-            store.enable()?
+            Scoped::enable
         };
+        let changed = switch(&store)?;
         return Ok(Box::new(SwitchReport::of(context, changed, None)));
     };
     let config = context.config(&[])?;

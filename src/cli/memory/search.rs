@@ -6,9 +6,7 @@ use memctl_search::Fusion;
 
 use crate::cli::context::Context;
 use crate::cli::memory::marked;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report, Table};
 use crate::model::error::UserError;
 use crate::model::{Condition, Kind, MemoryType, Trust};
 use crate::notes;
@@ -109,10 +107,10 @@ pub(crate) fn search(context: &Context, args: &SearchArgs) -> Done {
         min_score: args.min_score,
         ..FindOptions::new(args.query.clone(), args.limit as usize)
     };
-    let bar = context.printer.bar("indexing");
-    let report = notes::find(&workspace, &options, &mut |done, of| bar.reach(done, of));
-    drop(bar);
-    Ok(Box::new(report?))
+    let report = context.printer.counting("indexing", |progress| {
+        notes::find(&workspace, &options, progress)
+    })?;
+    Ok(Box::new(report))
 }
 
 impl Report for FindReport {

@@ -7,9 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::cli::context::Context;
 use crate::cli::memory::counted;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::error::UserError;
 use crate::model::{Kind, SkillPath};
 use crate::upkeep::exchange;
@@ -97,12 +95,12 @@ pub(crate) fn export(context: &Context, args: &ExportArgs) -> Done {
         skill,
         force: args.force,
     };
-    let bar = context.printer.bar("exporting");
-    let report = exchange::export(&context.workspace(None)?, &options, &mut |done, of| {
+    let workspace = context.workspace(None)?;
+    let report = context.printer.counting("exporting", |reach| {
         let count = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        bar.reach(count(done), count(of));
+        let progress = &mut |done, of| reach(count(done), count(of));
+        exchange::export(&workspace, &options, progress)
     });
-    drop(bar);
     Ok(Box::new(report?))
 }
 
@@ -238,10 +236,9 @@ pub(crate) fn import(context: &Context, args: &ImportArgs) -> Done {
         restore: args.restore,
         trust: args.trust,
     };
-    let spinner = context.printer.spinner("importing");
-    let report = exchange::import(&context.workspace(None)?, &options);
-    drop(spinner);
-    Ok(Box::new(report?))
+    let workspace = context.workspace(None)?;
+    let import = || exchange::import(&workspace, &options);
+    Ok(Box::new(context.printer.during("importing", import)?))
 }
 
 impl Report for ImportReport {

@@ -4,15 +4,18 @@
 //! other module of the program prints. [`Page`] collects the warnings and the exit code too, so that
 //! a report needs nothing but its fields and its page.
 
-pub(crate) mod page;
-pub(crate) mod printer;
+mod page;
+mod printer;
 pub(crate) mod progress;
-pub(crate) mod table;
-pub(crate) mod text;
+mod table;
+mod text;
 
 use serde::Serialize;
 
-use crate::cli::output::page::Page;
+pub(crate) use crate::cli::output::page::Page;
+pub(crate) use crate::cli::output::printer::Printer;
+pub(crate) use crate::cli::output::table::Table;
+pub(crate) use crate::cli::output::text::{change, clean, end, middle, plural, product, when};
 use crate::model::error::UserError;
 
 /// Result of a command.

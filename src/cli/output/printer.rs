@@ -10,7 +10,7 @@ use memctl_files::json::compact;
 use serde::de::IgnoredAny;
 
 use crate::cli::output::page::Page;
-use crate::cli::output::progress::{Bar, Line, Spinner};
+use crate::cli::output::progress::{Line, Work};
 use crate::cli::output::text::{clean, escape_json};
 use crate::cli::output::{Report, Style};
 use crate::model::error::{Kind, UserError};
@@ -162,22 +162,29 @@ impl Printer {
         }
     }
 
-    /// Returns a line on standard error about work of a known size.
-    pub(crate) fn bar(&self, message: &str) -> Bar {
-        Bar {
+    /// Returns a line on standard error about work under way.
+    pub(crate) fn work(&self, message: &str) -> Work {
+        let is_shown = !self.quiet && io::stderr().is_terminal();
+        Work {
             message: message.to_owned(),
-            line: self.line_of_work(message),
+            line: is_shown.then(|| Line::begin(message)).flatten(),
         }
     }
 
-    /// Returns a line on standard error about work of an unknown size.
-    pub(crate) fn spinner(&self, message: &str) -> Spinner {
-        Spinner(self.line_of_work(message))
+    /// Does work of an unknown size below a line on standard error.
+    pub(crate) fn during<T>(&self, message: &str, work: impl FnOnce() -> T) -> T {
+        let _work = self.work(message);
+        work()
     }
 
-    fn line_of_work(&self, message: &str) -> Option<Line> {
-        let is_shown = !self.quiet && io::stderr().is_terminal();
-        is_shown.then(|| Line::begin(message)).flatten()
+    /// Does work of a known size below a line on standard error. `work` gets the callback for its progress.
+    pub(crate) fn counting<T>(
+        &self,
+        message: &str,
+        work: impl FnOnce(&mut (dyn FnMut(usize, usize) + Send)) -> T,
+    ) -> T {
+        let line = self.work(message);
+        work(&mut |done, of| line.reach(done, of))
     }
 }
 

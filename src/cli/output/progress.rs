@@ -72,87 +72,63 @@ impl Drop for Line {
     }
 }
 
-/// Progress of work of a known size.
+/// Work under way; nothing is shown without a line.
 #[derive(Debug)]
-pub(crate) struct Bar {
+pub(crate) struct Work {
     pub(super) message: String,
     pub(super) line: Option<Line>,
 }
 
-impl Bar {
+impl Work {
     /// Sets the progress and the total.
     pub(crate) fn reach(&self, done: usize, of: usize) {
-        if let Some(line) = &self.line {
-            line.say(format!("{} {done}/{of}", self.message));
-        }
+        self.say(format!("{} {done}/{of}", self.message));
     }
-}
 
-/// Progress of work of an unknown size.
-#[derive(Debug)]
-pub(crate) struct Spinner(pub(super) Option<Line>);
-
-impl Spinner {
     /// Sets the message.
     pub(crate) fn say(&self, message: String) {
-        if let Some(line) = &self.0 {
+        if let Some(line) = &self.line {
             line.say(message);
         }
     }
 }
 
 /// Returns a callback that shows the progress of an answer on a spinner.
-pub(crate) fn follow(spinner: &Spinner) -> impl FnMut(Progress<'_>) + Send + use<'_> {
+pub(crate) fn follow(work: &Work) -> impl FnMut(Progress<'_>) + Send + use<'_> {
     let mut received = 0;
     move |progress| match progress {
         Progress::Text(text) => {
             received += text.chars().count();
-            spinner.say(format!("answering, {received} characters"));
+            work.say(format!("answering, {received} characters"));
         }
         Progress::Retry { after, reason } => {
             received = 0;
-            spinner.say(format!(
+            work.say(format!(
                 "retrying in {:.1} s: {reason}",
                 after.as_secs_f64()
             ));
         }
         Progress::Repair { reason } => {
             received = 0;
-            spinner.say(format!("retrying: {reason}"));
+            work.say(format!("retrying: {reason}"));
         }
     }
 }
 
-/// Progress bars, one per stage.
-pub(crate) struct Bars<'p> {
-    printer: &'p Printer,
-    current: Option<(&'static str, Bar)>,
-}
-
-impl<'p> Bars<'p> {
-    pub(crate) fn new(printer: &'p Printer) -> Self {
-        Self {
-            printer,
-            current: None,
-        }
-    }
-
-    pub(crate) fn on(&mut self, stage: SyncStage) {
+/// Returns a callback that shows the stages of a sync, each on a line of its own.
+pub(crate) fn stages(printer: &Printer) -> impl FnMut(SyncStage) + use<'_> {
+    let mut current: Option<(&'static str, Work)> = None;
+    move |stage| {
         let (name, done, of) = match stage {
             SyncStage::Compared(done, of) => ("comparing", done, of),
             SyncStage::Pushed(done, of) => ("pushing", done, of),
             SyncStage::Pulled(done, of) => ("pulling", done, of),
             SyncStage::Vectors(done, of) => ("vectors", done, of),
         };
-        let is_other = |(current, _): &(&str, Bar)| *current != name;
-        if self.current.as_ref().is_none_or(is_other) {
-            // The old bar ends before the new one starts.
-            drop(self.current.take());
-            self.current = Some((name, self.printer.bar(name)));
-        }
-        if let Some((_, bar)) = &self.current {
-            let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
-            bar.reach(number(done), number(of));
-        }
+        // The line of the stage before ends before the new one starts.
+        let same = current.take().filter(|(before, _)| *before == name);
+        let (_, work) = current.insert(same.unwrap_or_else(|| (name, printer.work(name))));
+        let number = |n| usize::try_from(n).unwrap_or(usize::MAX);
+        work.reach(number(done), number(of));
     }
 }

@@ -1,14 +1,13 @@
 //! `approve`, `memory pin`, `memory promote`: a person's word about records.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use dialoguer::Confirm;
 use memctl_files::Directory;
 use serde::Serialize;
 
 use crate::cli::ask::ask;
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::model::error::UserError;
 use crate::model::{CallAction, Trust, USER_STORE, split_origin, with_origin};
 use crate::review::{Approved, Promoted};
@@ -31,43 +30,17 @@ pub(crate) struct ApproveArgs {
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
     /// Answer to a call that breaks the rule. Default: that of the rule, which is a note
-    #[arg(long, value_name = "ACTION")]
-    action: Option<ActionName>,
-}
-
-/// Answer to a call.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum ActionName {
-    /// None: the rule is only in prompts and at the start of sessions
-    Off,
-    /// Tell the agent, and let the call run
-    Note,
-    /// Let the host ask you
-    Ask,
-    /// Let the host refuse the call
-    Deny,
-}
-
-impl ActionName {
-    const fn action(self) -> CallAction {
-        match self {
-            Self::Off => CallAction::Off,
-            Self::Note => CallAction::Note,
-            Self::Ask => CallAction::Ask,
-            Self::Deny => CallAction::Deny,
-        }
-    }
+    #[arg(long, value_name = "ACTION", value_enum)]
+    action: Option<CallAction>,
 }
 
 pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Done {
-    let is_of_user = |id: &&String| split_origin(id).1 == Some(USER_STORE);
-    let (of_user, own): (Vec<&String>, Vec<&String>) = args.ids.iter().partition(is_of_user);
-    let action = args.action.map(ActionName::action);
+    let is_of_user = |id: &String| split_origin(id).1 == Some(USER_STORE);
+    let (of_user, own): (Vec<String>, Vec<String>) = args.ids.iter().cloned().partition(is_of_user);
+    let action = args.action;
     let mut records = Vec::new();
     if !own.is_empty() {
-        let own: Vec<String> = own.into_iter().cloned().collect();
-        let workspace = context.workspace(None)?;
-        records = review::approve(&workspace, &own, action)?;
+        records = review::approve(&context.workspace(None)?, &own, action)?;
     }
     if !of_user.is_empty() {
         let ids = of_user.iter().map(|id| split_origin(id).0.to_owned());

@@ -20,10 +20,7 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::learn::sessions::project_sessions;
-use crate::cli::output::Report;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::change;
-use crate::cli::output::text::end;
+use crate::cli::output::{Page, Report, change, end};
 use crate::model::SkillPath;
 use crate::model::error::UserError;
 use crate::review::PastSessions;
@@ -64,16 +61,12 @@ pub(crate) fn review(context: &Context, args: &ReviewArgs) -> Result<u8, UserErr
 }
 
 /// Reads everything that waits, and tries the rules that wait on past calls.
-fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
+pub(crate) fn queue(context: &Context, skill: Option<&SkillPath>) -> Result<Queue, UserError> {
     let workspace = context.workspace(None)?;
-    let bar = context.printer.bar("comparing rules");
-    let mut progress = |done, of| bar.reach(done, of);
-    Ok(Queue::read(
-        &workspace,
-        skill,
-        &past_sessions(context),
-        &mut progress,
-    )?)
+    let past = past_sessions(context);
+    Ok(context.printer.counting("comparing rules", |progress| {
+        Queue::read(&workspace, skill, &past, progress)
+    })?)
 }
 
 /// Returns the sessions of this project that rules are tried on.

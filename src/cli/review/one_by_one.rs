@@ -12,9 +12,7 @@ use std::io::BufRead as _;
 
 use crate::cli::context::Context;
 use crate::cli::memory::edit::in_editor;
-use crate::cli::output::Style;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::end;
+use crate::cli::output::{Page, Style, end};
 use crate::cli::review::queue;
 use crate::cli::review::record::record;
 use crate::cli::review::undo::revert;

@@ -1,9 +1,7 @@
 //! An entry of the queue as a person reads it: the text that is decided about, why it waits, where it
 //! comes from, and its evidence.
 
-use crate::cli::output::Style;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::plural;
+use crate::cli::output::{Page, Style, plural};
 use crate::model;
 use crate::review::queue::{Part, Waiting};
 

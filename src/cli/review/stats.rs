@@ -1,28 +1,38 @@
-//! `stats`: benefit of the memory.
+//! `stats`: benefit of the memory, as a page for a terminal or a browser.
 //!
 //! A figure without data is left out, never shown as a number.
 
+use std::path::{Path, PathBuf};
+
 use clap::Args;
+use memctl_files::named;
 use serde::Serialize;
 
 use crate::cli::context::Context;
 use crate::cli::learn::repeats;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
+use crate::model::error::UserError;
 use crate::review::Repeats;
+use crate::store::workspace::Error;
 use crate::upkeep;
 use crate::upkeep::{AgentSessions, Part, RuleAtCalls, SessionMeans, StatsReport, Used};
 
 /// Show the benefit of memory: correct runs, hints, cost, time
 ///
-/// Reads the records of the store; figures without data are left out.
+/// Reads the records of the store; figures without data are left out. `--html` writes the same page
+/// for a browser.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl stats\n  memctl stats --json | jq .executions")]
-pub(crate) struct StatsArgs {}
+#[command(after_help = "Examples:\n  memctl stats\n  memctl stats --html stats.html")]
+pub(crate) struct StatsArgs {
+    /// Write a page for a browser to this file, replacing an older one
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
 
-/// Repetitions in past sessions, and statistics.
+/// Columns of the page for a browser.
+const HTML_WIDTH: usize = 110;
+
+/// Repetitions in past sessions, statistics, and the path of the written page.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(crate) struct Shown {
     #[serde(flatten)]
@@ -30,19 +40,74 @@ pub(crate) struct Shown {
     /// Repetitions in past sessions of this project; absent if no host keeps sessions of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     past: Option<Repeats>,
+    #[serde(skip)]
+    page: Option<PathBuf>,
 }
 
-pub(crate) fn stats(context: &Context) -> Done {
+pub(crate) fn stats(context: &Context, args: &StatsArgs) -> Done {
     let workspace = context.workspace(None)?;
-    let spinner = context.printer.spinner("counting");
-    let report = upkeep::stats(&workspace);
-    drop(spinner);
-    let report = report?;
+    let path = args
+        .html
+        .as_ref()
+        .map(|path| context.environment.absolute(path));
+    if let Some(path) = &path {
+        refuse(path)?;
+    }
+    let count = || upkeep::stats(&workspace);
+    let report = context.printer.during("counting", count)?;
     let past = repeats::of_project(context, &workspace)?;
-    Ok(Box::new(Shown {
+    let shown = Shown {
         report,
         past: Some(past).filter(|past| past.sessions > 0),
-    }))
+        page: None,
+    };
+    if let Some(path) = &path {
+        let mut page = Page::new(HTML_WIDTH, false, workspace.now);
+        shown.page(&mut page);
+        upkeep::save_page(path, &html(&page.into_text()))?;
+        return Ok(Box::new(Shown {
+            page: Some(path.clone()),
+            ..shown
+        }));
+    }
+    Ok(Box::new(shown))
+}
+
+/// Returns a page for a browser with the text of the page for a terminal: one file, which forbids
+/// scripts and requests, so that stored text cannot run.
+fn html(text: &str) -> String {
+    let text = memctl_redact::redact(text).text;
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    let text = text.replace('>', "&gt;").replace('"', "&quot;");
+    let text = text.replace('\'', "&#39;");
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/>\
+        <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\
+        <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\"/>\
+        <meta name=\"color-scheme\" content=\"light dark\"/><title>memctl: benefit of memory</title>\
+        <style>body{{max-width:70rem;margin:2rem auto;padding:0 1rem;font-family:system-ui}}\
+        pre{{overflow-x:auto;line-height:1.5}}</style></head>\
+        <body><h1>Benefit of memory</h1><pre>{text}</pre></body></html>\n"
+    )
+}
+
+/// Fails early, with a hint, if the page cannot be written.
+fn refuse(path: &Path) -> Result<(), UserError> {
+    let shown = path.display();
+    let refused = |why: &str| {
+        let message = format!("cannot write `{shown}`: {why}");
+        Err(UserError::input(message, "memctl stats --html stats.html"))
+    };
+    if named::is_dir(path) {
+        return refused("it is a directory");
+    }
+    if named::link_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return refused("it is not a regular file");
+    }
+    if path.parent().is_some_and(named::is_dir) {
+        return Ok(());
+    }
+    Err(Error::no_parent(path).into())
 }
 
 impl Report for Shown {
@@ -79,6 +144,9 @@ impl Report for Shown {
                 page,
             );
             at_calls(&report.at_calls, page);
+        }
+        if let Some(path) = &self.page {
+            page.good("wrote ", path.display().to_string());
         }
     }
 }

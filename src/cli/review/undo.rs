@@ -5,9 +5,7 @@ use memctl_files::Directory;
 use serde::Serialize;
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table};
 use crate::model::error::UserError;
 use crate::serve::arguments::TYPED;
 use crate::upkeep::undo;

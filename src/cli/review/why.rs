@@ -3,9 +3,7 @@
 use clap::Args;
 
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::{end, plural};
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, end, plural};
 use crate::model::mark;
 use crate::upkeep;
 use crate::upkeep::{Link, WhyReport};

@@ -8,13 +8,11 @@ use memctl_files::{Directory, SharedFile, named};
 use memctl_search::embedder::EmbedderCache;
 use serde::Serialize;
 
-use crate::cli::arguments::{Global, with_servers};
+use crate::cli::arguments::{Global, HostArgs, HostsArgs};
 use crate::cli::config::Environment;
 use crate::cli::connections;
 use crate::cli::context::Context;
-use crate::cli::output::Report;
-use crate::cli::output::page::Page;
-use crate::cli::output::printer::Printer;
+use crate::cli::output::{Page, Printer, Report};
 use crate::cli::start::hooks;
 use crate::cli::start::hooks::{in_project, is_on_path, of_user, project_of};
 use crate::host;
@@ -42,13 +40,6 @@ const WORKSPACE_FOLDER: &str = "${workspaceFolder}";
 pub(crate) struct McpArgs {
     #[command(subcommand)]
     command: Option<McpCommand>,
-    #[command(flatten)]
-    offer: Offer,
-}
-
-/// Tools that the server offers.
-#[derive(Debug, Clone, Copy, Default, Args)]
-pub(crate) struct Offer {
     /// Offer only the tools that change nothing: search, hint
     #[arg(long)]
     read_only: bool,
@@ -57,8 +48,16 @@ pub(crate) struct Offer {
 #[derive(Debug, Subcommand)]
 enum McpCommand {
     Install(InstallArgs),
-    Uninstall(UninstallArgs),
-    Status(StatusArgs),
+    /// Remove the server; keep everything else
+    #[command(
+        after_help = "Examples:\n  memctl mcp uninstall claude-code\n  memctl mcp uninstall cursor --project"
+    )]
+    Uninstall(HostArgs<ServerHost>),
+    /// Show which agent hosts have the server
+    ///
+    /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
+    #[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
+    Status(HostsArgs<ServerHost>),
 }
 
 /// Add the server to the agent host's settings; keep everything else
@@ -69,66 +68,35 @@ enum McpCommand {
     after_help = "Examples:\n  memctl mcp install claude-code\n  memctl mcp install cursor --project --read-only"
 )]
 struct InstallArgs {
-    /// Agent host
-    #[arg(value_parser = with_servers())]
-    host: ServerHost,
-    /// Use the settings of this project instead of yours
-    #[arg(long)]
-    project: bool,
     #[command(flatten)]
-    offer: Offer,
-}
-
-/// Remove the server; keep everything else
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl mcp uninstall claude-code\n  memctl mcp uninstall cursor --project"
-)]
-struct UninstallArgs {
-    /// Agent host
-    #[arg(value_parser = with_servers())]
-    host: ServerHost,
-    /// Use the settings of this project instead of yours
+    of: HostArgs<ServerHost>,
+    /// Offer only the tools that change nothing: search, hint
     #[arg(long)]
-    project: bool,
-}
-
-/// Show which agent hosts have the server
-///
-/// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl mcp status\n  memctl mcp status codex --project")]
-struct StatusArgs {
-    /// Agent host; all of them by default
-    #[arg(value_parser = with_servers())]
-    host: Option<ServerHost>,
-    /// Use the settings of this project instead of yours
-    #[arg(long)]
-    project: bool,
+    read_only: bool,
 }
 
 pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<u8, UserError> {
     let Some(command) = &args.command else {
-        return be_server(context, global, args.offer);
+        return be_server(context, global, args.read_only);
     };
     let state = context.environment.state_dir.as_deref();
     let report: Box<dyn Report> = match command {
         McpCommand::Install(args) => {
-            let host = args.host;
-            let settings = settings(context, host, args.project)?;
-            let start = start(context, global, host, args.project, args.offer);
+            let HostArgs { host, project } = args.of;
+            let settings = settings(context, host, project)?;
+            let start = start(context, global, host, project, args.read_only);
             let mut report = host::register(host, &settings, state, &start)?;
-            report.notes = notes(context, host, args.project);
+            report.notes = notes(context, host, project);
             Box::new(report)
         }
         McpCommand::Uninstall(args) => {
-            let host = args.host;
-            let settings = settings(context, host, args.project)?;
-            Box::new(host::unregister(host, &settings, state)?)
+            let settings = settings(context, args.host, args.project)?;
+            Box::new(host::unregister(args.host, &settings, state)?)
         }
         McpCommand::Status(args) => {
-            let all = || ServerHost::ALL.to_vec();
-            let hosts = args.host.map_or_else(all, |host| vec![host]);
+            let hosts = args
+                .host
+                .map_or(ServerHost::ALL.to_vec(), |host| vec![host]);
             let mut reports = Vec::new();
             for host in hosts {
                 // An agent host without project settings is skipped.
@@ -155,7 +123,7 @@ pub(crate) fn mcp(context: &Context, global: &Global, args: &McpArgs) -> Result<
 }
 
 /// Serves until the input ends.
-fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, UserError> {
+fn be_server(context: &Context, global: &Global, read_only: bool) -> Result<u8, UserError> {
     use std::io::IsTerminal as _;
     if std::io::stdin().is_terminal() {
         context.printer.note(
@@ -177,9 +145,7 @@ fn be_server(context: &Context, global: &Global, offer: Offer) -> Result<u8, Use
         .build()?;
     // An agent host starts the server in the directory that the agent works in.
     let project = context.project_name();
-    let offered = Server::new(open)
-        .read_only(offer.read_only)
-        .in_project(project);
+    let offered = Server::new(open).read_only(read_only).in_project(project);
     connections::share_lines_every_second()?;
     let served = runtime.block_on(serve(offered));
     runtime.shutdown_timeout(LAST_CALLS);
@@ -273,7 +239,7 @@ pub(crate) fn start(
     global: &Global,
     host: ServerHost,
     project: bool,
-    offer: Offer,
+    read_only: bool,
 ) -> Start {
     // Shared settings contain no path of this machine; graphical programs have no `PATH`.
     let by_name = project || (is_on_path(context) && host.starts_in_project());
@@ -292,7 +258,7 @@ pub(crate) fn start(
     for (flag, value) in given {
         args.extend(value.into_iter().flat_map(|value| [flag.to_owned(), value]));
     }
-    if offer.read_only {
+    if read_only {
         args.push("--read-only".to_owned());
     }
     Start {

@@ -8,11 +8,8 @@ use serde::Serialize;
 use crate::cli::context::{Context, random};
 use crate::cli::database::{self, DATABASE};
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
-use crate::cli::output::progress::Bars;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::progress::stages;
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::Kind;
 use crate::model::error::UserError;
 use crate::remote;
@@ -34,8 +31,18 @@ pub(crate) enum RemoteCommand {
     Init(InitArgs),
     #[command(subcommand)]
     User(UserCommand),
-    Check(CheckArgs),
-    Status(StatusArgs),
+    /// Check that no user can see another user's records
+    ///
+    /// Checks the privileges, then writes a row to every table and searches for it as another user;
+    /// rolls everything back. Exits with 1 if a check fails.
+    #[command(after_help = "Examples:\n  memctl remote check\n  \
+        memctl remote check --url postgres://memctl_ann@db.example/memory")]
+    Check(UserUrl),
+    /// Show your records in the shared store
+    ///
+    /// Also shows the server, the version of its schema, your role, and how the connection is secured.
+    #[command(after_help = "Examples:\n  memctl remote status\n  memctl remote status --json")]
+    Status(UserUrl),
     Join(JoinArgs),
     Leave(LeaveArgs),
 }
@@ -86,25 +93,9 @@ pub(crate) struct UserAddArgs {
     user_id: Option<String>,
 }
 
-/// Check that no user can see another user's records
-///
-/// Checks the privileges, then writes a row to every table and searches for it as another user;
-/// rolls everything back. Exits with 1 if a check fails.
+/// Database of a user.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl remote check\n  \
-    memctl remote check --url postgres://memctl_ann@db.example/memory")]
-pub(crate) struct CheckArgs {
-    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
-    #[arg(long, value_name = "URL")]
-    url: Option<String>,
-}
-
-/// Show your records in the shared store
-///
-/// Also shows the server, the version of its schema, your role, and how the connection is secured.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl remote status\n  memctl remote status --json")]
-pub(crate) struct StatusArgs {
+pub(crate) struct UserUrl {
     /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -115,10 +106,11 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
     match command {
         RemoteCommand::Init(args) => {
             let address = address(context, Some(&args.url))?;
-            let spinner = context.printer.spinner("preparing the database");
-            let report = wait(remote::init(&address))??;
-            drop(spinner);
-            Ok(Box::new(report))
+            let message = "preparing the database";
+            let report = context
+                .printer
+                .during(message, || wait(remote::init(&address)));
+            Ok(Box::new(report??))
         }
         RemoteCommand::User(UserCommand::Add(args)) => {
             let address = address(context, Some(&args.url))?;
@@ -128,17 +120,18 @@ pub(crate) fn remote(context: &Context, command: RemoteCommand) -> Done {
         }
         RemoteCommand::Check(args) => {
             let address = address(context, args.url.as_deref())?;
-            let spinner = context.printer.spinner("checking the database");
-            let report = wait(remote::check(&address))??;
-            drop(spinner);
-            Ok(Box::new(report))
+            let message = "checking the database";
+            let report = context
+                .printer
+                .during(message, || wait(remote::check(&address)));
+            Ok(Box::new(report??))
         }
         RemoteCommand::Status(args) => {
             let address = address(context, args.url.as_deref())?;
             Ok(Box::new(wait(remote::status(&address))??))
         }
         RemoteCommand::Join(args) => {
-            let address = address(context, args.url.as_deref())?;
+            let address = address(context, args.of.url.as_deref())?;
             join(context, &args, address)
         }
         RemoteCommand::Leave(args) => leave(context, &args),
@@ -289,28 +282,24 @@ impl Report for StatusReport {
 pub(crate) struct JoinArgs {
     /// Name of the memory, the same on all of the user's machines
     name: String,
-    /// Database URL of a user; default: `MEMCTL_DATABASE_URL` or `DATABASE_URL`
-    #[arg(long, value_name = "URL")]
-    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    of: UserUrl,
 }
 
 pub(crate) fn join(context: &Context, args: &JoinArgs, address: Address) -> Done {
     let workspace = context.workspace_over_files(None)?;
-    let mut bars = Bars::new(&context.printer);
+    let mut on = stages(&context.printer);
     let mut report: JoinReport = wait(async {
         let store = workspace.store.clone();
-        let on = &mut |stage| bars.on(stage);
-        remote::join(&address, &store, &args.name, &mut random, on).await
+        remote::join(&address, &store, &args.name, &mut random, &mut on).await
     })??;
-    drop(bars);
+    drop(on);
     let Some(name) = workspace.store.primary_name()? else {
         return Ok(Box::new(report));
     };
     let primary = Arc::new(PgStore::new(address, name)?);
-    let spinner = context.printer.spinner("fetching");
     let store = workspace.store.clone().backed_by(primary);
-    store.catch_up()?;
-    drop(spinner);
+    context.printer.during("fetching", || store.catch_up())?;
     for kind in Kind::ALL {
         report.records += store.count(kind)?;
     }

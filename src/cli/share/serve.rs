@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -16,9 +15,7 @@ use tokio::runtime::Runtime;
 use crate::cli::config::Environment;
 use crate::cli::connections;
 use crate::cli::context::{Context, random};
-use crate::cli::output::page::Page;
-use crate::cli::output::printer::Printer;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Printer, Report};
 use crate::model::UserId;
 use crate::model::error::UserError;
 use crate::serve::http::{Address, Limits, Log, Options, Origins, Server, bind};
@@ -155,67 +152,44 @@ const WAITING: usize = 1_024;
 
 /// Importance of a line.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Level {
+enum Level {
     Warning,
     Note,
 }
 
-/// Thread that writes the lines.
-pub(crate) struct BackgroundLog {
+/// Thread that writes the lines, so that a reader of standard error who has stopped does not stop the server.
+struct BackgroundLog {
     lines: SyncSender<(Level, String)>,
-    dropped: Arc<AtomicU64>,
     /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
 
 impl BackgroundLog {
-    pub(crate) fn start(printer: Printer) -> std::io::Result<Self> {
-        let (lines, waiting) = sync_channel(WAITING);
+    fn start(printer: Printer) -> std::io::Result<Self> {
+        let (lines, waiting) = sync_channel::<(Level, String)>(WAITING);
         let (alive, ended) = channel();
-        let dropped = Arc::new(AtomicU64::new(0));
-        let lost = Arc::clone(&dropped);
-        thread::Builder::new()
-            .name("log".to_owned())
-            .spawn(move || {
-                let _alive = alive;
-                write(&printer, &waiting, &lost);
-            })?;
-        Ok(Self {
-            lines,
-            dropped,
-            ended,
-        })
+        thread::Builder::new().spawn(move || {
+            let _alive = alive;
+            for (level, line) in waiting {
+                match level {
+                    Level::Warning => printer.warn(&line),
+                    Level::Note => printer.note(&line),
+                }
+            }
+        })?;
+        Ok(Self { lines, ended })
     }
 
-    /// Receiver of lines of one level.
-    pub(crate) fn at(&self, level: Level) -> Log {
-        let (lines, dropped) = (self.lines.clone(), Arc::clone(&self.dropped));
-        Arc::new(move |line| {
-            if lines.try_send((level, line.to_owned())).is_err() {
-                dropped.fetch_add(1, Ordering::Relaxed);
-            }
-        })
+    /// Receiver of lines of one level. Lines beyond those that wait are dropped.
+    fn at(&self, level: Level) -> Log {
+        let lines = self.lines.clone();
+        Arc::new(move |line| drop(lines.try_send((level, line.to_owned()))))
     }
 
     /// Waits until all lines are written, at most this long. Other receivers must be gone.
-    pub(crate) fn finish(self, longest: Duration) {
+    fn finish(self, longest: Duration) {
         drop(self.lines);
         let _timed_out = self.ended.recv_timeout(longest);
-    }
-}
-
-fn write(printer: &Printer, lines: &Receiver<(Level, String)>, dropped: &AtomicU64) {
-    for (level, line) in lines {
-        match level {
-            Level::Warning => printer.warn(&line),
-            Level::Note => printer.note(&line),
-        }
-        let lost = dropped.swap(0, Ordering::Relaxed);
-        if lost > 0 {
-            printer.warn(&format!(
-                "dropped log lines, since standard error was not read: {lost}"
-            ));
-        }
     }
 }
 

@@ -8,11 +8,8 @@ use dialoguer::Confirm;
 use crate::cli::ask::ask;
 use crate::cli::context::{Context, random};
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
-use crate::cli::output::progress::Bars;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::progress::stages;
+use crate::cli::output::{Done, Page, Report, Table, plural};
 use crate::cli::share::remote::address;
 use crate::model::error::UserError;
 use crate::remote;
@@ -96,8 +93,7 @@ fn carry_out(
     address: &Address,
     options: SyncOptions,
 ) -> Result<Result<SyncReport, remote::Error>, UserError> {
-    let mut bars = Bars::new(&context.printer);
-    let on = &mut |stage| bars.on(stage);
+    let on = &mut stages(&context.printer);
     // Records in a primary are in the database already; only vectors are missing.
     let has_sent = options.way != Direction::Pull || workspace.store.primary_name()?.is_some();
     wait(async {

@@ -3,16 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use dialoguer::Select;
 
-use crate::cli::ask::ask;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
 use crate::cli::output::progress::follow;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
-use crate::model::error::UserError;
+use crate::cli::output::{Done, Page, Report, Style, plural};
 use crate::model::{Kind, Outcome, SkillPath};
 use crate::review::Rejected;
 use crate::rules::{Blame, ReviewReport};
@@ -61,7 +56,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Done {
         .map(|path| context.input(path))
         .transpose()?;
     let workspace = context.workspace_of_user(args.model.as_deref())?;
-    let spinner = context.printer.spinner(&format!("running {skill}"));
+    let spinner = context.printer.work(&format!("running {skill}"));
     let options = RunOptions {
         skill,
         input,
@@ -231,13 +226,7 @@ pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
     if Kind::of_id(&args.id).is_some_and(|kind| kind != Kind::Execution) {
         return Ok(Box::new(review::reject(&workspace, &args.id, reason)?));
     }
-    let mut blame = rules::blame(&workspace, &args.id, reason, &args.rules)?;
-    if blame.blamed.is_empty() && !blame.candidates.is_empty() && context.is_interactive() {
-        let named: Vec<String> = which_rule(&blame.candidates)?.into_iter().collect();
-        if !named.is_empty() {
-            blame = rules::blame(&workspace, &args.id, reason, &named)?;
-        }
-    }
+    let blame = rules::blame(&workspace, &args.id, reason, &args.rules)?;
     if let Some(warning) = &blame.warning {
         context.printer.warn(warning);
     }
@@ -248,18 +237,6 @@ pub(crate) fn reject(context: &Context, args: RejectArgs) -> Done {
         args.reason,
         blame,
     )?))
-}
-
-/// Asks which of the rules in the prompt was at fault; `None` for none of them.
-fn which_rule(rules: &[(String, String)]) -> Result<Option<String>, UserError> {
-    let mut answers = vec!["none of them".to_owned()];
-    answers.extend(rules.iter().map(|(id, rule)| format!("{id}: {rule}")));
-    let question = Select::new()
-        .with_prompt("Which rule was at fault?")
-        .items(&answers)
-        .default(0);
-    let answer = ask(|| question.interact_opt())?.unwrap_or(0);
-    Ok(answer.checked_sub(1).map(|at| rules[at].0.clone()))
 }
 
 impl Report for Rejected {

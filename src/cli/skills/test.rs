@@ -8,10 +8,7 @@ use serde::Serialize;
 use crate::cli::ask::Spending;
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
-use crate::cli::output::table::Table;
-use crate::cli::output::text::plural;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style, Table, plural};
 use crate::model::SkillPath;
 use crate::model::error::{Kind, UserError};
 use crate::skills;
@@ -165,11 +162,9 @@ fn announce(context: &Context, plan: &TestPlan, yes: bool) -> Result<(), UserErr
 }
 
 fn run(context: &Context, workspace: &Workspace, plan: TestPlan) -> Result<TestReport, UserError> {
-    let bar = context.printer.bar("testing");
-    let mut on_case = |done: usize, of: usize| bar.reach(done, of);
-    let report = wait(skills::test(workspace, plan, &mut on_case, &mut |_| {}))?;
-    drop(bar);
-    let mut report = report?;
+    let mut report = context.printer.counting("testing", |on_case| {
+        wait(skills::test(workspace, plan, on_case, &mut |_| {}))
+    })??;
     let ran = report.cases.len() - report.skipped;
     if report.cases.is_empty() {
         report.warnings.push(NO_TESTS.to_owned());

@@ -7,10 +7,9 @@ use clap::{Args, Subcommand};
 use memctl_files::{Directory, ProjectPath, SharedFile, named};
 use serde::Serialize;
 
-use crate::cli::arguments::with_hooks;
+use crate::cli::arguments::{HostArgs, HostsArgs};
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::host;
 use crate::host::{Delivery, Host, InstallReport, InstallationStatus, Place, StatusReport};
 use crate::model::error::UserError;
@@ -23,8 +22,19 @@ use crate::model::error::UserError;
 #[command(after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks status")]
 pub(crate) enum HooksCommand {
     Install(InstallArgs),
-    Uninstall(UninstallArgs),
-    Status(StatusArgs),
+    /// Remove the hooks; restores the settings byte for byte
+    #[command(
+        after_help = "Examples:\n  memctl hooks uninstall claude-code\n  memctl hooks uninstall codex --project"
+    )]
+    Uninstall(HostArgs<Host>),
+    /// Show where hooks are installed, the last event of each, and what may block them
+    ///
+    /// The last event that a hook received, and what it answered, show that an agent host calls it.
+    /// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
+    #[command(
+        after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project"
+    )]
+    Status(HostsArgs<Host>),
 }
 
 /// Add the hooks to the agent host's settings; keep everything else
@@ -33,66 +43,31 @@ pub(crate) enum HooksCommand {
     after_help = "Examples:\n  memctl hooks install claude-code\n  memctl hooks install codex --project\n  memctl hooks install claude-code --read-only"
 )]
 pub(crate) struct InstallArgs {
-    /// Agent host
-    #[arg(value_parser = with_hooks())]
-    host: Host,
-    /// Use the settings of this project instead of yours
-    #[arg(long)]
-    project: bool,
+    #[command(flatten)]
+    of: HostArgs<Host>,
     /// Recall only: the hooks write nothing to the memory, and learn nothing
     #[arg(long)]
     read_only: bool,
 }
 
-/// Remove the hooks; restores the settings byte for byte
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  memctl hooks uninstall claude-code\n  memctl hooks uninstall codex --project"
-)]
-pub(crate) struct UninstallArgs {
-    /// Agent host
-    #[arg(value_parser = with_hooks())]
-    host: Host,
-    /// Use the settings of this project instead of yours
-    #[arg(long)]
-    project: bool,
-}
-
-/// Show where hooks are installed, the last event of each, and what may block them
-///
-/// The last event that a hook received, and what it answered, show that an agent host calls it.
-/// A settings file that cannot be read does not hide the other agent hosts; the exit code is 1.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  memctl hooks status\n  memctl hooks status codex --project")]
-pub(crate) struct StatusArgs {
-    /// Agent host; all of them by default
-    #[arg(value_parser = with_hooks())]
-    host: Option<Host>,
-    /// Use the settings of this project instead of yours
-    #[arg(long)]
-    project: bool,
-}
-
 pub(crate) fn hooks(context: &Context, command: &HooksCommand) -> Done {
     match command {
         HooksCommand::Install(args) => {
-            let host = args.host;
+            let HostArgs { host, project } = args.of;
             let place = Place {
                 read_only: args.read_only,
-                ..place(context, host, args.project)?
+                ..place(context, host, project)?
             };
             let mut report = host::install(host, &place)?;
-            report.notes = notes(context, host, &place, args.project);
+            report.notes = notes(context, host, &place, project);
             Ok(Box::new(report))
         }
         HooksCommand::Uninstall(args) => {
-            let host = args.host;
-            let place = place(context, host, args.project)?;
-            Ok(Box::new(host::uninstall(host, &place)?))
+            let place = place(context, args.host, args.project)?;
+            Ok(Box::new(host::uninstall(args.host, &place)?))
         }
         HooksCommand::Status(args) => {
-            let all = || Host::ALL.to_vec();
-            let hosts = args.host.map_or_else(all, |host| vec![host]);
+            let hosts = args.host.map_or(Host::ALL.to_vec(), |host| vec![host]);
             let mut reports = Vec::new();
             for host in hosts {
                 let place = place(context, host, args.project)?;

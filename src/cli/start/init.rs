@@ -8,8 +8,7 @@ use memctl_files::{ProjectPath, named};
 
 use crate::cli::config::Places;
 use crate::cli::context::Context;
-use crate::cli::output::page::Page;
-use crate::cli::output::{Done, Report};
+use crate::cli::output::{Done, Page, Report};
 use crate::cli::start::hooks::program;
 use crate::cli::start::setup::offer_to_join;
 use crate::host;

@@ -26,6 +26,7 @@ use crate::rules::acting::Tables;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
 
+pub use crate::review::queue::pairs::NEAREST;
 pub use crate::review::queue::waiting::{
     Backing, NearRule, Part, Provenance, Waiting, WaitingKind,
 };

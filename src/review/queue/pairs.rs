@@ -15,6 +15,9 @@ use memctl_search::embedder::Vector;
 use super::records::about;
 use super::waiting::{NearRule, Waiting, WaitingKind};
 
+/// Beginning of the reason of two rules that nobody has related.
+pub const NEAREST: &str = "nearest to each other";
+
 /// Pairs of rules, and the nearest rule of each candidate.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
@@ -93,7 +96,7 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
             known.any(|pair| in_use[pair.older] == at && in_use[pair.newer] == other)
         };
         if rule.is_in_use() && is_mutual && judged_relation(rule, of).is_none() && !is_listed() {
-            let reason = format!("nearest to each other, similarity {score:.2}");
+            let reason = format!("{NEAREST}, similarity {score:.2}");
             // Findings of the program or a model come first.
             let waiting = pair(rule, of, WaitingKind::Similar, &reason, score - 1.0);
             found.waiting.push(waiting);

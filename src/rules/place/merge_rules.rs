@@ -43,7 +43,7 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
     let (other_kind, other) = locate(&workspace.store, other)?;
     let refused = |reason: String| {
         let message = format!("`{other}` cannot be merged into `{keep}`: {reason}");
-        Error::input(message, "memctl review")
+        Error::input(message, "memctl memory conflicts")
     };
     for (kind, id) in [(kept_kind, &keep), (other_kind, &other)] {
         if kind != Kind::Reflexion {
@@ -165,5 +165,5 @@ pub(crate) fn rule_id(workspace: &Workspace, id: &str) -> Result<String, Error> 
         return Ok(id);
     }
     let message = format!("`{id}` is a {kind}, not a rule");
-    Err(Error::input(message, "memctl review"))
+    Err(Error::input(message, "memctl memory conflicts"))
 }

@@ -100,6 +100,20 @@ pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), E
     written(file.path(), file.replace(text.as_bytes()))
 }
 
+/// Writes a text file that the caller named, and creates its parent directories. Returns the kinds
+/// of secrets redacted.
+pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
+    create_above(path)?;
+    let redacted = memctl_redact::redact(text);
+    written(path, named::replace(path, redacted.text.as_bytes()))?;
+    Ok(redacted.found)
+}
+
+fn create_above(path: &Path) -> Result<(), Error> {
+    let above = path.parent().unwrap_or(Path::new(""));
+    Ok(named::create_dir(above).map_err(store::Error::io("create", above))?)
+}
+
 fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {
     Ok(result.map_err(store::Error::io("write", path))?)
 }

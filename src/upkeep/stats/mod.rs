@@ -11,9 +11,12 @@
 
 mod collect;
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
+use crate::store::workspace::{Error, redacting_writer};
 
 pub use crate::upkeep::stats::collect::stats;
 
@@ -195,6 +198,11 @@ impl StatsReport {
     pub fn is_empty(&self) -> bool {
         self.days.is_none()
     }
+}
+
+/// Writes a page of statistics to a file atomically. Returns the kinds of the secrets redacted.
+pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
+    redacting_writer::create(path, page)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]

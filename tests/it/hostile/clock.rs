@@ -53,6 +53,7 @@ fn life() -> Vec<Vec<&'static str>> {
         "session end work",
         "learn fixtures",
         "stats",
+        "stats --html stats.html",
         "token --sub ann --scope hr",
         "trust",
         "config show",

@@ -320,7 +320,7 @@ fn terminal_obeys_nothing() {
         let workspace = memory(ids);
         let mut commands: Vec<Vec<&str>> = vec![
             vec!["memory", "search", "zqx calm"],
-            vec!["review"],
+            vec!["memory", "conflicts"],
             vec!["session", "list"],
             vec!["stats"],
             vec![
@@ -404,6 +404,19 @@ fn watch_shows_past_runs_without_what_a_terminal_obeys() {
     killer.join().unwrap();
     assert!(text.contains(&last), "{text}");
     assert!(!text.chars().any(is_bad), "{text:?}");
+}
+
+#[test]
+fn pages_stay_pages() {
+    for ids in [false, true] {
+        let workspace = memory(ids);
+        workspace.run(&["stats", "--html", "stats.html"]).succeeds();
+        let page = workspace.read("stats.html");
+        terminal_is_safe("stats --html", &page);
+        for tag in ["<script", "<img", "<zqx", "</zqx"] {
+            assert!(!page.contains(tag), "{tag} in {page}");
+        }
+    }
 }
 
 #[test]

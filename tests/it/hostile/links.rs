@@ -780,6 +780,8 @@ fn exports_replace_nothing_but_files() {
             let ran = workspace.run(&arguments);
             ran.fails(2, name).fails(2, "hint: ");
         }
+        let ran = workspace.run(&["stats", "--html", name]);
+        assert_ne!(ran.code, 0, "{ran:?}");
     }
     assert_eq!(kinds(), before);
     assert!(!fs::metadata("/dev/null").unwrap().is_file());

@@ -11,9 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::output::Style;
-use crate::cli::output::page::Page;
-use crate::cli::output::text::change;
+use crate::cli::output::{Page, Style, change};
 use crate::cli::skills::run::latency;
 use crate::model::{
     Execution, ExecutionLog, Kind, Outcome, Procedure, Record, Reflexion, SkillPath, Trust, utc,

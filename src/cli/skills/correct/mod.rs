@@ -9,9 +9,8 @@ use clap::Args;
 
 use crate::cli::context::Context;
 use crate::cli::ending::wait;
-use crate::cli::output::page::Page;
 use crate::cli::output::progress::follow;
-use crate::cli::output::{Done, Report, Style};
+use crate::cli::output::{Done, Page, Report, Style};
 use crate::cli::review::past_sessions;
 use crate::cli::skills::correct::questions::{pick, write};
 use crate::model::error::UserError;
@@ -144,7 +143,7 @@ pub(crate) fn correct(context: &Context, args: CorrectArgs) -> Done {
         return Ok(Box::new(preview?));
     }
     let words = options.correction.clone();
-    let spinner = context.printer.spinner("learning");
+    let spinner = context.printer.work("learning");
     let report = wait(rules::correct(&workspace, options, &mut follow(&spinner)));
     drop(spinner);
     let report = report.and_then(|report| Ok(report?));

@@ -6,7 +6,7 @@ use memctl_files::json::compact;
 
 use crate::cli::ask::{ask, editor};
 use crate::cli::context::Context;
-use crate::cli::output::text::{clean, end, when};
+use crate::cli::output::{clean, end, when};
 use crate::model::error::UserError;
 use crate::model::{Execution, Kind, SkillPath};
 use crate::notes;
