@@ -111,9 +111,7 @@ pub(crate) fn eval(context: &Context, command: &EvalCommand) -> Done {
     }
     let report = context.printer.counting("vectors", |progress| {
         let dataset = dataset(&docs);
-        evaluate(
-            dataset, &passages, &questions, fusion, &embedder, progress,
-        )
+        evaluate(dataset, &passages, &questions, fusion, &embedder, progress)
     });
     Ok(Box::new(report?))
 }
