@@ -255,7 +255,7 @@ pub async fn ask(
         }])?;
         drop(writer);
         let answer = text.and_then(|text| lessons_in(&text));
-        let mut of_session = SessionLessons {
+        let mut outcome = SessionLessons {
             path: session.path.clone(),
             lessons: Vec::new(),
             refused: Vec::new(),
@@ -263,17 +263,17 @@ pub async fn ask(
         };
         match answer {
             Ok(lessons) => {
-                take(workspace, session, &model, lessons, &mut of_session)?;
+                take(workspace, session, &model, lessons, &mut outcome)?;
                 let mut sources = workspace.store.sources();
                 sources.insert(format!("{MARK}{}", session.path), session.source);
                 sources.save();
             }
             Err(problem) => {
                 report.failed_calls += 1;
-                of_session.problem = Some(problem);
+                outcome.problem = Some(problem);
             }
         }
-        report.sessions.push(of_session);
+        report.sessions.push(outcome);
         on_session(report.sessions.len());
     }
     Ok(report)

@@ -151,7 +151,7 @@ impl WholeSession {
                 Event::Remark(remark) => session.remarks.push(remark),
                 Event::Session(named) => id = Some(named),
                 Event::Broken(line) if session.broken.len() < MAX_BROKEN => {
-                    session.broken.push(line)
+                    session.broken.push(line);
                 }
                 Event::Broken(_) => {}
             });
