@@ -71,7 +71,7 @@ const RESERVED: &[(&[&str], May, &str)] = &[
         ],
         // The settings of a host are the user's, and keep every byte.
         May::Within(&[
-            "store/", "cli/config/trust.rs", "host/install", "host/servers", "serve/token/ring.rs",
+            "store/", "cli/config/trust.rs", "host/settings", "serve/token/ring.rs",
         ]),
         "files that are no records are written by `redacting_writer`",
     ),

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::fake_model::{Behaviour, FakeModel};
 use crate::hosts::hook;
 use crate::support::with_input;
 use crate::workspace::{Ran, Workspace};
@@ -389,6 +390,28 @@ fn past(workspace: &Workspace, name: &str) {
     ];
     let lines: Vec<String> = steps.iter().map(Value::to_string).collect();
     workspace.write(&format!("past/{name}.jsonl"), lines.join("\n") + "\n");
+}
+
+#[test]
+fn a_prompt_of_ones_own_takes_the_place_of_ours_once_it_is_trusted() {
+    let mut workspace = Workspace::empty();
+    workspace.write(".agentura/prompts/past_session.md", "Say it in French.");
+    let reply = json!({"lessons": []}).to_string();
+    let model = FakeModel::answering(move |_| Behaviour::text(&reply));
+    workspace
+        .set("ANTHROPIC_API_KEY", "key")
+        .set("ANTHROPIC_BASE_URL", &model.anthropic_url());
+    for session in ["s1", "s2"] {
+        past(&workspace, session);
+        let args = ["learn", "past", "--model", "anthropic/claude-x", "--yes"];
+        workspace.run(&args).succeeds();
+        workspace.run(&["trust"]).succeeds();
+    }
+    let requests = model.requests();
+    let systems = requests
+        .iter()
+        .map(|request| request.system().starts_with("Say it in French."));
+    assert_eq!(systems.collect::<Vec<_>>(), [false, true]);
 }
 
 #[test]

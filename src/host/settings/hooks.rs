@@ -245,16 +245,15 @@ impl Entry for Hooks {
     const NAME: &'static str = "hooks";
 
     fn find(&self, text: &str) -> Result<InstallationStatus, Fault> {
-        let is_complete = match &self.whole {
-            Some(whole) => text == whole,
-            None => {
-                let lists = event_lists(&Document::read(text)?)?;
-                let has = |hook: &Hook| {
-                    let mut lists = lists.iter().filter(|(event, _)| event == hook.event);
-                    lists.any(|(_, list)| self.own(list).any(|own| own.command == self.command))
-                };
-                self.host.hooks().iter().all(has)
-            }
+        let is_complete = if let Some(whole) = &self.whole {
+            text == whole
+        } else {
+            let lists = event_lists(&Document::read(text)?)?;
+            let has = |hook: &Hook| {
+                let mut lists = lists.iter().filter(|(event, _)| event == hook.event);
+                lists.any(|(_, list)| self.own(list).any(|own| own.command == self.command))
+            };
+            self.host.hooks().iter().all(has)
         };
         match (is_complete, self.commands(text).is_empty()) {
             (true, _) => Ok(InstallationStatus::Installed),

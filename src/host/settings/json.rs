@@ -97,7 +97,9 @@ pub(super) fn text_in(object: &CstObject, name: &str) -> Option<String> {
 pub(super) fn texts_in(object: &CstObject, name: &str) -> Vec<String> {
     let list = member(object, name).and_then(|member| member.array_value());
     let items = list.map(|list| list.elements()).unwrap_or_default();
-    let text = items.iter().filter_map(|item| item.as_string_lit());
+    let text = items
+        .iter()
+        .filter_map(jsonc_parser::cst::CstNode::as_string_lit);
     text.filter_map(|text| text.decoded_value().ok()).collect()
 }
 

@@ -277,6 +277,7 @@ fn take(
     if !report.dry_run && has_pattern {
         let mut writer = records.writer()?;
         let workspace = workspace(records, session, options);
+        let mut known = patterns::known(&writer)?;
         for (episode, pattern) in &found {
             let Ok(pattern) = pattern else {
                 continue;
@@ -291,7 +292,7 @@ fn take(
                     .map(call_hash)
                     .unwrap_or_default(),
             };
-            match patterns::store(&mut writer, pattern, origin, records.now)? {
+            match patterns::store(&mut writer, &mut known, pattern, origin, records.now)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
                 Stored::Counted => {}

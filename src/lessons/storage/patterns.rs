@@ -37,9 +37,10 @@ pub(crate) enum Stored {
 }
 
 /// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
-/// change.
+/// change. `known` are the stored procedures, read once while the lock is held.
 pub(crate) fn store(
     writer: &mut Writer,
+    known: &mut Vec<Procedure>,
     pattern: &Pattern,
     origin: Origin,
     now: DateTime<Utc>,
@@ -59,36 +60,48 @@ pub(crate) fn store(
         origins: vec![origin],
         ..procedure(pattern.clone(), &stamp(now))?
     };
-    store_unless(writer, procedure, &is_same, now)
+    store_unless(writer, known, procedure, &is_same, now)
 }
 
 /// Stores a procedure, or counts up the one whose pattern is the same.
 pub(crate) fn store_unless(
     writer: &mut Writer,
+    known: &mut Vec<Procedure>,
     procedure: Procedure,
     is_same: &dyn Fn(&Pattern) -> bool,
     now: DateTime<Utc>,
 ) -> Result<Stored, Error> {
-    let all = writer.store().list::<Procedure>(&Selection::default())?;
-    let known = all
-        .records
-        .iter()
-        .find(|known| known.pattern.as_ref().is_some_and(is_same));
-    if let Some(known) = known {
+    let twin = known
+        .iter_mut()
+        .find(|one| one.pattern.as_ref().is_some_and(is_same));
+    if let Some(twin) = twin {
         let origin = procedure.origins.first();
-        let is_counted = |origin| known.origins.iter().any(|own| own.is_same(origin));
+        let is_counted = |origin| twin.origins.iter().any(|own| own.is_same(origin));
         if origin.is_some_and(is_counted) {
             return Ok(Stored::Counted);
         }
-        count_up(writer, known, origin, &procedure.last_seen)?;
-        return Ok(Stored::Again(known.procedure_id.clone()));
+        count_up(writer, twin, origin, &procedure.last_seen)?;
+        twin.occurrences = Some(twin.occurrences.unwrap_or(1.0) + 1.0);
+        twin.origins.extend(origin.cloned());
+        return Ok(Stored::Again(twin.procedure_id.clone()));
     }
     let content = procedure.content();
     let removed = writer.store().tombstone_of(Kind::Procedure, &content)?;
     if removed.is_some() {
         return Ok(Stored::Forgotten);
     }
-    Ok(Stored::New(writer.append(procedure, now)?.procedure_id))
+    let stored = writer.append(procedure, now)?;
+    let id = stored.procedure_id.clone();
+    known.push(stored);
+    Ok(Stored::New(id))
+}
+
+/// Returns the stored procedures.
+pub(crate) fn known(writer: &Writer) -> Result<Vec<Procedure>, Error> {
+    Ok(writer
+        .store()
+        .list::<Procedure>(&Selection::default())?
+        .records)
 }
 
 /// Counts up a procedure that was seen again, at a place if there is one.
@@ -177,6 +190,7 @@ pub(crate) fn learn_at_once(
         live: true,
         ..Origin::default()
     };
-    self::store(&mut writer, pattern, origin, now)?;
+    let mut known = known(&writer)?;
+    self::store(&mut writer, &mut known, pattern, origin, now)?;
     prepare(writer.store())
 }

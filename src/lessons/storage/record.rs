@@ -141,7 +141,8 @@ impl HintService<'_> {
             worded_by: "agent".to_owned(),
             ..patterns::procedure(pattern, &stamp(self.now))?
         };
-        patterns::store_unless(writer, procedure, &is_equal, self.now)
+        let mut known = patterns::known(writer)?;
+        patterns::store_unless(writer, &mut known, procedure, &is_equal, self.now)
     }
 }
 

@@ -155,7 +155,6 @@ mod tests {
             kind: kind_number(Kind::Memory),
             trust: trust_number(Trust::Approved),
             note: note_number(MemoryType::TaskMemory),
-            ..Attributes::default()
         };
         let check = |filter: Filter, expected: bool| {
             let admits = filter.admission().admits(&document);

@@ -4,7 +4,7 @@
 //! nothing tells a duplicate from a related rule, so of the others only those are listed that are
 //! nearest to each other. A pair that a person or a model has judged is not listed again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::model::{Kind, Reflexion, RuleRelation};
 use crate::rules::place::conflicts::{
@@ -70,8 +70,14 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
         let waiting = pair(used[one.older], used[one.newer], kind, &one.reason, score);
         found.waiting.push(waiting);
     }
+    // One that says the same as an older rule is listed with that one, and with no other.
+    let repeats = known
+        .iter()
+        .filter(|pair| pair.relation == RuleRelation::Same);
+    let repeats: HashSet<usize> = repeats.map(|pair| in_use[pair.newer]).collect();
     let nearest = |at: usize| -> Option<(usize, f64)> {
         let others = in_use.iter().filter(|other| **other != at);
+        let others = others.filter(|other| !repeats.contains(other));
         let scores = others.filter_map(|other| Some((*other, cosine(at, *other)?)));
         scores.max_by(|a, b| a.1.total_cmp(&b.1))
     };
@@ -90,7 +96,8 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
             found.near.push((rule.reflexion_id.clone(), near));
             continue;
         }
-        let is_mutual = at < other && near[other].is_some_and(|(back, _)| back == at);
+        let is_mutual =
+            !repeats.contains(&at) && at < other && near[other].is_some_and(|(back, _)| back == at);
         let is_listed = || {
             let mut known = known.iter();
             known.any(|pair| in_use[pair.older] == at && in_use[pair.newer] == other)
