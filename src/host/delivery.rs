@@ -126,5 +126,9 @@ mod tests {
         let last = Delivery::last(state, Host::Codex).unwrap();
         assert_eq!(last.told.as_deref(), Some("Use pnpm, never npm."));
         assert_eq!((&*last.event, &*last.silent), ("PreToolUse", ""));
+        // Written over the longer one.
+        Delivery::of(("Stop", None), None, "off", now).note(state, Host::Codex);
+        let last = Delivery::last(state, Host::Codex).unwrap();
+        assert_eq!((&*last.event, last.told), ("Stop", None));
     }
 }
