@@ -87,14 +87,11 @@ fn main() {
         round += 1;
         hook(&root, &failed(&root, round))
     });
-    let home = dir.path().join("home");
-    user_store(&home);
+    user_store(&root.join("home"));
     let name = "`memctl hook`, a hint beside a user store of 500 lessons";
     row(name, "10 ms", &mut || {
         round += 1;
-        let mut command = hook(&root, &failed(&root, round));
-        command.env("HOME", &home);
-        command
+        hook(&root, &failed(&root, round))
     });
     row(
         "`memctl hook`, a session start with 500 rules",

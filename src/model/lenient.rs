@@ -3,15 +3,66 @@
 //! A confidence of `"0.9"` or a cost of `null` must not hide its record. These are
 //! `deserialize_with` functions; serialization always uses the proper type.
 
-use serde::de::DeserializeOwned;
+use std::fmt::{self, Formatter};
+
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 use serde_json::value::RawValue;
 
 /// Reads a number, or a string that holds one; anything else is `None`.
 pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    let text = raw.get().trim_matches('"').trim();
-    Ok(text.parse().ok().filter(|n: &f64| n.is_finite()))
+    let text = deserializer.deserialize_any(Scalar)?;
+    Ok(text.trim().parse().ok().filter(|n: &f64| n.is_finite()))
+}
+
+/// Reads a string, a number or a boolean as text, and anything else as an empty one. Without a look ahead: a
+/// session's start reads every rule.
+struct Scalar;
+
+impl<'de> Visitor<'de> for Scalar {
+    type Value = String;
+
+    fn expecting(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str("any value")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<String, E> {
+        Ok(text.to_owned())
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<String, E> {
+        Ok(text)
+    }
+
+    fn visit_bool<E>(self, is: bool) -> Result<String, E> {
+        Ok(is.to_string())
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<String, E> {
+        Ok(number.to_string())
+    }
+
+    fn visit_unit<E>(self) -> Result<String, E> {
+        Ok(String::new())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<String, A::Error> {
+        while items.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(String::new())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<String, A::Error> {
+        while fields.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(String::new())
+    }
 }
 
 /// Writes a whole number without a fraction: `38`, not `38.0`.
@@ -32,27 +83,9 @@ pub(super) fn plain_number<S: Serializer>(
     }
 }
 
-/// Reads a string, or a number or boolean as written; anything else is empty.
+/// Reads a string, or a number or boolean as text; anything else is empty.
 pub(super) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    let raw = String::from(Box::<str>::from(Box::<RawValue>::deserialize(
-        deserializer,
-    )?));
-    Ok(match raw.as_bytes().first() {
-        Some(b'"') => unquoted(raw),
-        Some(b'{' | b'[' | b'n') | None => String::new(),
-        Some(_) => raw,
-    })
-}
-
-/// Value of a JSON string. Most strings have no escape, and are not read a second time: a session's start
-/// reads every rule.
-fn unquoted(mut json: String) -> String {
-    if json.contains('\\') {
-        return serde_json::from_str(&json).unwrap_or_default();
-    }
-    json.pop();
-    json.remove(0);
-    json
+    deserializer.deserialize_any(Scalar)
 }
 
 /// Reads a string; `null` is `None`. Keeps any other value as written, so that it does not count as
@@ -76,8 +109,7 @@ pub(super) fn optional_text<'de, D: Deserializer<'de>>(
 
 /// Reads a whole number of at least zero; anything else is `None`.
 pub(super) fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let raw = Box::<RawValue>::deserialize(deserializer)?;
-    Ok(raw.get().trim_matches('"').trim().parse().ok())
+    Ok(text(deserializer)?.trim().parse().ok())
 }
 
 /// Reads a list of strings and skips other items; anything but a list is empty.

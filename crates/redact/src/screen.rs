@@ -4,6 +4,11 @@
 //! instructions (`rules/words.tsv`), invisible characters, and commands that do harm on any machine. Developers'
 //! ordinary sentences must pass, so a single word never suffices.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
+
 use super::hidden::{hides, visible};
 use super::rules::list;
 use super::scan::findings;
@@ -123,8 +128,11 @@ fn forges_a_layer(text: &str) -> bool {
 
 /// Lines with one of the parts that every harmful command has. Most texts have few.
 fn commands(text: &str) -> impl Iterator<Item = &str> {
-    let parts = list("command parts").iter();
-    let found = parts.flat_map(|part| memchr::memmem::find_iter(text.as_bytes(), part.as_bytes()));
+    static PARTS: LazyLock<Vec<Finder<'static>>> =
+        LazyLock::new(|| list("command parts").iter().map(Finder::new).collect());
+    let found = PARTS
+        .iter()
+        .flat_map(|part| part.find_iter(text.as_bytes()));
     let starts = found.map(|at| text[..at].rfind('\n').map_or(0, |end| end + 1));
     let mut starts: Vec<usize> = starts.collect();
     starts.sort_unstable();
@@ -253,11 +261,13 @@ const BETWEEN: usize = 6;
 /// words later, with `LINKS…` only such words lie between, with `*…` any. `^` is the beginning of the text. A
 /// negation makes the phrases harmless that are not firm.
 fn overrides(words: &[&str]) -> bool {
+    // Made once: a hook screens many texts.
+    static FIRST: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let all = list("phrases").iter().chain(list("firm phrases"));
+        all.flat_map(|phrase| step(head(phrase).0)).collect()
+    });
     let (phrases, firm) = (list("phrases"), list("firm phrases"));
-    let all = phrases.iter().chain(firm);
-    let mut first: Vec<&str> = all.flat_map(|phrase| step(head(phrase).0)).collect();
-    first.sort_unstable();
-    let begins = |i: &usize| first.binary_search(&words[*i]).is_ok();
+    let begins = |i: &usize| FIRST.contains(words[*i]);
     (0..words.len()).filter(begins).any(|i| {
         let applies = |phrase: &&str| {
             (i == 0 || !phrase.starts_with('^'))
