@@ -3,6 +3,7 @@
 //! Inputs and outputs are stored as the JSON text received, so that key order, big integers and the
 //! difference between `1062` and `1062.0` survive.
 
+use memctl_llm::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -62,17 +63,6 @@ pub struct Execution {
     /// it, or if there is none.
     #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
     pub judged_by: String,
-}
-
-/// Token usage of one request and its answer.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
-)]
-pub struct Usage {
-    /// Tokens read, including those from a cache.
-    pub input_tokens: u64,
-    /// Tokens written, including hidden reasoning.
-    pub output_tokens: u64,
 }
 
 /// The case that an offline answer repeats.

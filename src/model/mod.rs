@@ -27,7 +27,7 @@ pub(crate) mod words;
 pub use access::{InvalidSkillPath, InvalidUserId, Scope, SkillPath, UserId, Viewer};
 pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
-pub use episode::{Correction, Execution, NearestCase, Outcome, Usage};
+pub use episode::{Correction, Execution, NearestCase, Outcome};
 pub use evidence::{Evidence, Receipts, Trial};
 pub use id::{
     IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
@@ -35,6 +35,7 @@ pub use id::{
 };
 pub(crate) use kind::by_kind;
 pub use kind::{AGENT, CANDIDATE, CHAT, Document, Kind, OBSERVED, Record, Trust, mark};
+pub use memctl_llm::Usage;
 pub use memory::{Expiry, Memory, MemoryType, ending, later, utc};
 pub use memory_schema::{MetadataField, Misfit, Shape};
 pub use procedure::{

@@ -1,24 +1,31 @@
-//! Approves observed records: a person takes responsibility for them.
+//! Decisions about proposals: a person takes responsibility for an observed record, or finds that it is of
+//! no use.
 //!
-//! All ids are resolved before the first write: one wrong id approves nothing. A suspicious text is
-//! reported again, and the person decides.
+//! All ids of an approval are resolved before the first write: one wrong id approves nothing. A suspicious
+//! text is reported again, and the person decides. A rejected record stays in its file with the reason, so
+//! that nothing proposes it again; `memctl forget` deletes a record instead.
 //!
-//! Deliberately absent: approval of executions (`review` judges an output), and approval by
-//! anything but an id.
+//! Deliberately absent: approval of executions (`accept` judges an output), and approval by anything but an id.
 
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::lessons::telling::table::prepare;
 use crate::model::{
-    CANDIDATE, CallAction, Correction, EPISODE, Kind, Memory, Procedure, QUARANTINED, Record,
-    Reflexion, Trust,
+    CANDIDATE, CallAction, Correction, EPISODE, Judgement, Kind, Memory, Procedure, QUARANTINED,
+    Record as _, Reflexion, Trust, Verdict,
 };
+use crate::review::queue::{Part, Waiting, WaitingKind};
+use crate::rules::hearing::end_suspension;
 use crate::rules::place::passed_on::{ActivationEffects, follow_up, lift};
 use crate::rules::{acting, checked};
-use crate::store::workspace::records::{entry, level, locate};
+use crate::store::workspace::records::{document, entry, level, locate};
+use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{Entry, Writer};
+use crate::store::{Entry, Scoped, Writer};
+
+/// Author of a judgement that a person made.
+pub(super) const PERSON: &str = "user";
 
 /// Approved record.
 #[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
@@ -34,9 +41,9 @@ pub struct Approved {
     pub before: &'static str,
     /// Trust level now.
     pub trust: Trust,
-    /// Content: names of the fields and their text.
+    /// Texts of the record, as in the queue.
     #[serde(skip)]
-    pub says: Vec<(&'static str, String)>,
+    pub parts: Vec<Part>,
     /// Guardrail files that the rule was added to; only for a former candidate.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails: Vec<String>,
@@ -60,20 +67,20 @@ pub fn approve(
 ) -> Result<Vec<Approved>, Error> {
     let mut named: Vec<(Kind, String)> = Vec::new();
     for id in ids {
-        let found = locate(&workspace.store, id)?;
-        if matches!(found.0, Kind::Execution | Kind::Session) {
-            let (kind, id) = found;
-            let hint = match kind {
-                Kind::Execution => format!("memctl accept {id}"),
-                _ => "memctl list lessons".to_owned(),
-            };
-            let why = "only procedures and imported notes are observed";
-            let message = format!("{kind} `{id}` cannot be approved: {why}");
-            return Err(Error::input(message, hint));
-        }
-        if !named.contains(&found) {
-            named.push(found);
-        }
+        let (kind, id) = locate(&workspace.store, id)?;
+        let hint = match kind {
+            Kind::Execution => format!("memctl accept {id}"),
+            Kind::Session => "memctl list lessons".to_owned(),
+            _ => {
+                if !named.contains(&(kind, id.clone())) {
+                    named.push((kind, id));
+                }
+                continue;
+            }
+        };
+        let why = "only procedures and imported notes are observed";
+        let message = format!("{kind} `{id}` cannot be approved: {why}");
+        return Err(Error::input(message, hint));
     }
     let mut writer = workspace.writer()?;
     let entries = named
@@ -83,36 +90,7 @@ pub fn approve(
     let mut approved = Vec::new();
     let mut lifted = Vec::new();
     for entry in &entries {
-        let counted = level(writer.store(), entry) != Trust::Observed;
-        let record = match entry.kind {
-            Kind::Procedure => approve_procedure(&mut writer, entry)?,
-            Kind::Memory => approve_words(&mut writer, entry, |memory: Memory| {
-                vec![("memory", memory.content)]
-            })?,
-            Kind::Reflexion => approve_rule(&mut writer, entry, &mut lifted)?,
-            Kind::Correction => approve_words(&mut writer, entry, |correction: Correction| {
-                let expected = correction.expected_output.map(|json| json.get().to_owned());
-                let expected = expected.map(|text| ("expected", text));
-                let words = [("correction", correction.user_correction)];
-                words.into_iter().chain(expected).collect()
-            })?,
-            _ => said(entry),
-        };
-        let record = with_id_now(&writer, record)?;
-        writer.vouch(record.kind, &record.id)?;
-        let record = match entry.kind {
-            Kind::Reflexion => let_act(&mut writer, record, action)?,
-            _ => record,
-        };
-        approved.push(match record.before {
-            // The data file claims this trust level; no user of this machine has granted it.
-            "approved" | "user" if !counted => Approved {
-                warnings: suspicions(&record.id, &record.says),
-                before: "observed",
-                ..record
-            },
-            _ => record,
-        });
+        approved.push(approve_one(&mut writer, entry, action, &mut lifted)?);
     }
     if approved.iter().any(|record| record.kind == Kind::Procedure) {
         prepare(writer.store())?;
@@ -133,209 +111,213 @@ pub fn approve(
     Ok(approved)
 }
 
-/// Sets the id that a record has now: a local one got that of a shared record.
-fn with_id_now(writer: &Writer, record: Approved) -> Result<Approved, Error> {
-    let id = writer.store().current_id(record.kind, &record.id)?;
-    let local_id = (id != record.id).then_some(record.id);
+/// Approves one record. A record of a person counts already. A candidate counts from now on and is added to
+/// `lifted`; its guardrail and its test are written after the writer is closed.
+fn approve_one(
+    writer: &mut Writer,
+    entry: &Entry,
+    action: Option<CallAction>,
+    lifted: &mut Vec<Reflexion>,
+) -> Result<Approved, Error> {
+    let (id, kind) = (&entry.id, entry.kind);
+    let own = document(entry).map_or(Trust::Observed, |document| document.trust);
+    // The data file may claim a trust level that no user of this machine has granted.
+    let counted = level(writer.store(), entry) != Trust::Observed;
+    let text = texts(writer.store(), entry)?;
+    let suspicions = text.suspicions().into_iter();
+    let mut warnings: Vec<String> = suspicions
+        .map(|reason| format!("`{id}` is suspicious: {reason}"))
+        .collect();
+    let mut before = own.name();
+    let mut changes: Vec<(&str, Value)> = Vec::new();
+    if own == Trust::Observed && kind != Kind::Reflexion {
+        changes.push(("trust", json!("approved")));
+    }
+    if kind == Kind::Procedure {
+        let procedure: Procedure = writer.store().get(id)?;
+        if procedure.state == QUARANTINED && warnings.is_empty() {
+            warnings.push(format!(
+                "`{id}` was quarantined when it was learned; nothing in it is suspicious today"
+            ));
+        }
+        if procedure.state == "retired" {
+            warnings.push(format!(
+                "`{id}` is retired, since it stopped working: it is found, and not told"
+            ));
+        }
+        if procedure.state == QUARANTINED || procedure.is_episode() {
+            before = if procedure.is_episode() {
+                EPISODE
+            } else {
+                QUARANTINED
+            };
+            changes.push(("state", json!("active")));
+        }
+    } else if kind == Kind::Reflexion && own == Trust::Observed {
+        let mut rule: Reflexion = writer.store().get(id)?;
+        let was_candidate = rule.is_candidate();
+        lift(writer, &mut rule)?;
+        if was_candidate {
+            before = CANDIDATE;
+            lifted.push(rule);
+        }
+    }
+    if !changes.is_empty() {
+        writer.update(kind, id, &changes)?;
+    }
+    if own == Trust::User && counted {
+        warnings.clear();
+    } else if own != Trust::Observed && !counted && !matches!(before, QUARANTINED | EPISODE) {
+        before = "observed";
+    }
+    // A local record got the id of a shared one.
+    let id_now = writer.store().current_id(kind, id)?;
+    writer.vouch(kind, &id_now)?;
+    let at_calls = match kind {
+        Kind::Reflexion => let_act(writer, &id_now, action, &mut warnings)?,
+        _ => None,
+    };
     Ok(Approved {
-        id,
-        local_id,
-        ..record
+        local_id: (id_now != *id).then(|| id.clone()),
+        id: id_now,
+        kind,
+        before,
+        trust: if own == Trust::User {
+            own
+        } else {
+            Trust::Approved
+        },
+        parts: text.parts,
+        guardrails: Vec::new(),
+        tests: Vec::new(),
+        at_calls,
+        warnings,
     })
 }
 
-/// Lets a rule act on the calls that its patterns match.
+/// Texts of a record, as the queue shows them, with the output that its test will require.
+fn texts(store: &Scoped, entry: &Entry) -> Result<Waiting, Error> {
+    let mut text = Waiting::about(WaitingKind::Candidate, entry.kind, &entry.id, String::new());
+    let correction = match entry.kind {
+        Kind::Procedure => {
+            text.add_procedure(&store.get::<Procedure>(&entry.id)?);
+            None
+        }
+        Kind::Reflexion => {
+            let rule: Reflexion = store.get(&entry.id)?;
+            text.add_rule(&rule);
+            let from = store.find(Kind::Correction, &rule.correction_id)?;
+            from.and_then(|from| from.parse::<Correction>().ok())
+        }
+        Kind::Memory => {
+            text.add_memory(&store.get::<Memory>(&entry.id)?);
+            None
+        }
+        _ => {
+            let correction: Correction = store.get(&entry.id)?;
+            text.part("correction", &correction.user_correction);
+            Some(correction)
+        }
+    };
+    let expected = correction.and_then(|correction| correction.expected_output);
+    text.part("expected", expected.as_ref().map_or("", |json| json.get()));
+    Ok(text)
+}
+
+/// Lets a rule act on the calls that its patterns match. Returns its answer to them.
 fn let_act(
     writer: &mut Writer,
-    mut record: Approved,
+    id: &str,
     action: Option<CallAction>,
-) -> Result<Approved, Error> {
-    let rule: Reflexion = writer.store().get(&record.id)?;
+    warnings: &mut Vec<String>,
+) -> Result<Option<CallAction>, Error> {
+    let rule: Reflexion = writer.store().get(id)?;
+    if rule.seen_by.is_empty() && action.is_some() {
+        let message = format!("`{id}` has no patterns: no call can be seen to break it");
+        return Err(Error::input(message, format!("memctl approve {id}")));
+    }
     if rule.seen_by.is_empty() {
-        return match action {
-            Some(_) => {
-                let id = record.id;
-                let message = format!("`{id}` has no patterns: no call can be seen to break it");
-                Err(Error::input(message, format!("memctl approve {id}")))
-            }
-            None => Ok(record),
-        };
+        return Ok(None);
     }
     if let Err(reason) = checked(&rule.seen_by) {
-        record
-            .warnings
-            .push(format!("it acts on no call: {reason}"));
-        return Ok(record);
+        warnings.push(format!("it acts on no call: {reason}"));
+        return Ok(None);
     }
     let action = action.unwrap_or(rule.action);
     if action != rule.action {
-        writer.update(Kind::Reflexion, &record.id, &[("action", action)])?;
+        writer.update(Kind::Reflexion, id, &[("action", action)])?;
     }
-    if rule.is_in_use() {
-        writer.let_act(&record.id)?;
-        acting::prepare(writer.store())?;
-        record.at_calls = Some(action);
+    if !rule.is_in_use() {
+        return Ok(None);
     }
-    Ok(record)
+    writer.let_act(id)?;
+    acting::prepare(writer.store())?;
+    Ok(Some(action))
 }
 
-fn approve_procedure(writer: &mut Writer, entry: &Entry) -> Result<Approved, Error> {
-    let procedure: Procedure = writer.store().get(&entry.id)?;
-    let says = match &procedure.pattern {
-        Some(pattern) => vec![
-            ("lesson", procedure.lesson.clone()),
-            ("error", pattern.error_key.clone()),
-            ("wrong", pattern.failing_code.clone()),
-            ("correct", pattern.working_code.clone()),
-            ("printed", pattern.success_output.clone()),
-        ],
-        None => vec![("procedure", procedure.content())],
+/// Outcome of [`reject()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct Rejected {
+    /// Id of the record.
+    pub id: String,
+    /// Kind of the record.
+    pub kind: Kind,
+    /// Record on one line.
+    pub summary: String,
+    /// Reason of the rejection, as stored.
+    pub reason: String,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Rejects a candidate rule or an observed procedure, given by id or id prefix. A rejected procedure is
+/// retired.
+///
+/// # Errors
+///
+/// [`Error::Refused`] for a record of another kind, and for one that counts: `memctl forget`
+/// deletes it.
+pub fn reject(workspace: &Workspace, id: &str, reason: &str) -> Result<Rejected, Error> {
+    let (kind, id) = locate(&workspace.store, id)?;
+    let mut writer = workspace.writer()?;
+    let entry = entry(writer.store(), kind, &id)?;
+    let redacted = memctl_redact::redact(reason.trim());
+    let reason = redacted.text.into_owned();
+    let judgement = Judgement {
+        verdict: Verdict::Discard,
+        into: String::new(),
+        reason: reason.clone(),
+        by: PERSON.to_owned(),
+        at: workspace.timestamp(),
     };
-    let was_quarantined = procedure.state == QUARANTINED;
-    let was_episode = procedure.is_episode();
-    let mut warnings = suspicions(&entry.id, &says);
-    if was_quarantined && warnings.is_empty() {
-        warnings.push(format!(
-            "`{}` was quarantined when it was learned; nothing in it is suspicious today",
-            entry.id
-        ));
-    }
-    if procedure.state == "retired" {
-        warnings.push(format!(
-            "`{}` is retired, since it stopped working: it is found, and not told",
-            entry.id
-        ));
-    }
-    let was_approved = procedure.trust() == Trust::Approved;
-    let before = match was_approved {
-        _ if was_quarantined => QUARANTINED,
-        _ if was_episode => EPISODE,
-        true => "approved",
-        false => "observed",
+    let mut changes: Vec<(&str, Value)> = vec![("judgement", json!(judgement))];
+    let candidate = match kind {
+        Kind::Reflexion => Some(writer.store().get::<Reflexion>(&id)?),
+        _ => None,
     };
-    let mut changes = Vec::new();
-    if !was_approved {
-        changes.push(("trust", json!("approved")));
+    let candidate = candidate.filter(Reflexion::is_candidate);
+    let summary = if let Some(rule) = candidate {
+        end_suspension(&mut writer, &rule)?;
+        rule.summary()
+    } else if kind == Kind::Procedure && level(writer.store(), &entry) == Trust::Observed {
+        changes.push(("state", json!("retired")));
+        writer.store().get::<Procedure>(&id)?.summary()
+    } else {
+        let why = "only candidate rules and observed procedures are proposals";
+        let message = format!("{kind} `{id}` cannot be rejected: {why}");
+        return Err(Error::input(message, format!("memctl forget {id}")));
+    };
+    writer.update(kind, &id, &changes)?;
+    if kind == Kind::Procedure {
+        prepare(writer.store())?;
     }
-    if was_quarantined || was_episode {
-        changes.push(("state", json!("active")));
-    }
-    if !changes.is_empty() {
-        writer.update(Kind::Procedure, &entry.id, &changes)?;
-    }
-    Ok(Approved {
-        says,
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(redacted.found));
+    Ok(Rejected {
+        id,
+        kind,
+        summary,
+        reason,
         warnings,
-        ..looked_at(entry, before)
     })
-}
-
-/// Rule: one from a person counts already. A candidate counts from now on and is added to `lifted`;
-/// its guardrail and its test are written after the writer is closed.
-fn approve_rule(
-    writer: &mut Writer,
-    entry: &Entry,
-    lifted: &mut Vec<Reflexion>,
-) -> Result<Approved, Error> {
-    let mut rule: Reflexion = writer.store().get(&entry.id)?;
-    let mut says = vec![
-        ("rule", rule.rule.clone()),
-        ("applies when", rule.applies_when.clone()),
-        ("mistake", rule.mistake.clone()),
-    ];
-    // The test will require this output.
-    let from = writer.store().find(Kind::Correction, &rule.correction_id)?;
-    let from = from.and_then(|entry| entry.parse::<Correction>().ok());
-    if let Some(expected) = from.and_then(|correction| correction.expected_output) {
-        says.push(("expected", expected.get().to_owned()));
-    }
-    let before = match rule.trust() {
-        Trust::User => return Ok(said(entry)),
-        Trust::Approved => "approved",
-        Trust::Observed => {
-            let was_candidate = rule.is_candidate();
-            lift(writer, &mut rule)?;
-            if was_candidate {
-                lifted.push(rule);
-                CANDIDATE
-            } else {
-                "observed"
-            }
-        }
-    };
-    let warnings = suspicions(&entry.id, &says);
-    Ok(Approved {
-        says,
-        warnings,
-        ..looked_at(entry, before)
-    })
-}
-
-/// Memory or correction: one from a person counts already, an imported one and one from an agent from
-/// now on.
-fn approve_words<R: Record>(
-    writer: &mut Writer,
-    entry: &Entry,
-    words: impl FnOnce(R) -> Vec<(&'static str, String)>,
-) -> Result<Approved, Error> {
-    let record: R = writer.store().get(&entry.id)?;
-    let before = match record.trust() {
-        Trust::User => return Ok(said(entry)),
-        Trust::Approved => "approved",
-        Trust::Observed => {
-            writer.update(entry.kind, &entry.id, &[("trust", json!("approved"))])?;
-            "observed"
-        }
-    };
-    let says = words(record);
-    Ok(Approved {
-        warnings: suspicions(&entry.id, &says),
-        says,
-        ..looked_at(entry, before)
-    })
-}
-
-/// Record that counts from now on, or did before.
-fn looked_at(entry: &Entry, before: &'static str) -> Approved {
-    Approved {
-        id: entry.id.clone(),
-        local_id: None,
-        kind: entry.kind,
-        before,
-        trust: Trust::Approved,
-        says: Vec::new(),
-        guardrails: Vec::new(),
-        at_calls: None,
-        tests: Vec::new(),
-        warnings: Vec::new(),
-    }
-}
-
-/// Record from a person, which counts already.
-fn said(entry: &Entry) -> Approved {
-    let document = crate::store::workspace::records::document(entry);
-    let content = document
-        .map(|document| document.content)
-        .unwrap_or_default();
-    Approved {
-        trust: Trust::User,
-        says: vec![(entry.kind.name(), content.trim().to_owned())],
-        ..looked_at(entry, "user")
-    }
-}
-
-/// Reasons why the texts of a record are suspicious, without duplicates.
-fn suspicions(id: &str, says: &[(&'static str, String)]) -> Vec<String> {
-    let mut reasons: Vec<String> = Vec::new();
-    for (_, text) in says {
-        if let Some(reason) = memctl_redact::admit(text).quarantine
-            && !reasons.contains(&reason)
-        {
-            reasons.push(reason);
-        }
-    }
-    let warned = reasons.into_iter();
-    warned
-        .map(|reason| format!("`{id}` is suspicious: {reason}"))
-        .collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! - `queue`: everything that waits for a decision. `replay`: what a rule would have done at past calls.
 //!   `repeats`: what past sessions met again and again, and what would end it.
-//! - `approve`: a person stands behind an observed record. `reject`: a proposal is of no use.
+//! - `approve`: a person stands behind an observed record, or finds that a proposal is of no use.
 //! - `edit`: changes fields of a record. `promote`: a record counts in every project of the user.
 //! - `trust`: which records of others count in this workspace.
 //!
@@ -15,15 +15,14 @@ pub(crate) mod approve;
 pub(crate) mod edit;
 pub(crate) mod promote;
 pub mod queue;
-pub(crate) mod reject;
 pub(crate) mod repeats;
 pub(crate) mod replay;
 pub(crate) mod trust;
 
-pub use approve::{Approved, approve};
+use approve::PERSON;
+pub use approve::{Approved, Rejected, approve, reject};
 pub use edit::{Draft, EditReport, draft, edit};
 pub use promote::{Promoted, promote};
-pub use reject::{Rejected, reject};
 pub use repeats::{Repeat, RepeatKind, Repeats, repeats};
 pub use replay::{PastSessions, Replay, replay};
 pub use trust::{TrustMode, Untrusted, UntrustedRecord, trust, trust_origin, untrusted};

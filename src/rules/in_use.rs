@@ -11,7 +11,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::model::{Reflexion, with_origin};
+use crate::model::{Reflexion, UTILITY_FLOOR, with_origin};
 use crate::store::{Problem, Pulled, Scoped, Selection, Vouched};
 
 use crate::store::workspace::Error;
@@ -98,6 +98,23 @@ pub(crate) fn mark_observed(store: &Scoped, rules: &mut [Reflexion]) -> Vec<Vouc
         }
     }
     standing
+}
+
+/// Returns the reason why prompts leave a rule out; `None` if they may show it.
+pub(crate) fn why_unused(rule: &Reflexion) -> Option<String> {
+    let id = &rule.reflexion_id;
+    if rule.rule.trim().is_empty() {
+        Some("it has no rule text".to_owned())
+    } else if !rule.superseded_by.is_empty() {
+        Some(format!("`{}` was put in its place", rule.superseded_by))
+    } else if rule.is_candidate() {
+        Some(format!("candidate: approve with `memctl approve {id}`"))
+    } else if rule.is_retired() {
+        let utility = rule.utility();
+        Some(format!("its utility {utility:.2} is below {UTILITY_FLOOR}"))
+    } else {
+        None
+    }
 }
 
 /// Warning about a suspicious rule that is in the prompt because a person gave it.

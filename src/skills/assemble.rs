@@ -1,24 +1,31 @@
-//! Assembles the prompt for the model of a skill.
+//! Assembles the prompt for the model of a skill: its layers, its rules, and approved procedures.
 //!
 //! Approved procedures are compared with the input as `search` does it, by words and meaning. That loads the
 //! embedder, so it happens only where there is an input and such a procedure. No hook assembles a prompt.
+//! Only approved procedures may enter an instruction layer. The `trust` field of a file is a claim: it counts
+//! only where this user vouches for the record.
 
+use std::collections::HashSet;
+
+use memctl_files::json;
 use serde::Serialize;
 
 use crate::model::{
-    Kind, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values, split_origin,
+    Kind, OBSERVED, Procedure, Record as _, Reflexion, SkillPath, Trust, push_values, split_origin,
+    with_origin,
 };
-use crate::notes::{FindOptions, Found, compare};
-use crate::skills::prompt::{self, Assembly, Choice, Learned};
-use crate::store::Selection;
-use crate::store::skill::Skill;
-
+use crate::notes::{FindOptions, compare};
 use crate::rules::guardrails::is_pending;
-use crate::rules::in_use::suspicion;
-use crate::skills::approved_procedures::approved;
+use crate::rules::in_use::{self, suspicion};
+use crate::skills::prompt::{self, Assembly, Choice, Injected};
+use crate::store::skill::Skill;
 use crate::store::workspace::{Error, Workspace};
+use crate::store::{Problem, Pulled, Scoped, Selection};
 
-use crate::rules::in_use as active_rules;
+/// Maximum number of procedures that are compared with an input.
+const COMPARED: usize = 100;
+/// Maximum length of an input that is compared, in characters: more than the embedder reads.
+const LONGEST: usize = 4_000;
 
 /// Prompt, its parts, and the problems of the skill.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -44,7 +51,7 @@ pub fn prompt(
     // A displayed prompt is a read of its records. A run names them in the execution instead.
     let records = assembly.injected.iter();
     let read = records.map(|record| (record.kind, (record.id.as_str(), None)));
-    count_procedures(workspace, &assembly);
+    count_procedures(workspace, &assembly.injected);
     warnings.extend(workspace.note_read(read));
     Ok(PromptReport {
         skill: skill.path,
@@ -54,8 +61,8 @@ pub fn prompt(
 }
 
 /// Counts a retrieval of each procedure in a prompt.
-pub(crate) fn count_procedures(workspace: &Workspace, assembly: &Assembly) {
-    let ids = prompt::ids_of(&assembly.injected, Kind::Procedure);
+pub(crate) fn count_procedures(workspace: &Workspace, injected: &[Injected]) {
+    let ids = prompt::ids_of(injected, Kind::Procedure);
     workspace
         .store
         .count_retrievals(ids.iter().map(String::as_str));
@@ -67,51 +74,42 @@ pub(crate) fn assemble(
     input: Option<&str>,
     warnings: &mut Vec<String>,
 ) -> Result<Assembly, Error> {
-    let of_skill = Selection::of(&skill.path);
-    let (rules, problems) = active_rules::rules(&workspace.store, &of_skill)?;
-    warnings.extend(problems.iter().map(ToString::to_string));
-    let shown = rules.iter();
-    let shown = shown.filter(|rule| !rule.is_candidate() && !rule.observed);
+    let (rules, problems) = in_use::rules(&workspace.store, &Selection::of(&skill.path))?;
+    let (procedures, of_procedures) = approved(&workspace.store)?;
+    warnings.extend(
+        problems
+            .iter()
+            .chain(&of_procedures)
+            .map(ToString::to_string),
+    );
+    let shown = rules
+        .iter()
+        .filter(|rule| !rule.is_candidate() && !rule.observed);
     warnings.extend(shown.filter_map(suspicion));
     warnings.extend(untrusted(&rules));
     warnings.extend(rules.iter().filter(|rule| is_pending(rule)).map(|rule| {
-        format!(
-            "the guardrail of `{}` is not written yet: memctl doctor --repair",
-            rule.reflexion_id
-        )
+        let id = &rule.reflexion_id;
+        format!("the guardrail of `{id}` is not written yet: memctl doctor --repair")
     }));
-    let (procedures, problems) = approved(&workspace.store, &Selection::default())?;
-    warnings.extend(problems.iter().map(ToString::to_string));
-    let near = match input.filter(|_| is_compared(&procedures, skill)) {
+    let path = skill.path.to_string();
+    let may_fit = |procedure: &Procedure| procedure.skill.as_ref().is_none_or(|of| *of == path);
+    let near = match input.filter(|_| procedures.iter().any(may_fit)) {
         Some(input) => near(workspace, input, warnings)?,
         None => Vec::new(),
     };
-    let records = Records {
-        rules,
-        procedures: &procedures,
-        near: &near,
+    let assembly = of_records(workspace, skill, (&rules, &procedures, &near), input);
+    let is_shown = |procedure: &&Procedure| {
+        let mut injected = assembly.injected.iter();
+        injected.any(|record| record.id == procedure.procedure_id)
     };
-    let assembly = assemble_records(workspace, skill, records, input);
-    let shown = assembly.injected.iter().map(|record| record.id.as_str());
-    let shown: Vec<&str> = shown.collect();
-    let suspicious = procedures
-        .iter()
-        .filter(|procedure| shown.contains(&procedure.procedure_id.as_str()))
-        .filter_map(suspicion_of);
-    warnings.extend(suspicious);
+    warnings.extend(procedures.iter().filter(is_shown).filter_map(|procedure| {
+        let reason = memctl_redact::admit(&procedure.content()).quarantine?;
+        let id = &procedure.procedure_id;
+        Some(format!(
+            "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
+        ))
+    }));
     Ok(assembly)
-}
-
-/// Maximum number of procedures that are compared with an input.
-const COMPARED: usize = 100;
-/// Maximum length of an input that is compared, in characters: more than the embedder reads.
-const LONGEST: usize = 4_000;
-
-/// Returns `true` if one of the procedures may be in the prompt of a skill.
-fn is_compared(procedures: &[Procedure], skill: &Skill) -> bool {
-    let path = skill.path.to_string();
-    let mut skills = procedures.iter().map(|procedure| &procedure.skill);
-    skills.any(|of| of.as_ref().is_none_or(|of| *of == path))
 }
 
 /// Returns the approved procedures near an input, with their scores.
@@ -134,13 +132,7 @@ fn near(
     let found = compare(workspace, &options, None, &mut |_, _| {})?;
     warnings.extend(found.warnings);
     let near = found.results.iter();
-    Ok(near
-        .map(|found: &Found| (found.name(), found.score))
-        .collect())
-}
-
-pub(crate) fn assemble_without_memory(workspace: &Workspace, skill: &Skill) -> Assembly {
-    assemble_layers(workspace, skill, &[], None)
+    Ok(near.map(|found| (found.name(), found.score)).collect())
 }
 
 /// Assembles the prompt from these rules, within the token budget. It has no procedures, since
@@ -151,71 +143,45 @@ pub(crate) fn assemble_layers(
     rules: &[Reflexion],
     input: Option<&str>,
 ) -> Assembly {
-    let records = Records {
-        rules: rules.to_vec(),
-        procedures: &[],
-        near: &[],
-    };
-    assemble_records(workspace, skill, records, input)
+    of_records(workspace, skill, (rules, &[], &[]), input)
 }
 
-/// Records for a prompt.
-#[derive(Debug)]
-struct Records<'a> {
-    rules: Vec<Reflexion>,
-    /// Approved procedures.
-    procedures: &'a [Procedure],
-    /// Their scores for the input, by id.
-    near: &'a [(String, f64)],
-}
-
-fn assemble_records(
+/// Assembles the prompt from rules and approved procedures with their scores for the input.
+fn of_records(
     workspace: &Workspace,
     skill: &Skill,
-    records: Records<'_>,
+    (rules, procedures, near): (&[Reflexion], &[Procedure], &[(String, f64)]),
     input: Option<&str>,
 ) -> Assembly {
-    let path = skill.path.to_string();
+    let directory = workspace.store.directory();
+    let memory = directory.file_name().unwrap_or(directory.as_os_str());
     let choice = Choice {
         input,
-        near: records.near,
-        skill: &path,
+        near,
+        skill: &skill.path.to_string(),
+        memory: &memory.to_string_lossy(),
         budget: workspace.settings.rules_tokens,
         procedures_budget: workspace.settings.procedures_tokens,
         now: workspace.now,
-        fence: |text, nonce| memctl_redact::fence(&[text], nonce),
         nonce: &(workspace.random)(),
-        refuses,
     };
-    let directory = workspace.store.directory();
-    let name = directory.file_name().unwrap_or(directory.as_os_str());
-    let source = |kind: Kind| format!("{}/{}", name.display(), kind.file());
+    let clean = |text: &mut String| *text = memctl_redact::redact(text).text.into_owned();
     let mut layers = skill.layers();
-    for layer in &mut layers {
-        clean(&mut layer.text);
-    }
+    layers.iter_mut().for_each(|layer| clean(&mut layer.text));
     // Data files from other programs or older versions may hold secrets.
-    let mut rules = records.rules;
+    let mut rules = rules.to_vec();
     for rule in &mut rules {
         clean(&mut rule.rule);
         clean(&mut rule.applies_when);
         clean(&mut rule.source);
     }
-    let mut procedures = records.procedures.to_vec();
+    let mut procedures = procedures.to_vec();
     for procedure in &mut procedures {
         let clean = memctl_redact::redact_json(procedure.data.get()).text;
         // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
         procedure.data = serde_json::from_str(&clean).unwrap_or_default();
     }
-    let of_rules = Learned {
-        records: &rules[..],
-        source: &source(Kind::Reflexion),
-    };
-    let of_procedures = Learned {
-        records: &procedures[..],
-        source: &source(Kind::Procedure),
-    };
-    prompt::assemble(&layers, &of_rules, &of_procedures, &choice)
+    prompt::assemble(&layers, &rules, &procedures, &choice)
 }
 
 /// Warning about rules that the user has not approved.
@@ -239,30 +205,88 @@ fn untrusted(rules: &[Reflexion]) -> Option<String> {
     ))
 }
 
-/// Returns the reason why an unapproved rule must not be shown: it looks like a prompt injection.
-fn refuses(rule: &Reflexion) -> Option<String> {
-    if !rule.observed {
-        return None;
+/// Returns the approved procedures, oldest first, and the problems of the files: those of this memory, then
+/// those of other workspaces with other texts.
+fn approved(store: &Scoped) -> Result<(Vec<Procedure>, Vec<Problem>), Error> {
+    let (mut found, mut problems) = approved_in(store)?;
+    let mut contents: HashSet<String> = found.iter().map(Procedure::content).collect();
+    for Pulled { origin, store } in store.others() {
+        let (theirs, trouble) = approved_in(&store)?;
+        problems.extend(trouble);
+        for mut procedure in theirs {
+            if contents.insert(procedure.content()) {
+                procedure.procedure_id = with_origin(&procedure.procedure_id, &origin);
+                found.push(procedure);
+            }
+        }
     }
-    let text = [&rule.rule, &rule.applies_when, &rule.source].map(String::as_str);
-    let reason = memctl_redact::admit(&text.join("\n")).quarantine?;
-    Some(format!(
-        "nobody here stands behind it, and it is suspicious: {reason}"
-    ))
+    Ok((found, problems))
 }
 
-/// Redacts a text for the prompt.
-fn clean(text: &mut String) {
-    if let std::borrow::Cow::Owned(cleaned) = memctl_redact::redact(text).text {
-        *text = cleaned;
+fn approved_in(store: &Scoped) -> Result<(Vec<Procedure>, Vec<Problem>), Error> {
+    let mut claimed: Vec<Procedure> = Vec::new();
+    let problems = store.each_entry(Kind::Procedure, &Selection::default(), &mut |entry| {
+        // Most procedures are observed, and are not worth parsing.
+        let claim = json::string_field(&entry.text, "trust");
+        if claim.is_some_and(|claim| !claim.is_empty() && claim != OBSERVED) {
+            claimed.extend(entry.parse::<Procedure>().ok());
+        }
+    })?;
+    if !claimed.is_empty() {
+        let trust_snapshot = store.trust_snapshot();
+        claimed.retain(|procedure| trust_snapshot.level(procedure) != Trust::Observed);
     }
+    Ok((claimed, problems))
 }
 
-/// Warning about a suspicious procedure that is in the prompt because a person approved it.
-fn suspicion_of(procedure: &Procedure) -> Option<String> {
-    let reason = memctl_redact::admit(&procedure.content()).quarantine?;
-    let id = &procedure.procedure_id;
-    Some(format!(
-        "`{id}` is suspicious: {reason}; a person approved it, so it counts; if nobody did: memctl forget {id}"
-    ))
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::{Approvals, PulledChange};
+    use memctl_files::named;
+    use serde_json::{Value, json};
+
+    fn procedure(id: &str, trust: &str, name: &str) -> Value {
+        json!({"procedure_id": id, "trust": trust, "data": {"procedure_name": name}})
+    }
+
+    #[test]
+    fn only_what_this_user_vouches_for_is_approved() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = json!({"entries": [procedure("PROC-001", "approved", "a"),
+            procedure("PROC-002", "observed", "b"), procedure("PROC-003", "", "c")]});
+        let path = dir.path().join(Kind::Procedure.file());
+        named::replace(&path, own.to_string().as_bytes()).unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        let ids = |store: &Scoped| -> Vec<String> {
+            let (found, _) = approved(store).unwrap();
+            found.into_iter().map(|p| p.procedure_id).collect()
+        };
+        assert_eq!(ids(&store), [""; 0]);
+        assert_eq!(ids(&store.trusting(Approvals::everything())), ["PROC-001"]);
+    }
+
+    #[test]
+    fn procedure_of_another_workspace_comes_last_and_says_something_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All).trusting(Approvals::everything());
+        let change = |id: &str, name: &str| PulledChange {
+            id: id.to_owned(),
+            text: Some(procedure(id, "approved", name).to_string()),
+        };
+        let theirs = [change("PROC-001", "a"), change("PROC-002", "b")];
+        let origin = "3f2a9c1b-0000-4000";
+        store
+            .pull()
+            .unwrap()
+            .apply(origin, Kind::Procedure, &theirs)
+            .unwrap();
+        let own = json!({"entries": [procedure("PROC-001", "approved", "a")]});
+        let path = dir.path().join(Kind::Procedure.file());
+        named::replace(&path, own.to_string().as_bytes()).unwrap();
+        let (found, _) = approved(&store).unwrap();
+        let ids: Vec<&str> = found.iter().map(|p| p.procedure_id.as_str()).collect();
+        assert_eq!(ids, ["PROC-001", "PROC-002@3f2a9c1b"]);
+    }
 }

@@ -1,9 +1,9 @@
 //! Skills: a prompt of layers, its answer, and the tests of what people corrected.
 //!
 //! - `assemble`: the prompt of a skill: its own layers, then rules and approved procedures within a budget.
-//!   `prompt`: how layers become one text. `approved_procedures`: those that people approved.
+//!   `prompt`: how layers become one text.
 //! - `run`: prompt, answer, record. `nearest`: the most similar case answers without a model.
-//!   `agent_programs`: agents on this machine that can answer. `executions`: runs of other programs.
+//!   `executions`: runs of other programs.
 //! - `test`: runs regression cases with and without the rules, judges, and credits the rules.
 //!
 //! Invariants: the store is checked before a model is paid, and a paid answer is kept in any case. An
@@ -11,8 +11,6 @@
 //!
 //! Deliberately absent: reading `SKILL.md` (`store::skill`), since rules write into skills too.
 
-pub(crate) mod agent_programs;
-pub(crate) mod approved_procedures;
 pub(crate) mod assemble;
 pub(crate) mod executions;
 pub(crate) mod nearest;
@@ -22,6 +20,7 @@ pub(crate) mod test;
 
 pub use assemble::{PromptReport, prompt};
 pub use executions::{ExecutionOptions, LoggedExecution, Records, log_execution, records};
+pub(crate) use run::installed_agents;
 pub use run::{RunOptions, RunReport, run};
 pub use test::{
     CaseReport, OutputVerdict, Status, TestExportReport, TestPlan, TestReport, decide_output,

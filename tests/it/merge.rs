@@ -174,12 +174,12 @@ fn what_cannot_be_one_stays_two() {
         (
             "REFL-001",
             "REFL-004",
-            "`REFL-001` was put in the place of `REFL-004` before",
+            "`REFL-004` is not in use: `REFL-001` was put in its place",
         ),
         (
             "REFL-005",
             "REFL-002",
-            "`REFL-005` is retired: its utility 0.10 is below 0.3",
+            "`REFL-005` is not in use: its utility 0.10 is below 0.3",
         ),
         (
             "REFL-001",

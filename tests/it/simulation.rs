@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memctl::model::Reflexion;
 use memctl::rules::credit::{applies, at_fault, corrected};
-use memctl::skills::prompt::{Choice, Learned, assemble};
+use memctl::skills::prompt::{Choice, assemble};
 use memctl_search::embedder::{Vector, built_in};
 use serde_json::json;
 
@@ -122,19 +122,10 @@ fn harmful_rules_go_and_no_rule_waits_for_ever() {
             budget: 160,
             procedures_budget: 0,
             now: chrono::DateTime::UNIX_EPOCH,
-            fence: |text, _| text.to_owned(),
+            memory: "",
             nonce: "n0nce",
-            refuses: |_| None,
         };
-        let rules = Learned {
-            records: &known[..],
-            source: "",
-        };
-        let procedures = Learned {
-            records: &[],
-            source: "",
-        };
-        let shown = assemble(&[], &rules, &procedures, &choice).injected;
+        let shown = assemble(&[], &known, &[], &choice).injected;
         let held: Vec<usize> = (0..skill.len())
             .filter(|at| {
                 shown

@@ -84,10 +84,8 @@ impl Report for Approval {
             if i > 0 {
                 page.line("");
             }
-            for (label, text) in &record.says {
-                if !text.trim().is_empty() {
-                    page.field(label, text);
-                }
+            for part in &record.parts {
+                page.field(part.name, &part.text);
             }
             let (style, now) = match (record.before, record.trust) {
                 ("user", Trust::User) => (Style::Dim, "written by a person; needs no approval"),

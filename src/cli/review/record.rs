@@ -147,9 +147,14 @@ fn evidence(waiting: &Waiting) -> String {
 mod tests {
     use super::*;
     use crate::model::Kind;
-    use crate::review::queue::{NearRule, WaitingKind};
+    use crate::review::queue::WaitingKind;
+    use crate::rules::SimilarRule;
 
-    fn text(kind: WaitingKind, parts: &[(&'static str, &str)], near: Option<NearRule>) -> String {
+    fn text(
+        kind: WaitingKind,
+        parts: &[(&'static str, &str)],
+        near: Option<SimilarRule>,
+    ) -> String {
         let mut one = Waiting::about(kind, Kind::Reflexion, "REFL-003", String::new());
         for (name, text) in parts {
             one.part(name, text);
@@ -162,7 +167,7 @@ mod tests {
 
     #[test]
     fn the_text_that_is_decided_about_comes_first_and_no_escape_of_a_record_is_obeyed() {
-        let near = NearRule {
+        let near = SimilarRule {
             id: "REFL-009".to_owned(),
             rule: "Use yarn".to_owned(),
             score: 0.8,

@@ -24,12 +24,10 @@ use crate::model::{CallPattern, Kind, Memory, Procedure, Record as _, Reflexion,
 use crate::review::{PastSessions, replay};
 use crate::rules::acting::Tables;
 use crate::store::workspace::{Error, Workspace};
-use crate::store::{Entry, Scoped, Selection, TrustSnapshot};
+use crate::store::{Scoped, Selection};
 
 pub use crate::review::queue::pairs::NEAREST;
-pub use crate::review::queue::waiting::{
-    Backing, NearRule, Part, Provenance, Waiting, WaitingKind,
-};
+pub use crate::review::queue::waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
 
 /// Everything that waits, in order.
 #[derive(Debug, Default, Serialize, schemars::JsonSchema)]
@@ -57,7 +55,12 @@ impl Queue {
         if let Ok(tables) = Tables::open(&workspace.store) {
             queue.name_forbidden(&tables);
         }
-        queue.add_pairs(&rules, progress);
+        let mut found = pairs::pairs(&rules, progress);
+        for waiting in queue.candidates() {
+            waiting.near = found.near.remove(&waiting.id);
+        }
+        queue.waiting.append(&mut found.waiting);
+        queue.warnings.append(&mut found.warnings);
         queue.replay(past)?;
         queue.waiting.sort_by(Waiting::place);
         for waiting in &queue.waiting {
@@ -77,19 +80,29 @@ impl Queue {
             if skill.is_some() && kind == Kind::Memory {
                 continue;
             }
-            let mut take = |entry: Entry| {
-                if kind != Kind::Reflexion {
-                    queue.waiting.extend(of_entry(&entry, &trust_snapshot));
-                } else if let Ok(rule) = entry.parse::<Reflexion>() {
-                    queue
-                        .waiting
-                        .extend(records::of_rule(&rule, &trust_snapshot));
-                    rules.push(rule);
-                }
-            };
-            let problems = store.each_entry(kind, &Selection::of(skill), &mut take)?;
-            let problems = problems.iter().map(ToString::to_string);
-            queue.warnings.extend(problems);
+            let waiting = &mut queue.waiting;
+            let problems =
+                store.each_entry(kind, &Selection::of(skill), &mut |entry| match kind {
+                    Kind::Procedure => {
+                        let procedure = entry.parse::<Procedure>().ok();
+                        let of = |one: &Procedure| records::of_procedure(one, &trust_snapshot);
+                        waiting.extend(procedure.as_ref().and_then(of));
+                    }
+                    Kind::Memory => {
+                        let memory = entry.parse::<Memory>().ok();
+                        let of = |one: &Memory| records::of_memory(one, &trust_snapshot);
+                        waiting.extend(memory.as_ref().and_then(of));
+                    }
+                    _ => {
+                        if let Ok(rule) = entry.parse::<Reflexion>() {
+                            waiting.extend(records::of_rule(&rule, &trust_snapshot));
+                            rules.push(rule);
+                        }
+                    }
+                })?;
+            queue
+                .warnings
+                .extend(problems.iter().map(ToString::to_string));
         }
         rules.retain(|rule| rule.is_in_use() || rule.is_candidate());
         Ok((queue, rules))
@@ -106,17 +119,6 @@ impl Queue {
                 waiting.reason = format!("`{id}` forbids what it advises: {}", rule.summary());
             }
         }
-    }
-
-    /// Adds pairs of rules, and the nearest rule of each candidate.
-    fn add_pairs(&mut self, rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize)) {
-        let found = pairs::pairs(rules, progress);
-        let mut near: BTreeMap<String, NearRule> = found.near.into_iter().collect();
-        for waiting in self.candidates() {
-            waiting.near = near.remove(&waiting.id);
-        }
-        self.waiting.extend(found.waiting);
-        self.warnings.extend(found.warnings);
     }
 
     /// Tries the rules that wait on past sessions.
@@ -137,18 +139,6 @@ impl Queue {
     fn candidates(&mut self) -> impl Iterator<Item = &mut Waiting> {
         let all = self.waiting.iter_mut();
         all.filter(|waiting| waiting.kind == WaitingKind::Candidate)
-    }
-}
-
-/// Returns the entry about a procedure or a memory.
-fn of_entry(entry: &Entry, trust_snapshot: &TrustSnapshot) -> Option<Waiting> {
-    match entry.kind {
-        Kind::Procedure => {
-            let procedure = entry.parse::<Procedure>().ok()?;
-            records::of_procedure(&procedure, trust_snapshot)
-        }
-        Kind::Memory => records::of_memory(&entry.parse::<Memory>().ok()?, trust_snapshot),
-        _ => None,
     }
 }
 

@@ -1,29 +1,32 @@
 //! Pairs of rules that wait: contradictions, and rules that may say the same.
 //!
-//! Rules are compared within a skill, with the vectors of the built-in embedder. Without a model
-//! nothing tells a duplicate from a related rule, so of the others only those are listed that are
-//! nearest to each other. A pair that a person or a model has judged is not listed again.
+//! Rules are compared within a skill, with the vectors of the built-in embedder, because the threshold was
+//! measured with it and it sends nothing to a server. Without a model nothing tells a duplicate from a related
+//! rule, so of the others only those are listed that are nearest to each other. A pair that a person or a model
+//! has judged is not listed again.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::model::{Kind, Reflexion, RuleRelation};
-use crate::rules::place::conflicts::{
-    ALIKE, cosine as cosine_of, judged_relation, relations, vectors,
-};
-use memctl_search::embedder::Vector;
+use memctl_search::embedder::{EmbedError, Vector, built_in};
 
 use super::records::about;
-use super::waiting::{NearRule, Waiting, WaitingKind};
+use super::waiting::{Waiting, WaitingKind};
+use crate::model::{Reflexion, RuleRelation};
+use crate::rules::SimilarRule;
+use crate::rules::place::merge_rules::judged_relation;
+use crate::rules::place::similar::{FLOOR, cosine as cosine_of};
 
 /// Beginning of the reason of two rules that nobody has related.
 pub const NEAREST: &str = "nearest to each other";
+/// Number of rules to embed between two progress reports.
+const BATCH: usize = 32;
 
 /// Pairs of rules, and the nearest rule of each candidate.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
     pub(super) waiting: Vec<Waiting>,
     /// Ids of candidates with their nearest rule.
-    pub(super) near: Vec<(String, NearRule)>,
+    pub(super) near: BTreeMap<String, SimilarRule>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -39,10 +42,9 @@ pub(super) fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize))
     let mut done = 0;
     let mut found = Pairs::default();
     for rules in by_skill.values() {
-        let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
-        let vectors = vectors(&texts, &mut |made| progress(done + made, all));
-        done += texts.len();
-        let vectors = vectors.unwrap_or_else(|error| {
+        let embedded = vectors(rules, &mut |made| progress(done + made, all));
+        done += rules.len();
+        let vectors = embedded.unwrap_or_else(|error| {
             let warning = format!("near rules were not looked up: {error}");
             found.warnings.push(warning);
             Vec::new()
@@ -52,6 +54,20 @@ pub(super) fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize))
     found
 }
 
+fn vectors(
+    rules: &[&Reflexion],
+    progress: &mut dyn FnMut(usize),
+) -> Result<Vec<Vector>, EmbedError> {
+    let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
+    let model = built_in(true)?;
+    let mut vectors = Vec::new();
+    for batch in texts.chunks(BATCH) {
+        vectors.extend(model.embed(batch)?);
+        progress(vectors.len());
+    }
+    Ok(vectors)
+}
+
 /// Adds the pairs of one skill.
 fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
     let cosine =
@@ -59,50 +75,47 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
     let in_use: Vec<usize> = (0..rules.len())
         .filter(|at| rules[*at].is_in_use())
         .collect();
-    let used: Vec<&Reflexion> = in_use.iter().map(|at| rules[*at]).collect();
-    let known = relations(&used);
-    for one in &known {
-        let score = cosine(in_use[one.older], in_use[one.newer]).unwrap_or_default();
-        let kind = match one.relation {
+    let known = related(rules, &in_use);
+    for (older, newer, relation, reason) in &known {
+        let score = cosine(*older, *newer).unwrap_or_default();
+        let kind = match relation {
             RuleRelation::Contradicts => WaitingKind::Contradiction,
             _ => WaitingKind::Similar,
         };
-        let waiting = pair(used[one.older], used[one.newer], kind, &one.reason, score);
-        found.waiting.push(waiting);
+        found
+            .waiting
+            .push(pair(rules[*older], rules[*newer], kind, reason, score));
     }
     // One that says the same as an older rule is listed with that one, and with no other.
-    let repeats = known
-        .iter()
-        .filter(|pair| pair.relation == RuleRelation::Same);
-    let repeats: HashSet<usize> = repeats.map(|pair| in_use[pair.newer]).collect();
+    let repeats = known.iter().filter(|pair| pair.2 == RuleRelation::Same);
+    let repeats: HashSet<usize> = repeats.map(|pair| pair.1).collect();
     let nearest = |at: usize| -> Option<(usize, f64)> {
-        let others = in_use.iter().filter(|other| **other != at);
-        let others = others.filter(|other| !repeats.contains(other));
+        let others = in_use
+            .iter()
+            .filter(|other| **other != at && !repeats.contains(other));
         let scores = others.filter_map(|other| Some((*other, cosine(at, *other)?)));
-        scores.max_by(|a, b| a.1.total_cmp(&b.1))
+        let best = scores.max_by(|a, b| a.1.total_cmp(&b.1));
+        best.filter(|(_, score)| *score >= FLOOR)
     };
     let near: Vec<Option<(usize, f64)>> = (0..rules.len()).map(nearest).collect();
     for (at, near_one) in near.iter().enumerate() {
-        let Some((other, score)) = near_one.filter(|(_, score)| *score >= ALIKE) else {
+        let Some((other, score)) = *near_one else {
             continue;
         };
         let (rule, of) = (rules[at], rules[other]);
         if rule.is_candidate() {
-            let near = NearRule {
-                id: of.reflexion_id.clone(),
-                rule: of.rule.clone(),
-                score: rounded(score),
-            };
-            found.near.push((rule.reflexion_id.clone(), near));
+            let near = SimilarRule::from((score, of.clone()));
+            found.near.insert(rule.reflexion_id.clone(), near);
             continue;
         }
-        let is_mutual =
-            !repeats.contains(&at) && at < other && near[other].is_some_and(|(back, _)| back == at);
-        let is_listed = || {
-            let mut known = known.iter();
-            known.any(|pair| in_use[pair.older] == at && in_use[pair.newer] == other)
-        };
-        if rule.is_in_use() && is_mutual && judged_relation(rule, of).is_none() && !is_listed() {
+        let is_mutual = at < other && near[other].is_some_and(|(back, _)| back == at);
+        let is_listed = || known.iter().any(|pair| (pair.0, pair.1) == (at, other));
+        if rule.is_in_use()
+            && is_mutual
+            && !repeats.contains(&at)
+            && judged_relation(rule, of).is_none()
+            && !is_listed()
+        {
             let reason = format!("{NEAREST}, similarity {score:.2}");
             // Findings of the program or a model come first.
             let waiting = pair(rule, of, WaitingKind::Similar, &reason, score - 1.0);
@@ -111,22 +124,48 @@ fn of_skill(rules: &[&Reflexion], vectors: &[Vector], found: &mut Pairs) {
     }
 }
 
+/// Pairs of rules that are the same or contradictory, the older one first: as a person or a model judged, or
+/// word for word.
+fn related(rules: &[&Reflexion], in_use: &[usize]) -> Vec<(usize, usize, RuleRelation, String)> {
+    let mut first: HashMap<String, usize> = HashMap::new();
+    let mut found = Vec::new();
+    for at in in_use.iter().copied() {
+        let words = rules[at]
+            .rule
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        // Each is paired with the first of these words.
+        let older = *first.entry(words.to_lowercase()).or_insert(at);
+        if older != at && judged_relation(rules[older], rules[at]).is_none() {
+            found.push((older, at, RuleRelation::Same, "the same words".to_owned()));
+        }
+        for related in &rules[at].relations {
+            let mut others = in_use.iter().copied().filter(|other| *other != at);
+            let other = others.find(|other| rules[*other].reflexion_id == related.id);
+            let relation = related.relation;
+            let is_found = matches!(relation, RuleRelation::Same | RuleRelation::Contradicts);
+            if let Some(other) = other.filter(|_| is_found)
+                && judged_relation(rules[other], rules[at]) == Some(related)
+            {
+                let reason = format!("{} ({})", related.reason, related.by);
+                found.push((other.min(at), other.max(at), relation, reason));
+            }
+        }
+    }
+    found
+}
+
 /// Entry about two rules, the older one first.
 fn pair(a: &Reflexion, b: &Reflexion, kind: WaitingKind, reason: &str, weight: f64) -> Waiting {
     let (one, two) = (&a.reflexion_id, &b.reflexion_id);
     let command = format!("memctl memory conflicts --merge {one} {two}");
-    let mut waiting = about(b, kind, command);
+    let mut waiting = about(b, kind, command, reason);
     waiting.id.clone_from(one);
-    waiting.record = Kind::Reflexion;
     waiting.other = Some(two.clone());
-    reason.clone_into(&mut waiting.reason);
     waiting.parts.clear();
     waiting.part("older", &a.rule);
     waiting.part("newer", &b.rule);
     waiting.weight = [weight, 0.0, 0.0];
     waiting
-}
-
-fn rounded(score: f64) -> f64 {
-    (score * 10_000.0).round() / 10_000.0
 }

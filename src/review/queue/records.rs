@@ -6,85 +6,67 @@ use std::collections::HashSet;
 use crate::lessons::storage::patterns::LEARNED;
 use crate::lessons::telling::evidence::doubts;
 use crate::model::{
-    CANDIDATE, CallPattern, Kind, Memory, Origin, Procedure, QUARANTINED, Record as _, Reflexion,
-    Trust, utc,
+    CANDIDATE, CallPattern, Kind, Memory, Procedure, QUARANTINED, Record as _, Reflexion, Trust,
+    utc,
 };
-use crate::review::queue::waiting::{Backing, Part, Provenance, Waiting, WaitingKind};
+use crate::review::PERSON;
+use crate::review::queue::waiting::{Backing, Provenance, Waiting, WaitingKind};
 use crate::rules::acting;
 use crate::store::TrustSnapshot;
 
 /// Returns the entries about a rule.
 pub(super) fn of_rule(rule: &Reflexion, trust_snapshot: &TrustSnapshot) -> Vec<Waiting> {
+    let id = &rule.reflexion_id;
+    let candidate = |reason| {
+        let command = format!("memctl approve {id}");
+        let mut waiting = about(rule, WaitingKind::Candidate, command, reason);
+        if rule.status == CANDIDATE {
+            waiting.advice.clone_from(&rule.judgement);
+        }
+        vec![waiting]
+    };
     if rule.is_candidate() && rule.superseded_by.is_empty() {
-        let is_decided = rule.judgement.as_ref().is_some_and(is_of_person);
-        return (!is_decided)
-            .then(|| candidate(rule, ""))
-            .into_iter()
-            .collect();
+        let judgement = rule.judgement.as_ref();
+        let is_decided = judgement.is_some_and(|judgement| judgement.by == PERSON);
+        return if is_decided {
+            Vec::new()
+        } else {
+            candidate("")
+        };
     }
     if !rule.is_in_use() {
         return Vec::new();
     }
     if trust_snapshot.level(rule) == Trust::Observed {
-        let reason = "came with the files of others, and nobody has approved it here";
-        return vec![candidate(rule, reason)];
+        return candidate("came with the files of others, and nobody has approved it here");
     }
-    let id = &rule.reflexion_id;
     let mut found = Vec::new();
-    if would_retire(rule) {
-        let mut waiting = about(
-            rule,
-            WaitingKind::Doubtful,
-            format!("memctl memory pin {id}"),
-        );
-        "the next outcome against it takes it out of prompts".clone_into(&mut waiting.reason);
-        found.push(waiting);
+    let mut after = rule.clone();
+    after.count_outcome(false);
+    if after.is_retired() {
+        let reason = "the next outcome against it takes it out of prompts";
+        let command = format!("memctl memory pin {id}");
+        found.push(about(rule, WaitingKind::Doubtful, command, reason));
     }
     if let Some(sentence) = acting::ignored([rule]).pop() {
         let command = format!("memctl approve {id} --action ask");
-        let mut waiting = about(rule, WaitingKind::Doubtful, command);
-        waiting.reason = without_command(&sentence);
-        found.push(waiting);
+        let reason = without_command(&sentence);
+        found.push(about(rule, WaitingKind::Doubtful, command, reason));
     }
     if !rule.breaks_test_ids.is_empty() {
-        let skill = &rule.skill;
-        let mut waiting = about(rule, WaitingKind::Test, format!("memctl test {skill}"));
-        waiting.reason = format!(
+        let reason = format!(
             "these tests fail with it: {}",
             rule.breaks_test_ids.join(", ")
         );
-        found.push(waiting);
+        let command = format!("memctl test {}", rule.skill);
+        found.push(about(rule, WaitingKind::Test, command, &reason));
     }
     found
 }
 
-/// Returns `true` if a person has judged.
-pub(super) fn is_of_person(judgement: &crate::model::Judgement) -> bool {
-    judgement.by == crate::review::reject::PERSON
-}
-
 /// Removes the command at the end of a sentence: the entry has its own.
-pub(super) fn without_command(sentence: &str) -> String {
-    let end = sentence.find(": memctl").unwrap_or(sentence.len());
-    sentence[..end].to_owned()
-}
-
-/// Returns `true` if one more outcome against the rule retires it.
-fn would_retire(rule: &Reflexion) -> bool {
-    let mut after = rule.clone();
-    after.count_outcome(false);
-    after.is_retired()
-}
-
-fn candidate(rule: &Reflexion, reason: &str) -> Waiting {
-    let id = &rule.reflexion_id;
-    let command = format!("memctl approve {id}");
-    let mut waiting = about(rule, WaitingKind::Candidate, command);
-    reason.clone_into(&mut waiting.reason);
-    if rule.status == CANDIDATE {
-        waiting.advice.clone_from(&rule.judgement);
-    }
-    waiting
+fn without_command(sentence: &str) -> &str {
+    sentence.split(": memctl").next().unwrap_or(sentence)
 }
 
 /// The patterns of a rule, one per line.
@@ -109,21 +91,14 @@ fn patterns(patterns: &[CallPattern]) -> String {
 }
 
 /// Entry about a rule, with its texts.
-pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Waiting {
+pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String, reason: &str) -> Waiting {
     let mut waiting = Waiting::about(kind, Kind::Reflexion, &rule.reflexion_id, command);
     waiting.skill = rule.skill().map(str::to_owned);
     waiting.title = rule.summary();
-    let said = rule.said.last();
-    if let Some(said) = said {
-        waiting.part("quote", &said.quote);
-        waiting.part("after", &said.after);
-    }
-    waiting.part("rule", &rule.rule);
-    waiting.part("applies when", &rule.applies_when);
-    waiting.part("mistake", &rule.mistake);
-    waiting.part("seen by", &patterns(&rule.seen_by));
-    waiting.part("receipts", &rule.receipts().words());
+    reason.clone_into(&mut waiting.reason);
+    waiting.add_rule(rule);
     waiting.patterns.clone_from(&rule.seen_by);
+    let said = rule.said.last();
     waiting.origin = Provenance {
         source: rule.source.clone(),
         session: said.map(|said| said.session.clone()).unwrap_or_default(),
@@ -149,82 +124,72 @@ pub(super) fn about(rule: &Reflexion, kind: WaitingKind, command: String) -> Wai
 }
 
 /// Returns the entry about a procedure, if it waits.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "counts of uses stay far below 2^52, and a count below zero is none"
+)]
 pub(super) fn of_procedure(
     procedure: &Procedure,
     trust_snapshot: &TrustSnapshot,
 ) -> Option<Waiting> {
     let id = &procedure.procedure_id;
     let trust = trust_snapshot.level(procedure);
-    if trust != Trust::Observed {
+    let approve = format!("memctl approve {id}");
+    let is_learned = procedure.status == LEARNED;
+    let (kind, command, reason) = if trust != Trust::Observed {
         let doubt = doubts([&procedure.clone().with_trust(trust)]).pop()?;
-        let command = format!("memctl forget {id}");
-        let mut waiting = about_procedure(procedure, WaitingKind::Doubtful, command);
-        waiting.reason = without_command(&doubt);
-        return Some(waiting);
-    }
-    let is_quarantined = procedure.state == QUARANTINED;
-    let is_open = procedure.status == LEARNED && (procedure.is_active() || is_quarantined);
-    if !is_open {
+        let reason = without_command(&doubt).to_owned();
+        (WaitingKind::Doubtful, format!("memctl forget {id}"), reason)
+    } else if procedure.state == QUARANTINED && is_learned {
+        let reason = "quarantined when it was learned; nothing in it is suspicious today";
+        (WaitingKind::Quarantined, approve, reason.to_owned())
+    } else if procedure.is_active() && is_learned {
+        (WaitingKind::Procedure, approve, String::new())
+    } else {
         return None;
-    }
-    let command = format!("memctl approve {id}");
-    if !is_quarantined {
-        return Some(about_procedure(procedure, WaitingKind::Procedure, command));
-    }
-    let mut waiting = about_procedure(procedure, WaitingKind::Quarantined, command);
-    waiting.reason = suspicion(&waiting.parts);
-    Some(waiting)
-}
-
-/// Reason why a procedure is quarantined.
-fn suspicion(parts: &[Part]) -> String {
-    let mut reasons = parts
-        .iter()
-        .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
-    reasons.next().unwrap_or_else(|| {
-        "quarantined when it was learned; nothing in it is suspicious today".to_owned()
-    })
-}
-
-fn about_procedure(procedure: &Procedure, kind: WaitingKind, command: String) -> Waiting {
-    let id = &procedure.procedure_id;
+    };
     let mut waiting = Waiting::about(kind, Kind::Procedure, id, command);
     waiting.skill.clone_from(&procedure.skill);
     waiting.title = procedure.summary();
-    waiting.part("lesson", &procedure.lesson);
-    if let Some(applies) = &procedure.applies {
-        waiting.part("errors", &applies.errors.join("\n"));
-        waiting.part("commands", &applies.commands.join("\n"));
-        waiting.part("not", &applies.not.join("\n"));
-        waiting.part("scope", applies.scope.name());
-    }
-    if let Some(pattern) = &procedure.pattern {
-        let error = match pattern.error_line.as_str() {
-            "" => &pattern.error_key,
-            line => line,
-        };
-        waiting.part("error", error);
-        waiting.part("failed", &pattern.failing_code);
-        waiting.part("worked", &pattern.working_code);
-        waiting.part("printed", &pattern.success_output);
-        waiting.origin.tool.clone_from(&pattern.tool);
-    } else {
-        let fields = procedure.fields();
-        waiting.part("failure", &fields.failure);
-        waiting.part("cause", &fields.root_cause);
-        let steps = (1..).zip(fields.steps());
-        let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
-        waiting.part("steps", &steps.join("\n"));
-    }
+    waiting.add_procedure(procedure);
+    waiting.reason = match kind {
+        WaitingKind::Quarantined => waiting.suspicions().pop().unwrap_or(reason),
+        _ => reason,
+    };
     waiting.advice.clone_from(&procedure.judgement);
-    let at = [&procedure.last_seen, &procedure.created_at];
-    let tool = std::mem::take(&mut waiting.origin.tool);
-    waiting.origin = came_from(&procedure.origins, at);
-    waiting.origin.tool = tool;
-    waiting.evidence = observed(&procedure.origins, procedure.occurrences);
-    waiting.evidence.uses = procedure.evidence();
-    waiting.weight = weight(&waiting.evidence);
-    waiting
+    let newest = procedure.origins.last();
+    let mut at = [&procedure.last_seen, &procedure.created_at].into_iter();
+    waiting.origin = Provenance {
+        session: newest.map(|at| at.session.clone()).unwrap_or_default(),
+        project: newest.map(|at| at.workspace.clone()).unwrap_or_default(),
+        tool: procedure
+            .pattern
+            .as_ref()
+            .map(|of| of.tool.clone())
+            .unwrap_or_default(),
+        at: at
+            .find(|at| !at.is_empty())
+            .map(|at| utc(at))
+            .unwrap_or_default(),
+        ..Provenance::default()
+    };
+    let sessions: HashSet<&str> = procedure
+        .origins
+        .iter()
+        .map(|at| at.session.as_str())
+        .collect();
+    let evidence = Backing {
+        uses: procedure.evidence(),
+        times: procedure.occurrences.unwrap_or(1.0) as u64,
+        sessions: sessions.len() as u64,
+        confidence: None,
+    };
+    let posterior = evidence.uses.posterior();
+    waiting.weight = [posterior, evidence.sessions as f64, evidence.times as f64];
+    waiting.evidence = evidence;
+    Some(waiting)
 }
 
 /// Returns the entry about a memory, if it waits.
@@ -235,40 +200,55 @@ pub(super) fn of_memory(memory: &Memory, trust_snapshot: &TrustSnapshot) -> Opti
     let command = format!("memctl approve {}", memory.id);
     let mut waiting = Waiting::about(WaitingKind::Memory, Kind::Memory, &memory.id, command);
     waiting.title = memory.summary();
-    waiting.part("memory", &memory.content);
-    waiting.part("type", memory.memory_type.name());
+    waiting.add_memory(memory);
     waiting.origin.at = utc(&memory.created_at);
     waiting.evidence.times = 1;
     Some(waiting)
 }
 
-fn came_from(origins: &[Origin], at: [&String; 2]) -> Provenance {
-    let newest = origins.last();
-    let known = at.into_iter().find(|at| !at.is_empty());
-    Provenance {
-        session: newest.map(|at| at.session.clone()).unwrap_or_default(),
-        project: newest.map(|at| at.workspace.clone()).unwrap_or_default(),
-        at: known.map(|at| utc(at)).unwrap_or_default(),
-        ..Provenance::default()
+/// Texts of records, as people decide about them.
+impl Waiting {
+    pub(crate) fn add_rule(&mut self, rule: &Reflexion) {
+        if let Some(said) = rule.said.last() {
+            self.part("quote", &said.quote);
+            self.part("after", &said.after);
+        }
+        self.part("rule", &rule.rule);
+        self.part("applies when", &rule.applies_when);
+        self.part("mistake", &rule.mistake);
+        self.part("seen by", &patterns(&rule.seen_by));
+        self.part("receipts", &rule.receipts().words());
     }
-}
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a float cast to an integer saturates, and a count below zero is none"
-)]
-fn observed(origins: &[Origin], occurrences: Option<f64>) -> Backing {
-    let sessions: HashSet<&str> = origins.iter().map(|at| at.session.as_str()).collect();
-    Backing {
-        times: occurrences.unwrap_or(1.0) as u64,
-        sessions: sessions.len() as u64,
-        ..Backing::default()
+    pub(crate) fn add_procedure(&mut self, procedure: &Procedure) {
+        self.part("lesson", &procedure.lesson);
+        if let Some(applies) = &procedure.applies {
+            self.part("errors", &applies.errors.join("\n"));
+            self.part("commands", &applies.commands.join("\n"));
+            self.part("not", &applies.not.join("\n"));
+            self.part("scope", applies.scope.name());
+        }
+        if let Some(pattern) = &procedure.pattern {
+            let error = match pattern.error_line.as_str() {
+                "" => &pattern.error_key,
+                line => line,
+            };
+            self.part("error", error);
+            self.part("failed", &pattern.failing_code);
+            self.part("worked", &pattern.working_code);
+            self.part("printed", &pattern.success_output);
+        } else {
+            let fields = procedure.fields();
+            self.part("failure", &fields.failure);
+            self.part("cause", &fields.root_cause);
+            let steps = (1..).zip(fields.steps());
+            let steps: Vec<String> = steps.map(|(n, step)| format!("{n}. {step}")).collect();
+            self.part("steps", &steps.join("\n"));
+        }
     }
-}
 
-#[expect(clippy::cast_precision_loss, reason = "counts of uses stay far below 2^52")]
-fn weight(known: &Backing) -> [f64; 3] {
-    let posterior = known.uses.posterior();
-    [posterior, known.sessions as f64, known.times as f64]
+    pub(crate) fn add_memory(&mut self, memory: &Memory) {
+        self.part("memory", &memory.content);
+        self.part("type", memory.memory_type.name());
+    }
 }

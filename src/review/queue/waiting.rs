@@ -1,9 +1,12 @@
 //! Entries of the queue: data for any display.
 
+use std::cmp::Ordering;
+
 use serde::Serialize;
 
 use crate::model::{CallPattern, Evidence, Judgement, Kind, Verdict};
 use crate::review::Replay;
+use crate::rules::SimilarRule;
 
 /// Reason for an entry. The order is that of the queue.
 #[derive(
@@ -30,18 +33,6 @@ pub enum WaitingKind {
 }
 
 impl WaitingKind {
-    /// All kinds, in the order of the queue.
-    pub const ALL: [Self; 8] = [
-        Self::Contradiction,
-        Self::Candidate,
-        Self::Quarantined,
-        Self::Procedure,
-        Self::Memory,
-        Self::Similar,
-        Self::Doubtful,
-        Self::Test,
-    ];
-
     /// Returns the name, as in JSON.
     pub const fn name(self) -> &'static str {
         match self {
@@ -101,17 +92,6 @@ pub struct Backing {
     pub confidence: Option<f64>,
 }
 
-/// Rule of the same skill that is nearest to a candidate.
-#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct NearRule {
-    /// Id of the rule.
-    pub id: String,
-    /// Text of the rule.
-    pub rule: String,
-    /// Cosine of the vectors of both rules, from 0 to 1.
-    pub score: f64,
-}
-
 /// One entry of the queue.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Waiting {
@@ -147,7 +127,7 @@ pub struct Waiting {
     pub advice: Option<Judgement>,
     /// Nearest rule in use, for a candidate.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub near: Option<NearRule>,
+    pub near: Option<SimilarRule>,
     /// Command that decides about the entry.
     pub command: String,
     /// Replay of the rule over past calls; `None` before it is tried, and for other records.
@@ -205,12 +185,18 @@ impl Waiting {
     /// screen shows few entries.
     pub fn screen(&mut self) {
         if self.suspicious.is_none() && self.waits_for_approval() {
-            let mut reasons = self
-                .parts
-                .iter()
-                .filter_map(|part| memctl_redact::admit(&part.text).quarantine);
-            self.suspicious = reasons.next();
+            self.suspicious = self.suspicions().into_iter().next();
         }
+    }
+
+    /// Returns the reasons why texts of the record look like a prompt injection, without duplicates.
+    pub(crate) fn suspicions(&self) -> Vec<String> {
+        let mut reasons: Vec<String> = Vec::new();
+        for part in &self.parts {
+            let reason = memctl_redact::admit(&part.text).quarantine;
+            reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+        }
+        reasons
     }
 
     /// Returns `true` if an approval decides about the entry.
@@ -227,26 +213,24 @@ impl Waiting {
         self.id == id || self.other.as_deref() == Some(id)
     }
 
-    /// Returns `true` if a model or the program found the record to be of no use.
-    fn is_advised_against(&self) -> bool {
-        self.advice
-            .as_ref()
-            .is_some_and(|advice| advice.verdict == Verdict::Discard)
-    }
-
-    /// Compares two entries by their place in the queue: by kind, then surest first, then newest
-    /// first.
-    pub(crate) fn place(&self, other: &Self) -> std::cmp::Ordering {
-        let against = |waiting: &Self| waiting.is_advised_against();
-        let weights = || other.weight.iter().zip(&self.weight);
-        self.kind
-            .cmp(&other.kind)
+    /// Compares two entries by their place in the queue: by kind, what a model or the program advises against
+    /// last, then surest first, then newest first.
+    pub(crate) fn place(&self, other: &Self) -> Ordering {
+        let is_discarded = |advice: &Judgement| advice.verdict == Verdict::Discard;
+        let against = |waiting: &Self| waiting.advice.as_ref().is_some_and(is_discarded);
+        let mut weights = other
+            .weight
+            .iter()
+            .zip(&self.weight)
+            .map(|(b, a)| b.total_cmp(a));
+        let by_kind = self.kind.cmp(&other.kind);
+        by_kind
             .then(against(self).cmp(&against(other)))
-            .then_with(|| {
-                let mut orders = weights().map(|(b, a)| b.total_cmp(a));
-                let decides = orders.find(|order| order.is_ne());
-                decides.unwrap_or(std::cmp::Ordering::Equal)
-            })
+            .then(
+                weights
+                    .find(|order| order.is_ne())
+                    .unwrap_or(Ordering::Equal),
+            )
             .then_with(|| other.origin.at.cmp(&self.origin.at))
             .then_with(|| self.id.cmp(&other.id))
     }

@@ -9,9 +9,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::conflicts::judged_relation;
-use crate::model::{Evidence, Kind, Reflexion, RelatedRule, RuleRelation, UTILITY_FLOOR};
+use crate::model::{Evidence, Kind, Reflexion, RelatedRule, RuleRelation};
 use crate::rules::evidence::{counts, without_shared_runs};
+use crate::rules::in_use::why_unused;
 use crate::rules::place::said_again;
 use crate::rules::place::similar::replaced_by;
 use crate::store::Writer;
@@ -62,8 +62,13 @@ pub fn merge(workspace: &Workspace, keep: &str, other: &str) -> Result<MergeRepo
             merged.skill, kept.skill
         )));
     }
-    if let Some(reason) = [&kept, &merged].into_iter().find_map(out_of_use) {
-        return Err(refused(reason));
+    for rule in [&kept, &merged] {
+        if let Some(reason) = why_unused(rule) {
+            return Err(refused(format!(
+                "`{}` is not in use: {reason}",
+                rule.reflexion_id
+            )));
+        }
     }
     let mut warnings = Vec::new();
     let found = judged_relation(&kept, &merged);
@@ -110,24 +115,19 @@ fn take_over(writer: &mut Writer, kept: &mut Reflexion, merged: &Reflexion) -> R
     Ok(writer.update_all(Kind::Reflexion, &both)?)
 }
 
-/// Reason why prompts leave a rule out; `None` if they show it.
-fn out_of_use(rule: &Reflexion) -> Option<String> {
-    let id = &rule.reflexion_id;
-    if rule.is_in_use() {
-        None
-    } else if !rule.superseded_by.is_empty() {
-        let by = &rule.superseded_by;
-        Some(format!("`{by}` was put in the place of `{id}` before"))
-    } else if rule.is_candidate() {
-        Some(format!("`{id}` is a candidate: memctl approve {id}"))
-    } else if rule.is_retired() {
-        let utility = rule.utility();
-        Some(format!(
-            "`{id}` is retired: its utility {utility:.2} is below {UTILITY_FLOOR}"
-        ))
-    } else {
-        Some(format!("`{id}` has no rule text"))
-    }
+/// Judgement of a person or a model on two rules; `None` if there is none.
+pub(crate) fn judged_relation<'r>(a: &'r Reflexion, b: &'r Reflexion) -> Option<&'r RelatedRule> {
+    let on = |rule: &'r Reflexion, other: &Reflexion| {
+        let mut relations = rule.relations.iter().rev();
+        relations.find(|related| related.id == other.reflexion_id)
+    };
+    let (newer, older) = (on(b, a), on(a, b));
+    // A person decides, whichever rule they named first.
+    let of_person = [newer, older]
+        .into_iter()
+        .flatten()
+        .find(|r| r.by == "user");
+    of_person.or(newer).or(older)
 }
 
 /// Outcome of [`keep_both()`].

@@ -4,7 +4,6 @@
 //! is stored beside them, and the report names them; only the person who corrects may supersede
 //! them. A model that was asked about a rule decides; otherwise only the same words are the same.
 
-pub(crate) mod conflicts;
 pub(crate) mod merge_rules;
 pub(crate) mod passed_on;
 pub(crate) mod similar;

@@ -5,7 +5,7 @@
 //! always with the built-in embedder: a correction waits neither for the search index nor for a
 //! server.
 
-use memctl_search::embedder::built_in;
+use memctl_search::embedder::{Vector, built_in};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -20,10 +20,10 @@ const SHOWN: usize = 3;
 /// Maximum number of rules to compare by meaning: those with the most words in common.
 const COMPARED: usize = 16;
 /// Minimum cosine. Of 100 pairs of rules about different things one is above it.
-const FLOOR: f64 = 0.41;
+pub(crate) const FLOOR: f64 = 0.41;
 
 /// Rule near a new one.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SimilarRule {
     /// Id of the rule.
     pub id: String,
@@ -38,7 +38,7 @@ impl From<(f64, Reflexion)> for SimilarRule {
         Self {
             id: rule.reflexion_id,
             rule: rule.rule,
-            score,
+            score: (score * 10_000.0).round() / 10_000.0,
         }
     }
 }
@@ -68,12 +68,13 @@ pub(crate) fn similar_rules(
 pub(crate) fn cosines(to: &str, texts: &[&str]) -> Result<Vec<f64>, Error> {
     let all: Vec<&str> = std::iter::once(to).chain(texts.iter().copied()).collect();
     let vectors = built_in(true)?.embed(&all)?;
-    let cosine = |at: usize| -> f64 {
-        let pairs = vectors[0].iter().zip(vectors[at].iter());
-        pairs.map(|(x, y)| f64::from(x * y)).sum()
-    };
-    let rounded = |score: f64| (score * 10_000.0).round() / 10_000.0;
-    Ok((1..vectors.len()).map(|at| rounded(cosine(at))).collect())
+    let of = |vector: &Vector| cosine(&vectors[0], vector);
+    Ok(vectors[1..].iter().map(of).collect())
+}
+
+/// Cosine of two vectors of length one.
+pub(crate) fn cosine(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b.iter()).map(|(x, y)| f64::from(x * y)).sum()
 }
 
 /// Returns the rules nearest to a text with their cosines, at most `limit`, nearest first.

@@ -24,6 +24,7 @@ pub(crate) use offline::ONE_OUTPUT;
 pub use offline::offline;
 pub(crate) use reply::refusal;
 pub use reply::{Reply, accept};
+pub(crate) use request::fenced;
 pub use request::{PROMPT, ask};
 
 /// Correction with its context.

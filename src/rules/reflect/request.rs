@@ -50,7 +50,7 @@ fn line(neighbour: &Neighbour) -> String {
 }
 
 /// Redacted text, cut to a maximum length, that cannot close its enclosing tag.
-fn fenced(text: &str) -> String {
+pub(crate) fn fenced(text: &str) -> String {
     let text = Clean::of(text);
     let head = text.head(MAX_SHOWN);
     let cut = if head.len() < text.as_str().len() {

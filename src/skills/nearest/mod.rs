@@ -7,19 +7,22 @@
 //! A case that was corrected without an expected output is known to be wrong: an execution then never
 //! answers, an example only if no other case is similar enough, and it names the correction.
 //!
+//! Inputs are compared by their features: words, and other scalars with their paths. Features shared by all
+//! cases count little.
+//!
 //! Deliberately absent: a table of the inputs. The newest executions are read and compared.
 
-mod similarity;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-use std::collections::{HashMap, HashSet};
-
+use memctl_search::words;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::model::text::similarity;
 use crate::model::{Correction, Execution, Outcome, Record as _, SkillPath, Trust};
 use crate::store::skill::Example;
 use crate::store::workspace::Error;
 use crate::store::{Scoped, Selection};
-use similarity::{Features, Weights, millionths};
 
 /// Number of newest executions that are compared.
 const NEWEST: usize = 5_000;
@@ -32,7 +35,7 @@ pub(crate) struct Case {
     pub(crate) output: Box<RawValue>,
     /// Id of the correction that rejects this output without a better one.
     pub(crate) wrong: Option<String>,
-    /// Similarity of its input, in steps of a millionth. Smaller differences are ties.
+    /// Similarity of its input, from 0 to 1, in steps of a millionth.
     pub(crate) similarity: f64,
 }
 
@@ -64,17 +67,29 @@ pub(crate) fn nearest(
     if cases.is_empty() {
         return Ok(Nearest::NoCases);
     }
-    let weights = Weights::of(cases.iter().map(|(_, features)| features));
-    let asked = Features::of(input);
-    let similarities: Vec<f64> = cases
-        .iter()
-        .map(|(_, features)| weights.similarity(features, &asked))
-        .collect();
+    let mut holding: HashMap<&str, u32> = HashMap::new();
+    for feature in cases.iter().flat_map(|(_, features)| features) {
+        *holding.entry(feature).or_default() += 1;
+    }
+    #[expect(clippy::cast_precision_loss, reason = "cases are few thousands")]
+    let count = cases.len() as f64;
+    // A feature that no case has counts like one that a single case has.
+    let weight = |feature: &str| {
+        let holding = holding.get(feature).copied().unwrap_or(1);
+        (1.0 + count / f64::from(holding)).ln()
+    };
+    let asked = features(input);
+    let similarities = cases.iter().map(|(_, features)| {
+        let similarity = similarity(features, &asked, &weight);
+        // Smaller differences are ties.
+        (similarity * 1e6).round() / 1e6
+    });
+    let similarities: Vec<f64> = similarities.collect();
     let cases = cases.into_iter().zip(similarities);
     let cases = cases.map(|((case, _), similarity)| Case { similarity, ..case });
     // The last of the equally good ones.
     let best = cases
-        .filter(|case| case.similarity >= millionths(floor))
+        .filter(|case| case.similarity >= floor)
         .max_by(|a, b| {
             let is_right = |case: &Case| case.wrong.is_none();
             let by_similarity = a.similarity.total_cmp(&b.similarity);
@@ -106,7 +121,7 @@ impl Records {
     }
 
     /// All cases with the features of their inputs, those that answer last first.
-    fn cases(&self, examples: &[Example]) -> Vec<(Case, Features)> {
+    fn cases(&self, examples: &[Example]) -> Vec<(Case, BTreeSet<String>)> {
         let ids = self.executions.iter();
         let by_id: HashMap<&str, &Execution> = ids
             .map(|execution| (&*execution.execution_id, execution))
@@ -132,7 +147,7 @@ impl Records {
                 wrong: rejected.get(source).map(|id| (*id).to_owned()),
                 similarity: 0.0,
             };
-            (case, Features::of(input))
+            (case, features(input))
         };
         let of_examples = examples.iter().map(|example| {
             let source = format!("examples/{}.json", example.name.trim_end_matches(".json"));
@@ -154,6 +169,31 @@ impl Records {
         });
         of_examples.chain(accepted).chain(expected).collect()
     }
+}
+
+/// Features of an input; the empty feature if there are no others, so that two inputs without content are
+/// equal.
+fn features(json: &RawValue) -> BTreeSet<String> {
+    fn collect(path: &str, value: &Value, features: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    collect(&format!("{path}.{key}"), value, features);
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| collect(path, item, features)),
+            Value::String(text) => features.extend(words(text)),
+            scalar => features.extend([format!("{path}={scalar}")]),
+        }
+    }
+    let mut features = BTreeSet::new();
+    if let Ok(value) = serde_json::from_str(json.get()) {
+        collect("", &value, &mut features);
+    }
+    if features.is_empty() {
+        features.insert(String::new());
+    }
+    features
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::*;
 use crate::model::Scope;
@@ -168,4 +168,30 @@ fn the_newest_executions_are_compared() {
     assert_eq!(source(NEWEST + 1), Ok(id(NEWEST + 1)));
     assert_eq!(source(2), Ok(id(2)));
     assert_eq!(source(1), Err(true));
+}
+
+#[test]
+fn features_are_words_and_other_scalars_with_their_paths() {
+    let of = |value: &Value| features(&raw(value));
+    let input =
+        json!({"role": "Engineer, engineer", "cv": {"years": 5, "open": true}, "tags": ["go", 1]});
+    let engineer = words("engineer").remove(0);
+    let expected = [".cv.open=true", ".cv.years=5", ".tags=1", &engineer, "go"];
+    assert_eq!(of(&input), expected.map(str::to_owned).into());
+    assert_eq!(of(&json!({})), of(&json!([])));
+    assert_eq!(of(&json!({})).len(), 1);
+}
+
+#[test]
+fn rare_features_count_more_than_common_ones() {
+    let case = |name: &str| example(name, &json!({ "text": format!("oak {name}") }));
+    let examples = [case("pine"), case("elm"), case("ash")];
+    let dir = tempfile::tempdir().unwrap();
+    let ask = |text: &str| ask(dir.path(), &examples, &json!({ "text": text }), 0.01);
+    let (source, _, similarity) = ask("pine fir").unwrap();
+    assert!(
+        source == "examples/pine.json" && similarity > 0.4,
+        "{source} {similarity}"
+    );
+    assert_eq!(ask("fir"), Err(true));
 }

@@ -7,25 +7,19 @@
 //! Layers are joined by a ruler and have no headings of their own, byte for byte as in the
 //! reference implementation. A prompt without procedures has no trace of them.
 //!
-//! - `choice`: parameters of the selection. `choose`: selects rules within the token budget.
-//! - `render`: text of the rules.
+//! - `rule_layer`: selection and text of rules, within the token budget.
 //! - `procedure_layer`: selection and text of procedures, within a budget of their own.
 //!
 //! Pure: layers, records and the time are arguments.
 
-mod choose;
 mod procedure_layer;
-mod render;
+mod rule_layer;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 
 use crate::model::{Kind, Procedure, Record as _, Reflexion, Trust};
 use crate::store::skill::Layer;
-
-pub use choose::{Choice, Omitted, tokens};
-
-use choose::choose;
-use render::{render, render_observed};
 
 /// Separator between layers.
 const RULER: &str = "\n\n---\n\n";
@@ -35,9 +29,6 @@ const RULER: &str = "\n\n---\n\n";
 pub struct Assembly {
     /// Text for the model.
     pub prompt: String,
-    /// Part of the text that was learned: layer 2.
-    #[serde(skip)]
-    pub learned: String,
     /// Non-empty layers in order.
     pub layers: Vec<LayerSize>,
     /// Rules in the prompt, in order, then procedures.
@@ -83,102 +74,66 @@ pub fn ids_of(injected: &[Injected], kind: Kind) -> Vec<String> {
     of_kind.map(|record| record.id.clone()).collect()
 }
 
-/// Records for layer 2, in file order, oldest first.
-#[derive(Debug)]
-pub struct Learned<'a, R> {
-    /// The records.
-    pub records: &'a [R],
-    /// Display name of their source.
-    pub source: &'a str,
+/// Record that was left out of a prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Omitted {
+    /// Record id.
+    pub id: String,
+    /// Status: `active`, `candidate`, `superseded` or `retired`.
+    pub status: &'static str,
+    /// Reason for the omission.
+    pub reason: String,
 }
 
-/// Assembles a prompt. `rules` are those of the skill; `procedures` are those that a user of this
-/// machine has approved.
+/// Parameters of the selection of rules and procedures.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// Input of the skill; `None` if unknown.
+    pub input: Option<&'a str>,
+    /// Scores of approved procedures for the input, by id; those that are not listed do not fit.
+    pub near: &'a [(String, f64)],
+    /// Skill, as `domain/skill`.
+    pub skill: &'a str,
+    /// Name of the directory of the memory, for the sources of layer 2.
+    pub memory: &'a str,
+    /// Token budget for rules.
+    pub budget: usize,
+    /// Token budget for procedures.
+    pub procedures_budget: usize,
+    /// Current time, for the age of rules.
+    pub now: DateTime<Utc>,
+    /// Random word for the fence around observed rules.
+    pub nonce: &'a str,
+}
+
+/// Assembles a prompt. `rules` are those of the skill, in file order; `procedures` are those that a user of
+/// this machine has approved, oldest first.
 pub fn assemble(
     layers: &[Layer],
-    rules: &Learned<'_, Reflexion>,
-    procedures: &Learned<'_, Procedure>,
+    rules: &[Reflexion],
+    procedures: &[Procedure],
     choice: &Choice<'_>,
 ) -> Assembly {
-    let (chosen, mut omitted) = choose_rules(rules.records, choice);
-    let (steps, left) = procedure_layer::choose(procedures.records, choice);
+    let (chosen, mut omitted) = rule_layer::choose(rules, choice);
+    let (steps, left) = procedure_layer::choose(procedures, choice);
     omitted.extend(left);
-    let (shown, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
-        chosen.iter().partition(|rule| rule.observed);
+    let (observed, own): (Vec<_>, Vec<_>) = chosen.iter().partition(|rule| rule.observed);
+    let source = |kind: Kind| format!("{}/{}", choice.memory, kind.file());
+    let of_others = source(Kind::Reflexion) + " (observed)";
     let learned = [
-        (rules.source.to_owned(), render(&own)),
-        (
-            procedures.source.to_owned(),
-            procedure_layer::render(&steps),
-        ),
-        (
-            format!("{} (observed)", rules.source),
-            render_observed(&shown, choice),
-        ),
+        (source(Kind::Reflexion), rule_layer::render(&own)),
+        (source(Kind::Procedure), procedure_layer::render(&steps)),
+        (of_others, rule_layer::render_observed(&observed, choice)),
     ];
-    let mut parts: Vec<(u8, String, &str)> = layers
-        .iter()
-        .map(|layer| {
-            (
-                layer.number,
-                layer.source.display().to_string(),
-                layer.text.as_str(),
-            )
-        })
-        .collect();
-    let learned = learned.iter();
-    parts.extend(learned.map(|(source, text)| (2, source.clone(), text.as_str())));
+    let of_files = layers.iter().map(|layer| {
+        let source = layer.source.display().to_string();
+        (layer.number, source, layer.text.clone())
+    });
+    let learned = learned.into_iter().map(|(source, text)| (2, source, text));
+    let mut parts: Vec<(u8, String, String)> = of_files.chain(learned).collect();
     parts.retain(|(_, _, text)| !text.is_empty());
     parts.sort_by_key(|(number, _, _)| *number);
-    let texts: Vec<&str> = parts.iter().map(|(_, _, text)| *text).collect();
-    let of_memory = parts.iter().filter(|(number, _, _)| *number == 2);
-    let of_memory: Vec<&str> = of_memory.map(|(_, _, text)| *text).collect();
-    let rules = chosen.iter().map(|rule| injected_rule(rule));
-    let steps = steps.iter().map(|procedure| Injected {
-        id: procedure.procedure_id.clone(),
-        kind: Kind::Procedure,
-        trust: procedure.trust(),
-        source: String::new(),
-    });
-    Assembly {
-        prompt: texts.join(RULER),
-        learned: of_memory.join(RULER),
-        layers: parts
-            .iter()
-            .map(|(number, source, text)| LayerSize {
-                layer: *number,
-                source: source.clone(),
-                tokens: tokens(text),
-            })
-            .collect(),
-        injected: rules.chain(steps).collect(),
-        omitted,
-    }
-}
-
-/// Returns the rules of the prompt, and the omitted ones.
-fn choose_rules<'r>(
-    rules: &'r [Reflexion],
-    choice: &Choice<'_>,
-) -> (Vec<&'r Reflexion>, Vec<Omitted>) {
-    let (observed, own): (Vec<&Reflexion>, Vec<&Reflexion>) =
-        rules.iter().partition(|rule| rule.observed);
-    let (mut chosen, mut omitted) = choose(&own, choice);
-    let room = choice.budget.saturating_sub(tokens(&render(&chosen)));
-    if room > 0 {
-        let choice = Choice {
-            budget: room,
-            ..*choice
-        };
-        let (shown, left) = choose(&observed, &choice);
-        omitted.extend(left);
-        chosen.extend(shown);
-    }
-    (chosen, omitted)
-}
-
-fn injected_rule(rule: &Reflexion) -> Injected {
-    Injected {
+    let injected = chosen.iter().map(|rule| Injected {
         id: rule.reflexion_id.clone(),
         kind: Kind::Reflexion,
         trust: if rule.observed {
@@ -187,6 +142,56 @@ fn injected_rule(rule: &Reflexion) -> Injected {
             rule.trust()
         },
         source: rule.source.clone(),
+    });
+    let steps = steps.iter().map(|procedure| Injected {
+        id: procedure.procedure_id.clone(),
+        kind: Kind::Procedure,
+        trust: procedure.trust(),
+        source: String::new(),
+    });
+    let texts: Vec<&str> = parts.iter().map(|(_, _, text)| text.as_str()).collect();
+    Assembly {
+        prompt: texts.join(RULER),
+        injected: injected.chain(steps).collect(),
+        omitted,
+        layers: parts
+            .into_iter()
+            .map(|(layer, source, text)| LayerSize {
+                layer,
+                source,
+                tokens: tokens(&text),
+            })
+            .collect(),
+    }
+}
+
+/// Approximate number of tokens: a quarter of the ASCII characters, plus one per other character.
+/// Within a fifth of real tokenizers for English prose and JSON, which is sufficient for budgets.
+pub fn tokens(text: &str) -> usize {
+    let (ascii, other) = text.chars().fold((0, 0), |(ascii, other), c| {
+        if c.is_ascii() {
+            (ascii + 1, other)
+        } else {
+            (ascii, other + 1)
+        }
+    });
+    usize::div_ceil(ascii, 4) + other
+}
+
+#[cfg(test)]
+impl Choice<'_> {
+    /// Returns the parameters without an input, a skill and a budget.
+    pub(crate) fn of(now: DateTime<Utc>) -> Self {
+        Self {
+            input: None,
+            near: &[],
+            skill: "",
+            memory: ".agentura",
+            budget: 0,
+            procedures_budget: 0,
+            now,
+            nonce: "n0nce",
+        }
     }
 }
 

@@ -9,8 +9,8 @@
 
 use crate::model::{Procedure, ProcedureFields};
 
-use super::choose::{Choice, Omitted, tokens};
-use super::render::harmless;
+use super::rule_layer::harmless;
+use super::{Choice, Omitted, tokens};
 
 const HEADING: &str = "## Learned Procedures\n\n";
 /// Minimum score of a procedure of the skill.

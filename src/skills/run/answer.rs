@@ -1,65 +1,48 @@
-//! Answers of a run: from a model, or offline from the nearest known case.
+//! Answers of a run: from a model, with the files that it asks for, or offline from the nearest known case.
+//!
+//! Coding agents that are installed can answer for a model. They need no key here, because their user has
+//! signed in to them. A program is named to the user and never chosen, because its answers may count
+//! against a subscription.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
+use memctl_files::named;
+use memctl_llm::{Llm, OnProgress, Request};
+use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::super::nearest::{Case, Nearest, nearest};
-use super::{RunReport, requested_files};
+use super::RunReport;
 use crate::model::error::Kind as ErrorKind;
-use crate::model::{NearestCase, Outcome, SkillPath, Usage};
-use crate::skills::agent_programs::installed_agents;
-use crate::skills::prompt::{Assembly, Injected, LayerSize, Omitted};
+use crate::model::{NearestCase, SkillPath};
+use crate::skills::nearest::{Nearest, nearest};
+use crate::skills::prompt::tokens;
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::{Error, Workspace, dollars, milliseconds};
-use memctl_llm::{Llm, OnProgress, Request};
 
 /// Similarity of a case that answers although nobody asked for an offline answer: nearly the same
 /// input, so that a model would have little to add.
 const NEARLY_THE_SAME: f64 = 0.9;
 /// Model name of offline answers in records.
 const OFFLINE: &str = "offline/nearest-case";
-
-/// Answer of a model or of the nearest known case.
-pub(super) struct Answer {
-    pub(super) output: Box<RawValue>,
-    pub(super) model: String,
-    pub(super) cost_usd: Option<f64>,
-    pub(super) latency_ms: f64,
-    pub(super) usage: Option<Usage>,
-    pub(super) nearest_case: Option<NearestCase>,
-}
-
-impl Answer {
-    /// Returns the answer of a run that asked no model: `null`, at no known cost.
-    pub(super) fn missing(model: &str) -> Self {
-        Self {
-            output: RawValue::NULL.to_owned(),
-            model: model.to_owned(),
-            cost_usd: None,
-            latency_ms: 0.0,
-            usage: None,
-            nearest_case: None,
-        }
-    }
-}
+/// Maximum size of the files of one request, in tokens.
+const BUDGET: usize = 4_000;
+/// Program of an agent, and the command that reads a prompt from standard input.
+const AGENTS: [(&str, &str); 3] = [
+    ("claude", "claude -p"),
+    ("codex", "codex exec --skip-git-repo-check -"),
+    ("gemini", "gemini"),
+];
 
 /// Answers with a model. One that asks for files of the skill is called once more, with them.
 pub(super) async fn answer(
-    workspace: &Workspace,
     (skills, skill): (&Skills, &Skill),
     llm: &Llm,
-    assembly: &Assembly,
-    input: &RawValue,
+    mut request: Request,
     progress: OnProgress<'_>,
-) -> Result<Answer, memctl_llm::Error> {
-    let mut request = Request {
-        system: assembly.prompt.clone(),
-        user: input.get().to_owned(),
-        schema: None,
-        max_tokens: workspace.settings.max_output_tokens,
-    };
+    report: &mut RunReport,
+) -> Result<(), memctl_llm::Error> {
     let mut reply = llm.ask(&request, progress).await?;
     if let Some(files) = requested_files(skills, skill, &reply.text) {
         request.system.push_str(&files);
@@ -72,40 +55,100 @@ pub(super) async fn answer(
             all
         });
     }
-    Ok(Answer {
-        output: output(&reply.text),
-        model: reply.model,
-        cost_usd: reply.cost_usd.map(dollars),
-        latency_ms: milliseconds(reply.latency),
-        usage: reply.usage.map(|u| Usage {
-            input_tokens: u.input_tokens,
-            output_tokens: u.output_tokens,
-        }),
-        nearest_case: None,
-    })
+    report.output = output(&reply.text);
+    report.model_used = reply.model;
+    report.cost_usd = reply.cost_usd.map(dollars);
+    report.latency_ms = milliseconds(reply.latency);
+    report.usage = reply.usage;
+    Ok(())
+}
+
+/// Answer that asks for files.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    read: Vec<String>,
+}
+
+/// Returns the files that an answer asks for, as a further part of the prompt; `None` if it is an answer.
+/// A file that is not listed, cannot be read or exceeds the budget is named with the reason.
+pub(crate) fn requested_files(skills: &Skills, skill: &Skill, answer: &str) -> Option<String> {
+    if skill.files.is_empty() {
+        return None;
+    }
+    let Wanted { mut read } = serde_json::from_str(output(answer).get()).ok()?;
+    read.dedup();
+    read.truncate(skill.files.len());
+    let mut room = BUDGET;
+    let mut part = "\n\n---\n\n# Files that you asked for; answer now".to_owned();
+    for path in &read {
+        let is_listed = skill.files.iter().any(|file| file.path == *path);
+        let text = is_listed.then(|| skills.read(&skill.dir.join(path)).ok().flatten());
+        let text = text
+            .flatten()
+            .map(|text| memctl_redact::redact(&text).text.into_owned());
+        let text = match text {
+            Some(text) if tokens(&text) <= room => {
+                room -= tokens(&text);
+                text
+            }
+            Some(_) => format!("(left out: more than {BUDGET} tokens with the others)"),
+            None => "(not a file of this skill that can be read)".to_owned(),
+        };
+        let shown = path.escape_debug().to_string();
+        part.extend(["\n\n## ", &shown, "\n\n", text.trim()]);
+    }
+    Some(part)
+}
+
+/// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes
+/// `raw_output`.
+pub(crate) fn output(text: &str) -> Box<RawValue> {
+    let trimmed = text.trim();
+    let fenced = trimmed
+        .strip_prefix("```")
+        .and_then(|rest| rest.strip_suffix("```"));
+    let fenced = fenced.and_then(|rest| rest.split_once('\n'));
+    let inner = fenced.map_or(trimmed, |(_, inner)| inner.trim());
+    let object = Some(inner).filter(|inner| inner.starts_with('{'));
+    let object = object.and_then(|object| serde_json::from_str(object).ok());
+    let text = || serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok();
+    object.or_else(text).unwrap_or_default()
 }
 
 /// Answers with the nearest known case. Where nobody asked for that, it must be nearly the same as
 /// the input.
 pub(super) fn answer_offline(
     workspace: &Workspace,
-    skills: &Skills,
-    skill: &Skill,
+    (skills, skill): (&Skills, &Skill),
     input: &RawValue,
-    state: &mut RunState,
-) -> Result<Answer, Error> {
+    report: &mut RunReport,
+) -> Result<(), Error> {
     let start = Instant::now();
-    let warnings = &mut state.warnings;
     let examples = skills.examples(&skill.path)?;
-    warnings.extend(examples.problems.iter().map(ToString::to_string));
-    let store = (!state.stateless).then_some(&workspace.store);
+    let problems = examples.problems.iter().map(ToString::to_string);
+    report.warnings.extend(problems);
+    let store = (!report.stateless).then_some(&workspace.store);
     let floor = workspace.settings.min_similarity;
     let found = nearest(store, &skill.path, &examples.cases, input, floor)?;
-    let providers = &workspace.providers;
-    let asked = providers.asks_for_offline();
+    let asked = workspace.providers.asks_for_offline();
+    let percent = |share: f64| format!("{:.0}%", share * 100.0);
+    let skill = &skill.path;
     let (nearest, replayable) = match found {
         Nearest::Case(case) if asked || case.similarity >= NEARLY_THE_SAME => {
-            return Ok(of_case(case, &skill.path, start, warnings));
+            report.warnings.extend(case.wrong.map(|correction| format!(
+                "this output is known to be wrong: {correction} corrected it without saying what it \
+                 should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
+            )));
+            report.output = case.output;
+            OFFLINE.clone_into(&mut report.model_used);
+            report.cost_usd = Some(0.0);
+            report.latency_ms = milliseconds(start.elapsed());
+            report.nearest_case = Some(NearestCase {
+                source: case.source,
+                similarity: (case.similarity * 1000.0).round() / 1000.0,
+            });
+            return Ok(());
         }
         Nearest::Case(case) => (
             format!("the nearest is {} alike", percent(case.similarity)),
@@ -114,138 +157,35 @@ pub(super) fn answer_offline(
         Nearest::TooFar => (format!("none is {} alike", percent(floor)), false),
         Nearest::NoCases => ("it has no cases yet".to_owned(), false),
     };
-    let skill = skill.path.clone();
-    if asked {
-        let message =
-            format!("no known case of `{skill}` is near enough to this input ({nearest})");
-        let hint = format!(
-            "add a case to `skills/{skill}/examples/`, lower `offline.min_similarity`, or name a \
-             model: memctl run {skill} --model PROVIDER/MODEL"
-        );
-        return Err(Error::Refused(ErrorKind::Model, message, hint));
-    }
-    let message =
-        format!("no model is configured, and no known case answers for `{skill}` ({nearest})");
-    let agents = installed_agents(&providers.search_path);
-    let hint = ways_to_a_model(&skill, &agents, replayable);
+    let (message, hint) = if asked {
+        (
+            format!("no known case of `{skill}` is near enough to this input ({nearest})"),
+            format!(
+                "add a case to `skills/{skill}/examples/`, lower `offline.min_similarity`, or name a \
+                 model: memctl run {skill} --model PROVIDER/MODEL"
+            ),
+        )
+    } else {
+        (
+            format!("no model is configured, and no known case answers for `{skill}` ({nearest})"),
+            ways_to_a_model(workspace, skill, replayable),
+        )
+    };
     Err(Error::Refused(ErrorKind::Model, message, hint))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0}%", share * 100.0)
-}
-
-fn of_case(case: Case, skill: &SkillPath, start: Instant, warnings: &mut Vec<String>) -> Answer {
-    if let Some(correction) = &case.wrong {
-        warnings.push(format!(
-            "this output is known to be wrong: {correction} corrected it without saying what it \
-             should be; give that with `memctl correct {skill} --execution-id … --expected FILE`"
-        ));
-    }
-    Answer {
-        output: case.output,
-        model: OFFLINE.to_owned(),
-        cost_usd: Some(0.0),
-        latency_ms: milliseconds(start.elapsed()),
-        usage: None,
-        nearest_case: Some(NearestCase {
-            source: case.source,
-            similarity: (case.similarity * 1000.0).round() / 1000.0,
-        }),
-    }
-}
-
-/// Parses a model's answer: a JSON object, bare or in one code fence. Any other text becomes
-/// `raw_output`.
-pub(crate) fn output(text: &str) -> Box<RawValue> {
-    let trimmed = text.trim();
-    let inner = trimmed
-        .strip_prefix("```")
-        .and_then(|rest| rest.strip_suffix("```"))
-        .and_then(|rest| rest.split_once('\n'))
-        .map_or(trimmed, |(_, inner)| inner.trim());
-    let object = Some(inner).filter(|inner| inner.starts_with('{'));
-    object
-        .and_then(|object| serde_json::from_str(object).ok())
-        .or_else(|| serde_json::value::to_raw_value(&json!({ "raw_output": text })).ok())
-        .unwrap_or_else(|| RawValue::NULL.to_owned())
-}
-
-/// Facts about a run that are known before its answer.
-pub(crate) struct RunState {
-    pub(crate) skill: SkillPath,
-    /// Rules and procedures in the prompt.
-    pub(crate) injected: Vec<Injected>,
-    /// Rules and procedures for the skill that are not in the prompt.
-    pub(crate) omitted: Vec<Omitted>,
-    layers: Vec<LayerSize>,
-    sample_input: Option<String>,
-    /// `true` if the memory is switched off.
-    pub(crate) stateless: bool,
-    /// Non-fatal problems so far.
-    pub(crate) warnings: Vec<String>,
-}
-
-impl RunState {
-    /// Returns the state of a run with this prompt.
-    pub(crate) fn new(
-        skill: SkillPath,
-        assembly: &Assembly,
-        sample_input: Option<String>,
-        stateless: bool,
-        warnings: Vec<String>,
-    ) -> Self {
-        Self {
-            skill,
-            injected: assembly.injected.clone(),
-            omitted: assembly.omitted.clone(),
-            layers: assembly.layers.clone(),
-            sample_input,
-            stateless,
-            warnings,
-        }
-    }
-
-    /// Returns the report. `outcome` is `None` for a dry run, `execution_id` if nothing is recorded.
-    pub(crate) fn report(
-        self,
-        answer: Answer,
-        outcome: Option<Outcome>,
-        execution_id: Option<String>,
-    ) -> RunReport {
-        RunReport {
-            execution_id,
-            skill: self.skill,
-            outcome,
-            output: answer.output,
-            model_used: answer.model,
-            cost_usd: answer.cost_usd,
-            latency_ms: answer.latency_ms,
-            usage: answer.usage,
-            injected: self.injected,
-            omitted: self.omitted,
-            layers: self.layers,
-            nearest_case: answer.nearest_case,
-            sample_input: self.sample_input,
-            stateless: self.stateless,
-            warnings: self.warnings,
-        }
-    }
 }
 
 /// Lists the ways to a model, one a line: a program, a key, a server; and the nearest case, where
 /// there is one.
-fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> String {
-    let agents: Vec<_> = match agents {
-        [] => vec![format!(
+fn ways_to_a_model(workspace: &Workspace, skill: &SkillPath, replayable: bool) -> String {
+    let agents = installed_agents(&workspace.providers.search_path);
+    let agent =
+        |agent: &String| format!("an installed agent: memctl run {skill} --model '{agent}'");
+    let mut ways: Vec<String> = agents.iter().map(agent).collect();
+    if ways.is_empty() {
+        ways.push(format!(
             "an agent's program: memctl run {skill} --model 'exec:claude -p'"
-        )],
-        agents => agents
-            .iter()
-            .map(|agent| format!("an installed agent: memctl run {skill} --model '{agent}'"))
-            .collect(),
-    };
-    let mut ways = agents;
+        ));
+    }
     ways.push("a key: set ANTHROPIC_API_KEY, OPENAI_API_KEY or OPENROUTER_API_KEY".to_owned());
     ways.push(
         "a local server: start Ollama (port 11434), or set MEMCTL_LOCAL_BASE_URL to another"
@@ -257,6 +197,20 @@ fn ways_to_a_model(skill: &SkillPath, agents: &[String], replayable: bool) -> St
         ));
     }
     format!("choose who answers\n  {}", ways.join("\n  "))
+}
+
+/// Returns the commands of the agents that are installed in these directories, as `--model` takes
+/// them: `exec:claude -p`.
+pub(crate) fn installed_agents(search_path: &[PathBuf]) -> Vec<String> {
+    let is_there = |program: &str| {
+        search_path
+            .iter()
+            .any(|dir| named::is_file(&dir.join(program)))
+    };
+    let installed = AGENTS.iter().filter(|(program, _)| is_there(program));
+    installed
+        .map(|(_, command)| format!("exec:{command}"))
+        .collect()
 }
 
 #[cfg(test)]
@@ -272,5 +226,16 @@ mod tests {
         check("[1, 2]", r#"{"raw_output":"[1, 2]"}"#);
         check("{broken", r#"{"raw_output":"{broken"}"#);
         check("", r#"{"raw_output":""}"#);
+    }
+
+    #[test]
+    fn agents_on_the_path_are_named_with_their_command() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = [dir.path().join("missing"), dir.path().to_owned()];
+        assert_eq!(installed_agents(&path), [""; 0]);
+        std::fs::write(dir.path().join("gemini"), "").unwrap();
+        std::fs::write(dir.path().join("claude"), "").unwrap();
+        std::fs::create_dir(dir.path().join("codex")).unwrap();
+        assert_eq!(installed_agents(&path), ["exec:claude -p", "exec:gemini"]);
     }
 }

@@ -1,33 +1,35 @@
-//! Runs a skill: prompt, answer (`answer`, with the files that a model asks for: `requested_files`), record
-//! (`record`), report.
+//! Runs a skill: prompt, answer (`answer`), record, report.
 //!
 //! The store is checked before a model is paid. A paid answer is kept in any case: in the store, or
-//! else in a separate file that the error names.
+//! else in a separate file that the error names. A record is the execution, the counts of the rules in
+//! its prompt, and the lines of the execution log.
 
 mod answer;
-mod record;
-mod requested_files;
 
-pub(crate) use answer::output;
-pub(crate) use requested_files::requested_files;
+pub(crate) use answer::{installed_agents, output, requested_files};
 
 use std::time::Instant;
 
-use answer::{Answer, RunState, answer, answer_offline};
-use record::{failed, record};
+use answer::{answer, answer_offline};
+use memctl_llm::{OnProgress, Request};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
-use super::assemble::{assemble, assemble_without_memory, count_procedures};
-use crate::model::{Kind, NearestCase, Outcome, SkillPath, Usage};
+use super::assemble::{assemble, assemble_layers, count_procedures};
+use crate::model::{
+    ActionType, Execution, ExecutionLog, Kind, LogStatus, NearestCase, Outcome, Session, SkillPath,
+    Usage,
+};
 use crate::notes::sessions;
-use crate::skills::prompt::{Injected, LayerSize, Omitted};
+use crate::rules::evidence;
+use crate::skills::prompt::{Injected, LayerSize, Omitted, ids_of};
 use crate::store;
 use crate::store::skill::{Skill, Skills};
 use crate::store::workspace::providers::Chosen;
+use crate::store::workspace::records::{Scribe, data};
 use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, milliseconds, repair_warnings};
-use memctl_llm::OnProgress;
+use crate::store::workspace::{Error, Workspace, dollars, milliseconds, repair_warnings};
 
 /// Runs a skill.
 pub async fn run(
@@ -36,114 +38,90 @@ pub async fn run(
     progress: OnProgress<'_>,
 ) -> Result<RunReport, Error> {
     let (skills, skill) = workspace.skill(&options.skill)?;
-    // Report a missing session before a model is paid.
-    let session = options.session.as_deref();
-    let session = session.filter(|_| !options.without_memory && options.stateless.is_none());
-    let session = session
-        .map(|id| sessions::find(&workspace.store, id))
-        .transpose()?;
-    let session = session.as_ref();
-    let mut warnings = Vec::new();
-    let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
     let stateless = options.stateless.is_some();
-    warnings.extend(options.stateless.as_deref().map(says_stateless));
-    let assembly = if options.without_memory || stateless {
-        assemble_without_memory(workspace, &skill)
-    } else {
+    let has_memory = !stateless && !options.without_memory;
+    // Report a missing session before a model is paid.
+    let session = options.session.filter(|_| has_memory);
+    let session = session
+        .map(|id| sessions::find(&workspace.store, &id))
+        .transpose()?;
+    let (input, sample_input) = input_or_sample(&skills, &skill, options.input)?;
+    let no_memory =
+        |how| format!("stateless: {how}; no rule was read, and the run is not recorded");
+    let mut warnings: Vec<String> = options.stateless.map(no_memory).into_iter().collect();
+    let assembly = if has_memory {
         assemble(workspace, &skill, Some(input.get()), &mut warnings)?
+    } else {
+        assemble_layers(workspace, &skill, &[], None)
     };
     let chosen = workspace.providers.choose(skill.model.as_deref()).await?;
-    let records =
-        !options.without_memory && !options.without_record && !options.dry_run && !stateless;
+    let records = has_memory && !options.without_record && !options.dry_run;
     if records {
         let mut writer = workspace.writer()?;
         writer.check(Kind::Execution)?;
         warnings.extend(repair_warnings(writer.take_repairs()));
+        count_procedures(workspace, &assembly.injected);
     }
-    let mut state = RunState::new(
-        skill.path.clone(),
-        &assembly,
+    let mut report = RunReport {
+        execution_id: None,
+        skill: skill.path.clone(),
+        outcome: None,
+        output: RawValue::NULL.to_owned(),
+        model_used: chosen.name().to_owned(),
+        cost_usd: None,
+        latency_ms: 0.0,
+        usage: None,
+        nearest_case: None,
+        injected: assembly.injected,
+        omitted: assembly.omitted,
+        layers: assembly.layers,
         sample_input,
         stateless,
         warnings,
-    );
-    if options.dry_run {
-        return Ok(state.report(Answer::missing(chosen.name()), None, None));
-    }
-    if records {
-        count_procedures(workspace, &assembly);
-    }
-    let start = Instant::now();
-    let mut answer = match &chosen {
-        Chosen::Offline => answer_offline(workspace, &skills, &skill, &input, &mut state)?,
-        Chosen::Model(llm) => match answer(
-            workspace,
-            (&skills, &skill),
-            llm,
-            &assembly,
-            &input,
-            progress,
-        )
-        .await
-        {
-            Ok(answer) => answer,
-            Err(error) if !records => return Err(error.into()),
-            Err(error) => {
-                let latency_ms = milliseconds(start.elapsed());
-                let model = llm.model();
-                return Err(failed(
-                    workspace,
-                    &state,
-                    &input,
-                    session,
-                    (model, latency_ms),
-                    error,
-                ));
-            }
-        },
     };
-    // The report shows the output as it is stored.
-    let mut left_out = redact(&mut answer.output);
-    let mut execution_id = None;
-    if records {
-        match record(
-            workspace,
-            &state,
-            &answer,
-            Outcome::PendingReview,
-            &input,
-            session,
-        ) {
-            Ok((id, of_record, trouble)) => {
-                execution_id = Some(id);
-                left_out.extend(of_record);
-                state.warnings.extend(trouble);
+    if options.dry_run {
+        return Ok(report);
+    }
+    report.outcome = Some(Outcome::PendingReview);
+    let start = Instant::now();
+    match &chosen {
+        Chosen::Offline => answer_offline(workspace, (&skills, &skill), &input, &mut report)?,
+        Chosen::Model(llm) => {
+            let request = Request {
+                system: assembly.prompt,
+                user: input.get().to_owned(),
+                schema: None,
+                max_tokens: workspace.settings.max_output_tokens,
+            };
+            let answered = answer((&skills, &skill), llm, request, progress, &mut report).await;
+            if let Err(error) = answered {
+                if !records {
+                    return Err(error.into());
+                }
+                report.latency_ms = milliseconds(start.elapsed());
+                return Err(failed(workspace, report, &input, session.as_ref(), error));
             }
+        }
+    }
+    // The report shows the output as it is stored.
+    let redacted = memctl_redact::redact_json(report.output.get());
+    let output = serde_json::from_str(&redacted.text).unwrap_or_default();
+    let mut left_out = redacted.found;
+    report.output = output;
+    if records {
+        match record(workspace, &mut report, &input, session.as_ref()) {
+            Ok(of_record) => left_out.extend(of_record),
             // The memory was switched off during the run: return the answer anyway.
             Err(Error::Store(off @ store::Error::Disabled { .. })) => {
-                let said = format!("not recorded: {off} since the run began");
-                state.warnings.push(said);
+                report
+                    .warnings
+                    .push(format!("not recorded: {off} since the run began"));
             }
             Err(error) => return Err(error),
         }
     }
-    state.warnings.extend(redaction_warning(left_out));
-    Ok(state.report(answer, Some(Outcome::PendingReview), execution_id))
-}
-
-/// Redacts an output. Returns the kinds of the secrets removed.
-fn redact(output: &mut Box<RawValue>) -> Vec<&'static str> {
-    let redacted = memctl_redact::redact_json(output.get());
-    let text = serde_json::from_str(&redacted.text);
-    let found = redacted.found;
-    // Redacted JSON is valid JSON; if it were not, nothing of it would be shown.
-    *output = text.unwrap_or_else(|_| RawValue::NULL.to_owned());
-    found
-}
-
-/// Warning of a run without memory.
-fn says_stateless(how: &str) -> String {
-    format!("stateless: {how}; no rule was read, and the run is not recorded")
+    report.warnings.extend(redaction_warning(left_out));
+    Ok(report)
 }
 
 /// Returns the given input, or the skill's sample and its path.
@@ -158,16 +136,140 @@ fn input_or_sample(
     let Some(path) = skills.sample_input(&skill.path)? else {
         let skill = &skill.path;
         let message = format!("`{skill}` has no `fixtures/sample_input.json` to run with");
-        return Err(Error::usage(
-            message,
-            format!("memctl run {skill} --input FILE"),
-        ));
+        let hint = format!("memctl run {skill} --input FILE");
+        return Err(Error::usage(message, hint));
     };
     let text = skills.read(&path)?.unwrap_or_default();
-    let shown = skills.shown(&path);
     match serde_json::from_str(&text) {
-        Ok(input) => Ok((input, Some(shown))),
+        Ok(input) => Ok((input, Some(skills.shown(&path)))),
         Err(source) => Err(Error::NotJson { path, source }),
+    }
+}
+
+/// Records an execution, and names it in the report. Returns the kinds of the secrets redacted. An
+/// execution that the store rejects is written to a separate file.
+fn record(
+    workspace: &Workspace,
+    report: &mut RunReport,
+    input: &RawValue,
+    session: Option<&Session>,
+) -> Result<Vec<&'static str>, Error> {
+    let execution = Execution {
+        skill: report.skill.to_string(),
+        timestamp: workspace.timestamp(),
+        input_summary: input.to_owned(),
+        output_summary: report.output.clone(),
+        outcome: report.outcome.clone().unwrap_or(Outcome::PendingReview),
+        cost_usd: report.cost_usd,
+        latency_ms: Some(report.latency_ms),
+        model_used: report.model_used.clone(),
+        reflexions_injected: ids_of(&report.injected, Kind::Reflexion),
+        procedures_injected: ids_of(&report.injected, Kind::Procedure),
+        usage: report.usage,
+        nearest_case: report.nearest_case.clone(),
+        ..Execution::default()
+    };
+    let stored = workspace.writer().and_then(|mut writer| {
+        let stored = writer.append(execution.clone(), workspace.now)?;
+        // A failed count must not lose an answer.
+        let counted = evidence::count_shown(&mut writer, &stored);
+        report
+            .warnings
+            .extend(counted.err().map(|error| evidence::uncounted(&error)));
+        // The execution holds the same facts as the log, so a failed log write is ignored.
+        drop(writer.note_execution_logs(actions(workspace, report, &stored, session)));
+        report.execution_id = Some(stored.execution_id);
+        Ok(writer.take_left_out())
+    });
+    match stored {
+        Err(Error::Store(source)) if !matches!(source, store::Error::Disabled { .. }) => {
+            let text = serde_json::to_string_pretty(&execution).unwrap_or_default();
+            let name = format!("unsaved-{}.json", workspace.now.format("%Y%m%d%H%M%S%6f"));
+            Err(match workspace.set_aside(&name, &text) {
+                Some(kept) => Error::NotStored { kept, source },
+                None => source.into(),
+            })
+        }
+        stored => stored,
+    }
+}
+
+/// Lines of a run in the execution log: rules read, model called, execution written.
+fn actions(
+    workspace: &Workspace,
+    report: &RunReport,
+    stored: &Execution,
+    session: Option<&Session>,
+) -> Vec<ExecutionLog> {
+    let of_session = session.map(|session| session.session_id.as_str());
+    let scribe = Scribe::new(workspace.now, workspace.random, of_session);
+    let step = session.and_then(|session| session.current_step.as_deref());
+    let line = |action| scribe.line(step.unwrap_or("run"), action);
+    let id = &stored.execution_id;
+    let mut lines = Vec::new();
+    if !(report.injected.is_empty() && report.omitted.is_empty()) {
+        let injected: Vec<&String> = report.injected.iter().map(|record| &record.id).collect();
+        lines.push(ExecutionLog {
+            input_data: data(&json!({ "skill": stored.skill })),
+            output_data: data(&json!({ "injected": injected })),
+            ..line(ActionType::MemoryRead)
+        });
+    }
+    let failed = stored.outcome == Outcome::Error;
+    // A failed run has its error in the output.
+    let output: Value = serde_json::from_str(stored.output_summary.get()).unwrap_or_default();
+    let error = output["error"].as_str().filter(|_| failed);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float cast to an integer saturates"
+    )]
+    let took = stored.latency_ms.map(|ms| ms.round() as u64);
+    lines.push(ExecutionLog {
+        tool_name: Some(stored.model_used.clone()),
+        input_data: data(&json!({ "skill": stored.skill })),
+        output_data: data(&json!({ "execution_id": id, "cost_usd": stored.cost_usd })),
+        execution_time_ms: took,
+        status: if failed {
+            LogStatus::Error
+        } else {
+            LogStatus::Success
+        },
+        error_message: error.map(str::to_owned),
+        ..line(ActionType::ToolCall)
+    });
+    lines.push(ExecutionLog {
+        output_data: data(&json!({ "execution_id": id, "outcome": stored.outcome })),
+        ..line(ActionType::MemoryWrite)
+    });
+    lines
+}
+
+/// Records a failed call of a model, with any text that the model returned.
+fn failed(
+    workspace: &Workspace,
+    mut report: RunReport,
+    input: &RawValue,
+    session: Option<&Session>,
+    error: memctl_llm::Error,
+) -> Error {
+    let mut output = json!({ "error": error.to_string() });
+    if let Some(text) = error.raw_text() {
+        output["raw_output"] = text.into();
+    }
+    report.output = to_raw_value(&output).unwrap_or_default();
+    report.outcome = Some(Outcome::Error);
+    let paid = error.paid();
+    report.cost_usd = paid.and_then(|paid| paid.cost_usd).map(dollars);
+    report.usage = paid.and_then(|paid| paid.usage);
+    match record(workspace, &mut report, input, session) {
+        Ok(_) => Error::Asked {
+            execution: report.execution_id.unwrap_or_default(),
+            source: error,
+        },
+        // The user paid for a part of an answer, so the error must name its file.
+        Err(kept @ Error::NotStored { .. }) if error.raw_text().is_some() => kept,
+        Err(_) => error.into(),
     }
 }
 

@@ -1,40 +1,39 @@
 //! Runs regression cases: each without and with its rule, beside all other rules.
 //!
 //! A case that fails without its rule and passes with it validates exactly that rule. A rule that
-//! satisfies some demands of a case is validated in part. A case that passes without its rule proves nothing. If a case fails with its rule but passes with it alone,
-//! the other rules are left out one at a time. The rule that breaks the case is named and loses
-//! confidence. Each result is stored before the next case runs.
+//! satisfies some demands of a case is validated in part. A case that passes without its rule proves
+//! nothing. If a case fails with its rule but passes with it alone, the other rules are left out one at a
+//! time. The rule that breaks the case is named and loses confidence. Each result is stored before the next
+//! case runs.
 //!
 //! Rules act through a prompt, so without a model no case runs. The only check is then whether a
 //! case accepts the expected output.
 //!
+//! - `trial`: the run of one case. `judge`: the decision about one output.
+//!
 //! Out of scope: repeating a case until it passes, and recording the answers as executions.
 
-mod credit;
-mod export;
-mod report;
-pub(crate) mod rubric;
+mod judge;
 mod trial;
-mod verdict;
 
+use memctl_llm::OnProgress;
+use serde::Serialize;
 use serde_json::Value;
 
-use crate::model::{Correction, Kind, Reflexion, SkillPath};
-use crate::rules::regression::case::Case;
-use crate::store::{Scoped, Selection};
-use credit::credit;
-use memctl_llm::OnProgress;
-
 use super::assemble::assemble_layers;
+use crate::model::{Correction, Kind, Reflexion, SkillPath};
+use crate::rules::in_use::mark_observed;
 use crate::rules::place::rule_in_force;
-use crate::rules::regression::cases::{CaseFile, cases as cases_of};
+use crate::rules::regression::case::Case;
+use crate::rules::regression::cases::{self, CaseFile, Files};
+use crate::store::skill::{Skill, Skills};
+use crate::store::workspace::error::chain;
 use crate::store::workspace::providers::Chosen;
 use crate::store::workspace::{Error, Workspace, dollars, repair_warnings};
-
-pub use export::{TestExportReport, export_tests};
-pub use report::{CaseReport, Status, TestReport};
-use trial::{Group, Meter, Stop, Trial};
-pub use verdict::{OutputVerdict, decide_output};
+use crate::store::{Scoped, Selection};
+use judge::{Meter, Stop};
+pub use judge::{OutputVerdict, decide_output};
+use trial::{Trial, credit};
 
 /// Tokens of an answer, assumed for the cost estimate.
 const USUAL_ANSWER: u64 = 500;
@@ -57,17 +56,124 @@ pub struct TestPlan {
     groups: Vec<Group>,
 }
 
+/// Result of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Fails without its rule and passes with it.
+    Passed,
+    /// The rule satisfies some demands of the correction.
+    Partial,
+    /// Fails with its rule, or is no valid case.
+    Failed,
+    /// Passes without its rule too, and so proves nothing.
+    Worthless,
+    /// Not run.
+    Skipped,
+}
+
+/// Report of one case.
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub struct CaseReport {
+    /// File name of the case, without its extension.
+    pub id: String,
+    /// Skill of the case.
+    pub skill: SkillPath,
+    /// Correction that the case comes from.
+    pub correction_id: Option<String>,
+    /// Rule that must make the case pass.
+    pub reflexion_id: Option<String>,
+    /// Result of the case.
+    pub status: Status,
+    /// `passed` or `failed` without the rule; `None` if not run.
+    pub without_rule: Option<Status>,
+    /// `passed` or `failed` with the rule; `None` if not run.
+    pub with_rule: Option<Status>,
+    /// Rules that make the case fail.
+    pub broken_by: Vec<String>,
+    /// Explanation of the status.
+    pub reason: String,
+}
+
+/// Report of all cases.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct TestReport {
+    /// Number of cases that fail without their rule and pass with it.
+    pub passed: usize,
+    /// Number of cases whose rule satisfies some demands.
+    pub partial: usize,
+    /// Number of cases that fail.
+    pub failed: usize,
+    /// Number of cases that were not run.
+    pub skipped: usize,
+    /// Number of cases that prove nothing.
+    pub worthless: usize,
+    /// Number of cases that were not run because the model failed.
+    pub unanswered: usize,
+    /// Report of each case.
+    pub cases: Vec<CaseReport>,
+    /// Number of model calls.
+    pub calls: usize,
+    /// Cost of the calls in US dollars; `None` if a price is unknown.
+    pub cost_usd: Option<f64>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+impl CaseReport {
+    /// Returns the report of a case that was not run.
+    pub(crate) fn skipped(id: &str, skill: &SkillPath) -> Self {
+        Self {
+            id: id.to_owned(),
+            skill: skill.clone(),
+            correction_id: None,
+            reflexion_id: None,
+            status: Status::Skipped,
+            without_rule: None,
+            with_rule: None,
+            broken_by: Vec::new(),
+            reason: String::new(),
+        }
+    }
+}
+
+/// Cases of one skill.
+#[derive(Debug)]
+struct Group {
+    path: SkillPath,
+    skill: Skill,
+    chosen: Chosen,
+    cases: Vec<CaseFile>,
+}
+
+/// Cases of one skill, or of each skill in the scope that has some. A named skill must exist.
+fn cases_of(
+    workspace: &Workspace,
+    skills: &Skills,
+    skill: Option<&SkillPath>,
+) -> Result<Vec<(SkillPath, Vec<CaseFile>)>, Error> {
+    let paths = match skill {
+        Some(path) => {
+            workspace.skill(path)?;
+            vec![path.clone()]
+        }
+        None => skills.list()?.skills,
+    };
+    let permitted = paths
+        .into_iter()
+        .filter(|path| workspace.permit(path).is_ok());
+    let all = permitted.map(|path| Ok((cases::cases(skills, &path)?, path)));
+    let all: Vec<(Vec<CaseFile>, SkillPath)> = all.collect::<Result<_, Error>>()?;
+    let some = all.into_iter().filter(|(cases, _)| !cases.is_empty());
+    Ok(some.map(|(cases, path)| (path, cases)).collect())
+}
+
 /// Plans the cases and model calls of one skill, or of all skills in the scope.
 pub async fn plan_tests(
     workspace: &Workspace,
     skill: Option<&SkillPath>,
     max_calls: usize,
 ) -> Result<TestPlan, Error> {
-    let skills = workspace.skills()?;
-    let paths = match skill {
-        Some(path) => vec![path.clone()],
-        None => skills.list()?.skills,
-    };
     let mut plan = TestPlan {
         models: Vec::new(),
         calls: 0,
@@ -76,21 +182,7 @@ pub async fn plan_tests(
         cases: 0,
         groups: Vec::new(),
     };
-    for path in paths {
-        if skill.is_none() && workspace.permit(&path).is_err() {
-            continue;
-        }
-        // A named skill must exist; otherwise only skills with cases count.
-        let cases = match skill {
-            Some(_) => {
-                let (skills, _) = workspace.skill(&path)?;
-                cases_of(&skills, &path)?
-            }
-            None => cases_of(&skills, &path)?,
-        };
-        if cases.is_empty() {
-            continue;
-        }
+    for (path, cases) in cases_of(workspace, &workspace.skills()?, skill)? {
         let (_, skill) = workspace.skill(&path)?;
         let chosen = workspace.providers.choose(skill.model.as_deref()).await?;
         plan.cases += cases.len();
@@ -98,10 +190,9 @@ pub async fn plan_tests(
             let rules = rules_of(workspace, &path)?;
             for case in cases.iter().filter_map(|file| file.case.as_ref().ok()) {
                 let calls = if case.rubric.is_some() { 4 } else { 2 };
-                let prompt =
-                    assemble_layers(workspace, &skill, &rules, Some(case.input.get())).prompt;
-                let bytes = (prompt.len() + case.input.get().len()) as u64;
-                let tokens = bytes / BYTES_PER_TOKEN * calls;
+                let input = case.input.get();
+                let prompt = assemble_layers(workspace, &skill, &rules, Some(input)).prompt;
+                let tokens = (prompt.len() + input.len()) as u64 / BYTES_PER_TOKEN * calls;
                 let cost = llm.estimate(tokens, USUAL_ANSWER * calls);
                 plan.cost_usd = plan.cost_usd.zip(cost).map(|(a, b)| dollars(a + b));
                 plan.calls += usize::try_from(calls).unwrap_or(usize::MAX);
@@ -170,7 +261,7 @@ pub async fn test(
 fn rules_of(workspace: &Workspace, path: &SkillPath) -> Result<Vec<Reflexion>, Error> {
     let of_skill = Selection::of(path);
     let mut rules = workspace.store.list::<Reflexion>(&of_skill)?.records;
-    crate::rules::in_use::mark_observed(&workspace.store, &mut rules);
+    mark_observed(&workspace.store, &mut rules);
     Ok(rules)
 }
 
@@ -227,9 +318,9 @@ async fn test_case(
             report.reason = match stop {
                 Stop::Capped => "the cap on calls is reached (--max-calls)".to_owned(),
                 Stop::NoJudge(reason) => reason,
-                Stop::Failed(reason) => {
+                Stop::Failed(error) => {
                     totals.unanswered += 1;
-                    reason
+                    format!("the model failed: {}", chain(&error))
                 }
             };
         }
@@ -261,4 +352,45 @@ fn without_model(store: &Scoped, case: &Case) -> Result<(Status, String), Error>
         ),
         _ => (Status::Skipped, no_model.to_owned()),
     })
+}
+
+/// Files of the exported cases.
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
+pub struct TestExportReport {
+    /// Number of cases that were exported.
+    pub cases: usize,
+    /// Files that hold them, relative to the project.
+    pub files: Vec<String>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Exports the cases of one skill, or of all skills in the scope, to `DeepEval` and Promptfoo. Calls no model.
+pub fn export_tests(
+    workspace: &Workspace,
+    skill: Option<&SkillPath>,
+) -> Result<TestExportReport, Error> {
+    let skills = workspace.skills()?;
+    let mut report = TestExportReport::default();
+    let mut files = Files {
+        skills: &skills,
+        writer: workspace.writer()?,
+    };
+    for (path, cases) in cases_of(workspace, &skills, skill)? {
+        for file in cases {
+            let (written, warnings) = (&mut report.files, &mut report.warnings);
+            match file.case {
+                Ok(case) => {
+                    cases::write(&mut files, &path, &case, written, warnings)?;
+                    report.cases += 1;
+                }
+                Err(reason) => warnings.push(format!("`{}` is no case: {reason}", file.id)),
+            }
+        }
+    }
+    let repairs = repair_warnings(files.writer.take_repairs());
+    report.warnings.extend(repairs);
+    report.files.sort();
+    report.files.dedup();
+    Ok(report)
 }

@@ -1,106 +1,44 @@
-//! Runs one case: calls the model without and with its rule, and finds the rule that breaks it.
+//! Runs one case: calls the model without and with its rule, finds the rule that breaks it, and stores the
+//! result in the records of rules.
+//!
+//! A test counts once per rule, however often it runs: the same case is no new evidence. A later
+//! run may revoke a validation, but the evidence that was counted stays.
 
-use std::collections::BTreeMap;
-use std::fmt;
+use memctl_llm::{Llm, Request};
+use serde_json::{Value, json};
 
-use serde_json::Value;
-
-use crate::model::{Reflexion, SkillPath};
+use super::judge::{Faults, Meter, Stop};
+use super::{CaseReport, Group, Status};
+use crate::model::{Kind, Reflexion};
+use crate::rules::evidence::counts;
 use crate::rules::regression::case::Case;
-use crate::skills::test::rubric;
-use crate::store::skill::Skill;
-use memctl_llm::{Llm, OnProgress, Request};
-
-use super::super::assemble::assemble_layers;
-use super::super::run::{output, requested_files};
-use super::report::{CaseReport, Status};
-use crate::rules::regression::cases::CaseFile;
-use crate::store::workspace::Workspace;
-use crate::store::workspace::error::chain;
-use crate::store::workspace::providers::Chosen;
-
-/// Cases of one skill.
-#[derive(Debug)]
-pub(super) struct Group {
-    pub(super) path: SkillPath,
-    pub(super) skill: Skill,
-    pub(super) chosen: Chosen,
-    pub(super) cases: Vec<CaseFile>,
-}
-
-/// Reason why a case has no verdict.
-pub(crate) enum Stop {
-    /// Cap on calls reached.
-    Capped,
-    /// Judge unable to judge the answer.
-    NoJudge(String),
-    /// Failed model call.
-    Failed(String),
-}
-
-/// Demands of a case that an answer fails.
-#[derive(Debug, Default)]
-struct Errors {
-    /// Messages, by the number of the assertion.
-    asserted: BTreeMap<usize, String>,
-    /// Objection of the judge, who is asked only if every assertion holds.
-    judged: Option<String>,
-}
-
-impl Errors {
-    fn is_empty(&self) -> bool {
-        self.asserted.is_empty() && self.judged.is_none()
-    }
-
-    /// Returns true if fewer assertions fail, and none that held `before`.
-    fn improves_on(&self, before: &Self) -> bool {
-        let failed_before = |number: &usize| before.asserted.contains_key(number);
-        self.asserted.len() < before.asserted.len() && self.asserted.keys().all(failed_before)
-    }
-}
-
-impl fmt::Display for Errors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let messages: Vec<&str> = self.asserted.values().map(String::as_str).collect();
-        f.write_str(&messages.join("; "))?;
-        match &self.judged {
-            Some(reason) => write!(f, "the judge says: {reason}"),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Counter of model calls and their cost.
-pub(crate) struct Meter<'p> {
-    pub(crate) left: usize,
-    pub(crate) calls: usize,
-    pub(crate) cost: Option<f64>,
-    pub(crate) progress: OnProgress<'p>,
-}
+use crate::skills::assemble::assemble_layers;
+use crate::skills::run::requested_files;
+use crate::store::Writer;
+use crate::store::workspace::{Error, Workspace};
 
 /// Run of one case.
-pub(crate) struct Trial<'t, 'p> {
-    pub(crate) workspace: &'t Workspace,
-    pub(crate) llm: &'t Llm,
-    pub(crate) group: &'t Group,
-    pub(crate) case: &'t Case,
-    pub(crate) meter: &'t mut Meter<'p>,
+pub(super) struct Trial<'t, 'p> {
+    pub(super) workspace: &'t Workspace,
+    pub(super) llm: &'t Llm,
+    pub(super) group: &'t Group,
+    pub(super) case: &'t Case,
+    pub(super) meter: &'t mut Meter<'p>,
 }
 
 impl Trial<'_, '_> {
     /// Runs the case without and with its rule, and finds the cause of a failure.
-    pub(crate) async fn judge(
+    pub(super) async fn judge(
         &mut self,
         rules: &[Reflexion],
         rule: &Reflexion,
         report: &mut CaseReport,
     ) -> Result<(), Stop> {
         let id = &rule.reflexion_id;
-        let without: Vec<Reflexion> = all_but(rules, id);
-        let before = self.answer(&without).await?;
-        report.without_rule = Some(verdict(&before));
+        let before = self.answer(&all_but(rules, id)).await?;
+        report.without_rule = Some(before.status());
         let after = self.answer(rules).await?;
-        report.with_rule = Some(verdict(&after));
+        report.with_rule = Some(after.status());
         (report.status, report.reason) = match (before.is_empty(), after.is_empty()) {
             (false, true) => (
                 Status::Passed,
@@ -117,23 +55,19 @@ impl Trial<'_, '_> {
                     format!("`{id}` breaks it: passes without it, and with it {after}"),
                 )
             }
-            (false, false) => {
-                let culprit = self.culprit(rules, rule).await?;
-                report.broken_by.extend(culprit.clone());
-                match culprit {
-                    Some(other) => (
-                        Status::Failed,
-                        format!(
-                            "`{other}` breaks it: passes with `{id}` alone, and with both {after}"
-                        ),
-                    ),
-                    None if after.improves_on(&before) => (
-                        Status::Partial,
-                        format!("`{id}` satisfies a part of the correction: {after}"),
-                    ),
-                    None => (Status::Failed, format!("`{id}` does not help: {after}")),
+            (false, false) => match self.culprit(rules, rule).await? {
+                Some(other) => {
+                    let alone = format!("passes with `{id}` alone");
+                    let reason = format!("`{other}` breaks it: {alone}, and with both {after}");
+                    report.broken_by.push(other);
+                    (Status::Failed, reason)
                 }
-            }
+                None if after.improves_on(&before) => (
+                    Status::Partial,
+                    format!("`{id}` satisfies a part of the correction: {after}"),
+                ),
+                None => (Status::Failed, format!("`{id}` does not help: {after}")),
+            },
         };
         Ok(())
     }
@@ -148,20 +82,17 @@ impl Trial<'_, '_> {
         if others.is_empty() || !self.answer(std::slice::from_ref(rule)).await?.is_empty() {
             return Ok(None);
         }
-        for other in &others {
-            if self
-                .answer(&all_but(rules, &other.reflexion_id))
-                .await?
-                .is_empty()
-            {
-                return Ok(Some(other.reflexion_id.clone()));
+        for other in others {
+            let without = all_but(rules, &other.reflexion_id);
+            if self.answer(&without).await?.is_empty() {
+                return Ok(Some(other.reflexion_id));
             }
         }
         Ok(None)
     }
 
-    /// Calls the model with these rules, and returns the errors in its answer.
-    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Errors, Stop> {
+    /// Calls the model with these rules, and returns what its answer fails.
+    async fn answer(&mut self, rules: &[Reflexion]) -> Result<Faults, Stop> {
         let input = self.case.input.get();
         let mut request = Request {
             system: assemble_layers(self.workspace, &self.group.skill, rules, Some(input)).prompt,
@@ -169,84 +100,187 @@ impl Trial<'_, '_> {
             schema: None,
             max_tokens: self.workspace.settings.max_output_tokens,
         };
-        let mut text = self.meter.ask(self.llm, &request).await?;
+        let mut text = self.meter.ask(self.llm, &request).await?.text;
         let skills = self.workspace.skills().ok();
         let files = skills.and_then(|skills| requested_files(&skills, &self.group.skill, &text));
         if let Some(files) = files {
             request.system.push_str(&files);
-            text = self.meter.ask(self.llm, &request).await?;
+            text = self.meter.ask(self.llm, &request).await?.text;
         }
-        let answer = memctl_redact::redact_json(output(&text).get())
-            .text
-            .into_owned();
-        let value: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let mut errors = Errors {
-            asserted: self.case.wrong(&value),
-            judged: None,
-        };
-        let Some(rubric) = self.case.rubric.as_ref().filter(|_| errors.is_empty()) else {
-            return Ok(errors);
-        };
-        let system = self.workspace.settings.judge_prompt.as_deref();
-        let request = rubric::ask(rubric, input, &answer, system.unwrap_or(rubric::PROMPT));
-        let cannot = |reason: String| {
-            Stop::NoJudge(format!("`{}` cannot judge it: {reason}", self.llm.model()))
-        };
-        let reply = match self.meter.put(self.llm, &request).await? {
-            Ok(reply) => reply,
-            Err(error @ memctl_llm::Error::InvalidStructure { .. }) => {
-                return Err(cannot(chain(&error)));
-            }
-            Err(error) => return Err(failed(&error)),
-        };
-        let verdict = rubric::accept(&reply).map_err(cannot)?;
-        errors.judged =
-            (!verdict.pass).then(|| memctl_redact::redact(&verdict.reason).text.into_owned());
-        Ok(errors)
-    }
-}
-
-impl Meter<'_> {
-    async fn ask(&mut self, llm: &Llm, request: &Request) -> Result<String, Stop> {
-        self.put(llm, request)
-            .await?
-            .map_err(|error| failed(&error))
-    }
-
-    /// Calls the model if the cap allows it, and counts the call.
-    async fn put(
-        &mut self,
-        llm: &Llm,
-        request: &Request,
-    ) -> Result<Result<String, memctl_llm::Error>, Stop> {
-        if self.left == 0 {
-            return Err(Stop::Capped);
-        }
-        self.left -= 1;
-        self.calls += 1;
-        let answer = llm.ask(request, self.progress).await;
-        let cost = match &answer {
-            Ok(reply) => reply.cost_usd,
-            Err(error) => error.paid().map_or(Some(0.0), |paid| paid.cost_usd),
-        };
-        self.cost = self.cost.zip(cost).map(|(a, b)| a + b);
-        Ok(answer.map(|reply| reply.text))
-    }
-}
-
-fn failed(error: &memctl_llm::Error) -> Stop {
-    Stop::Failed(format!("the model failed: {}", chain(error)))
-}
-
-fn verdict(errors: &Errors) -> Status {
-    if errors.is_empty() {
-        Status::Passed
-    } else {
-        Status::Failed
+        Faults::of(self.workspace, self.case, &text, Some(self.llm), self.meter).await
     }
 }
 
 fn all_but(rules: &[Reflexion], id: &str) -> Vec<Reflexion> {
     let others = rules.iter().filter(|rule| rule.reflexion_id != id);
     others.cloned().collect()
+}
+
+/// Effect of a test on a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// The test fails without the rule and passes with it.
+    Validates,
+    /// The rule satisfies some demands of the test.
+    Partly,
+    /// The test fails because of the rule.
+    Breaks,
+    None,
+}
+
+/// Stores the result of a case for the rules of its skill.
+pub(super) fn credit(
+    writer: &mut Writer,
+    rules: &[Reflexion],
+    report: &CaseReport,
+) -> Result<(), Error> {
+    let changes = rules.iter().map(|rule| {
+        let is_own = report.reflexion_id.as_ref() == Some(&rule.reflexion_id);
+        let effect = match report.status {
+            _ if report.broken_by.contains(&rule.reflexion_id) => Effect::Breaks,
+            Status::Passed if is_own => Effect::Validates,
+            Status::Partial if is_own => Effect::Partly,
+            _ => Effect::None,
+        };
+        (rule.reflexion_id.clone(), changes(rule, &report.id, effect))
+    });
+    let changes: Vec<_> = changes.filter(|(_, fields)| !fields.is_empty()).collect();
+    Ok(writer.update_all(Kind::Reflexion, &changes)?)
+}
+
+/// Returns the fields of a rule that a test changes.
+fn changes(rule: &Reflexion, test: &str, effect: Effect) -> Vec<(&'static str, Value)> {
+    let mut counted = rule.clone();
+    let lists = [
+        (
+            "generated_test_ids",
+            &mut counted.generated_test_ids,
+            Effect::Validates,
+        ),
+        (
+            "partial_test_ids",
+            &mut counted.partial_test_ids,
+            Effect::Partly,
+        ),
+        (
+            "breaks_test_ids",
+            &mut counted.breaks_test_ids,
+            Effect::Breaks,
+        ),
+    ];
+    let mut changes = Vec::new();
+    let mut is_new = false;
+    for (name, ids, wanted) in lists {
+        let before = ids.len();
+        ids.retain(|id| id != test);
+        let had = ids.len() < before;
+        if effect == wanted {
+            ids.push(test.to_owned());
+            is_new |= !had && wanted != Effect::Partly;
+        }
+        if had != (effect == wanted) {
+            changes.push((name, json!(ids)));
+        }
+    }
+    let is_valid = !counted.generated_test_ids.is_empty() && counted.partial_test_ids.is_empty();
+    let is_changed = changes.iter().any(|(name, _)| *name != "breaks_test_ids");
+    if is_changed && rule.validated_by_test != is_valid {
+        changes.push(("validated_by_test", json!(is_valid)));
+    }
+    if is_new {
+        counted.count_outcome(effect == Effect::Validates);
+        counted.count_shown();
+        changes.extend(counts(&counted));
+    }
+    changes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(fields: &Value) -> Reflexion {
+        let mut all = json!({"reflexion_id": "REFL-001", "rule": "r", "confidence": 0.9});
+        for (name, value) in fields.as_object().unwrap() {
+            all[name] = value.clone();
+        }
+        serde_json::from_value(all).unwrap()
+    }
+
+    fn check(fields: &Value, effect: Effect, expected: &Value) {
+        let found: serde_json::Map<String, Value> = changes(&rule(fields), "t1", effect)
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        assert_eq!(Value::Object(found), *expected, "{fields}");
+    }
+
+    #[test]
+    fn a_test_counts_once() {
+        let known = json!({"validated_by_test": true, "generated_test_ids": ["t1"]});
+        check(
+            &json!({}),
+            Effect::Validates,
+            &json!({"validated_by_test": true, "generated_test_ids": ["t1"],
+            "times_injected": 1, "times_helped": 1, "times_harmed": 0, "utility_score": 0.6,
+            "confidence": 0.92}),
+        );
+        check(&known, Effect::Validates, &json!({}));
+        check(
+            &json!({"breaks_test_ids": ["t1"]}),
+            Effect::Breaks,
+            &json!({}),
+        );
+        check(&json!({}), Effect::None, &json!({}));
+    }
+
+    #[test]
+    fn a_rule_that_satisfies_some_demands_is_not_validated() {
+        let validated = json!({"validated_by_test": true, "generated_test_ids": ["t0", "t1"]});
+        check(
+            &validated,
+            Effect::Partly,
+            &json!({"validated_by_test": false, "generated_test_ids": ["t0"],
+            "partial_test_ids": ["t1"]}),
+        );
+        let partial = json!({"partial_test_ids": ["t1"]});
+        check(&partial, Effect::Partly, &json!({}));
+        check(
+            &json!({"partial_test_ids": ["t1"], "times_injected": 1, "times_helped": 0,
+            "times_harmed": 0}),
+            Effect::Validates,
+            &json!({"validated_by_test": true, "generated_test_ids": ["t1"],
+            "partial_test_ids": [], "times_injected": 2, "times_helped": 1, "times_harmed": 0,
+            "utility_score": 0.6, "confidence": 0.92}),
+        );
+    }
+
+    #[test]
+    fn a_rule_that_breaks_a_test_loses_confidence() {
+        check(
+            &json!({}),
+            Effect::Breaks,
+            &json!({"breaks_test_ids": ["t1"], "times_injected": 1, "times_harmed": 1,
+            "utility_score": 0.4, "confidence": 0.72}),
+        );
+    }
+
+    #[test]
+    fn what_holds_no_longer_is_taken_back() {
+        check(
+            &json!({"validated_by_test": true, "generated_test_ids": ["t1"]}),
+            Effect::None,
+            &json!({"validated_by_test": false, "generated_test_ids": []}),
+        );
+        check(
+            &json!({"validated_by_test": true, "generated_test_ids": ["t0", "t1"]}),
+            Effect::None,
+            &json!({"generated_test_ids": ["t0"]}),
+        );
+        check(
+            &json!({"breaks_test_ids": ["t1"]}),
+            Effect::None,
+            &json!({"breaks_test_ids": []}),
+        );
+    }
 }

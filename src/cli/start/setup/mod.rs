@@ -28,7 +28,7 @@ use crate::cli::start::setup::steps::{Setup, State};
 use crate::host::ServerHost;
 use crate::model::Scope;
 use crate::model::error::UserError;
-use crate::skills::agent_programs::installed_agents;
+use crate::skills::installed_agents;
 use crate::store::Scoped;
 
 /// Set up the memory of this project and the agents that use it
