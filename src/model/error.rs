@@ -237,27 +237,18 @@ pub(crate) fn of_io(error: &io::Error) -> Kind {
 
 impl Explain for memctl_llm::Error {
     fn explain(&self) -> Explanation {
-        let hint = match self {
-            Self::Config { .. } => "memctl config show".to_owned(),
-            Self::Auth { .. } => "check the key in the environment".to_owned(),
-            Self::SpendLimit { .. } => {
-                "raise the limit at the provider, or use another `--model`".to_owned()
-            }
-            Self::RateLimited { .. } | Self::Overloaded { .. } => {
-                "try again later, or use another `--model`".to_owned()
-            }
-            Self::Unreachable { .. } => {
-                "check the connection, or run with `--model offline`".to_owned()
-            }
-            Self::TimedOut { .. } => {
-                "raise the time limit: MEMCTL_LLM_TIMEOUT_SECONDS=300".to_owned()
-            }
-            Self::Truncated { .. } => {
-                "raise the token limit: MEMCTL_LLM_MAX_OUTPUT_TOKENS=16000".to_owned()
-            }
+        use memctl_llm::ErrorKind as Of;
+        let hint = match self.kind {
+            Of::Config => "memctl config show",
+            Of::Auth => "check the key in the environment",
+            Of::SpendLimit => "raise the limit at the provider, or use another `--model`",
+            Of::RateLimited | Of::Overloaded => "try again later, or use another `--model`",
+            Of::Unreachable => "check the connection, or run with `--model offline`",
+            Of::TimedOut => "raise the time limit: MEMCTL_LLM_TIMEOUT_SECONDS=300",
+            Of::Truncated => "raise the token limit: MEMCTL_LLM_MAX_OUTPUT_TOKENS=16000",
             _ => return (Kind::Model, None),
         };
-        (Kind::Model, Some(hint))
+        (Kind::Model, Some(hint.to_owned()))
     }
 }
 

@@ -6,26 +6,26 @@
 //! password is sent in clear text or as MD5 only if `require_auth` allows it. `sslmode=require`
 //! verifies no certificate, so the login has to be bound to the channel, and no option lifts that.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{Host, SslNegotiation};
+use tokio_postgres::config::{ChannelBinding, Host, SslMode, SslNegotiation};
 use url::Url;
 
 use crate::remote::error::Error;
 
-/// Default time limit for connecting.
-const CONNECT_WITHIN: Duration = Duration::from_secs(10);
-
-/// TCP keepalive: idle time before the first probe, interval between probes, number of probes. The
-/// connection also ends after one minute of unacknowledged data.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
-const KEEPALIVE_RETRIES: u32 = 3;
-const UNRECEIVED: Duration = Duration::from_mins(1);
+/// Parameters of the driver, in seconds, unless the URL has them. A vanished server is noticed within
+/// about a minute.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("connect_timeout", "10"),
+    ("keepalives_idle", "30"),
+    ("keepalives_interval", "10"),
+    ("keepalives_retries", "3"),
+    ("tcp_user_timeout", "60"),
+];
 
 /// A database and a login.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// [`Error::Url`]. The text repeats nothing of the URL except parameter names.
+    /// The text repeats nothing of the URL except parameter names.
     pub fn parse(given: &str) -> Result<Self, Error> {
-        let bad = |reason: &str| Error::Url(reason.to_owned());
+        let bad = |reason: &str| Error::url(reason);
         let mut url =
             Url::parse(given.trim()).map_err(|_| bad("it is not `postgres://user@host/name`"))?;
         if !matches!(url.scheme(), "postgres" | "postgresql") {
@@ -63,20 +63,20 @@ impl Address {
         let mut rest = Vec::new();
         for (name, value) in url.query_pairs() {
             let value = value.into_owned();
-            match &*name {
-                "sslmode" => given.mode = Some(value),
-                "sslrootcert" => given.root = Some(value),
-                "channel_binding" => given.binding = Some(value),
-                "require_auth" => given.require_auth = Some(value),
-                _ => rest.push((name.into_owned(), value)),
+            match OPTIONS.iter().find(|option| **option == name) {
+                Some(option) => drop(given.insert(*option, value)),
+                None => rest.push((name.into_owned(), value)),
+            }
+        }
+        for (name, value) in DEFAULTS {
+            if !rest.iter().any(|(given, _)| given == name) {
+                rest.push((name.to_owned(), value.to_owned()));
             }
         }
         let full = url.clone();
         url.set_query(None);
-        if !rest.is_empty() {
-            url.query_pairs_mut().extend_pairs(&rest);
-            write_spaces_out(&mut url);
-        }
+        url.query_pairs_mut().extend_pairs(&rest);
+        write_spaces_out(&mut url);
         let mut config: Config = url
             .as_str()
             .parse()
@@ -102,29 +102,13 @@ impl Address {
         )
         .map_err(bad)?;
         if config.get_ssl_negotiation() == SslNegotiation::Direct
-            && policy.encryption == Encryption::IfOffered
+            && policy.encryption == SslMode::Prefer
         {
             return Err(bad(
                 "its `sslnegotiation=direct` needs `sslmode=require` or more",
             ));
         }
         config.application_name("memctl");
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(CONNECT_WITHIN);
-        }
-        let is_given = |name: &str| rest.iter().any(|(given, _)| given == name);
-        if !is_given("keepalives_idle") {
-            config.keepalives_idle(KEEPALIVE_IDLE);
-        }
-        if config.get_keepalives_interval().is_none() {
-            config.keepalives_interval(KEEPALIVE_INTERVAL);
-        }
-        if config.get_keepalives_retries().is_none() {
-            config.keepalives_retries(KEEPALIVE_RETRIES);
-        }
-        if config.get_tcp_user_timeout().is_none() {
-            config.tcp_user_timeout(UNRECEIVED);
-        }
         Ok(Self {
             url: full,
             host,
@@ -192,10 +176,7 @@ impl Address {
 
     /// Error of a server that does not answer.
     pub(super) fn unreachable(&self, reason: &str) -> Error {
-        Error::Unreachable {
-            database: self.shown(),
-            reason: self.scrub(reason),
-        }
+        Error::Unreachable(self.shown(), self.scrub(reason))
     }
 
     pub(super) fn config(&self) -> &Config {
@@ -262,22 +243,6 @@ pub(super) enum Trusted {
     File(PathBuf),
 }
 
-/// Use of TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encryption {
-    Never,
-    IfOffered,
-    Always,
-}
-
-/// Binding of the login to the TLS channel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Binding {
-    Never,
-    IfOffered,
-    Always,
-}
-
 /// Login methods that the server may ask for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "a set: any of them may be allowed")]
@@ -290,13 +255,10 @@ pub(super) struct Methods {
 }
 
 /// Security options as given in the URL.
-#[derive(Debug, Default)]
-pub(super) struct UrlOptions {
-    pub(super) mode: Option<String>,
-    pub(super) root: Option<String>,
-    pub(super) binding: Option<String>,
-    pub(super) require_auth: Option<String>,
-}
+type UrlOptions = HashMap<&'static str, String>;
+
+/// Names of the security options.
+const OPTIONS: [&str; 4] = ["sslmode", "sslrootcert", "channel_binding", "require_auth"];
 
 /// Properties of the server and the login that determine the defaults.
 #[derive(Debug, Clone, Copy)]
@@ -311,11 +273,11 @@ pub(super) struct ConnectionContext {
 /// Security policy of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Policy {
-    pub(super) encryption: Encryption,
+    pub(super) encryption: SslMode,
     pub(super) trusted: Trusted,
     pub(super) methods: Methods,
     /// Applies over TLS; a plain connection needs a binding only if the URL says `require`.
-    pub(super) binding: Binding,
+    pub(super) binding: ChannelBinding,
     pub(super) is_binding_given: bool,
 }
 
@@ -329,23 +291,22 @@ impl Policy {
         given: &UrlOptions,
         context: ConnectionContext,
     ) -> Result<Self, &'static str> {
-        let root = match given.root.as_deref() {
+        let option = |name| given.get(name).map(String::as_str);
+        let root = match option("sslrootcert") {
             None | Some("") => None,
             Some("system") => Some(Trusted::System),
             Some(path) => Some(Trusted::File(path.into())),
         };
-        let mode = given.mode.as_deref();
+        let mode = option("sslmode");
         let (encryption, trusted) = match (mode, root) {
-            (Some("disable"), _) => (Encryption::Never, Trusted::AnyCertificate),
-            (Some("prefer"), None) => (Encryption::IfOffered, Trusted::AnyCertificate),
-            (None, None) if context.is_local => (Encryption::IfOffered, Trusted::AnyCertificate),
-            (Some("require"), None) => (Encryption::Always, Trusted::AnyCertificate),
-            (Some("verify-ca" | "verify-full") | None, None) => {
-                (Encryption::Always, Trusted::System)
-            }
+            (Some("disable"), _) => (SslMode::Disable, Trusted::AnyCertificate),
+            (Some("prefer"), None) => (SslMode::Prefer, Trusted::AnyCertificate),
+            (None, None) if context.is_local => (SslMode::Prefer, Trusted::AnyCertificate),
+            (Some("require"), None) => (SslMode::Require, Trusted::AnyCertificate),
+            (Some("verify-ca" | "verify-full") | None, None) => (SslMode::Require, Trusted::System),
             // A given certificate implies that TLS is required.
             (Some("prefer" | "require" | "verify-ca" | "verify-full") | None, Some(root)) => {
-                (Encryption::Always, root)
+                (SslMode::Require, root)
             }
             (Some(_), _) => {
                 return Err(
@@ -353,12 +314,12 @@ impl Policy {
                 );
             }
         };
-        let methods = methods(given.require_auth.as_deref(), context)?;
-        let binding = match given.binding.as_deref() {
-            None if methods.only_scram() => Binding::Always,
-            None | Some("prefer") => Binding::IfOffered,
-            Some("require") => Binding::Always,
-            Some("disable") => Binding::Never,
+        let methods = methods(option("require_auth"), context)?;
+        let binding = match option("channel_binding") {
+            None if methods.only_scram() => ChannelBinding::Require,
+            None | Some("prefer") => ChannelBinding::Prefer,
+            Some("require") => ChannelBinding::Require,
+            Some("disable") => ChannelBinding::Disable,
             Some(_) => return Err("its `channel_binding` is none of require, prefer, disable"),
         };
         let policy = Self {
@@ -366,17 +327,17 @@ impl Policy {
             trusted,
             methods,
             binding,
-            is_binding_given: given.binding.is_some(),
+            is_binding_given: given.contains_key("channel_binding"),
         };
         policy.consistent(context)
     }
 
     fn consistent(mut self, context: ConnectionContext) -> Result<Self, &'static str> {
         let is_unverified =
-            self.encryption == Encryption::Always && self.trusted == Trusted::AnyCertificate;
+            self.encryption == SslMode::Require && self.trusted == Trusted::AnyCertificate;
         let gives_away = self.methods.md5 || self.methods.clear_text;
         if is_unverified {
-            if self.is_binding_given && self.binding != Binding::Always {
+            if self.is_binding_given && self.binding != ChannelBinding::Require {
                 return Err(
                     "with `sslmode=require` nobody verifies the certificate, so the login has to be bound to \
                      the channel: leave `channel_binding` out, or use `sslmode=verify-full`",
@@ -388,9 +349,9 @@ impl Policy {
                      verifies the certificate: use `sslmode=verify-full`",
                 );
             }
-            self.binding = Binding::Always;
+            self.binding = ChannelBinding::Require;
         }
-        if gives_away && self.encryption == Encryption::IfOffered && !context.is_local {
+        if gives_away && self.encryption == SslMode::Prefer && !context.is_local {
             return Err(
                 "`require_auth` allows a password in clear text or as MD5, and with `sslmode=prefer` anybody can \
                  ask for it: use `sslmode=verify-full`",
@@ -444,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_url_says_how_the_way_is_secured() {
-        use Encryption::{Always, IfOffered, Never};
+        use SslMode::{Disable as Never, Prefer as IfOffered, Require as Always};
         let check = |url: &str, encryption, trusted, is_local| {
             let address = Address::parse(url).unwrap();
             let policy = address.policy();
@@ -573,22 +534,15 @@ mod tests {
 
     /// Fields: `sslmode sslrootcert channel_binding require_auth`; `-` means not given.
     fn decide(given: &str, context: ConnectionContext) -> Result<Policy, &'static str> {
-        let mut words = given
-            .split(' ')
-            .map(|word| (word != "-").then(|| word.to_owned()));
-        let mut next = || words.next().flatten();
-        let given = UrlOptions {
-            mode: next(),
-            root: next(),
-            binding: next(),
-            require_auth: next(),
-        };
+        let words = OPTIONS.into_iter().zip(given.split(' '));
+        let given = words.filter(|(_, word)| *word != "-");
+        let given = given.map(|(name, word)| (name, word.to_owned())).collect();
         Policy::decide(&given, context)
     }
 
     #[test]
     fn defaults_verify_and_bind() {
-        use Encryption::{Always, IfOffered, Never};
+        use SslMode::{Disable as Never, Prefer as IfOffered, Require as Always};
         let check = |given: &str, context, encryption, trusted, binding| {
             let policy = decide(given, context).unwrap();
             let found = (policy.encryption, policy.trusted, policy.binding);
@@ -596,7 +550,7 @@ mod tests {
             assert!(policy.methods.only_scram(), "{given}");
         };
         let file = || Trusted::File("ca.pem".into());
-        let bound = Binding::Always;
+        let bound = ChannelBinding::Require;
         check("-", FAR, Always, Trusted::System, bound);
         check("-", HERE, IfOffered, Trusted::AnyCertificate, bound);
         check("verify-ca", HERE, Always, Trusted::System, bound);
@@ -610,7 +564,7 @@ mod tests {
             FAR,
             Always,
             Trusted::System,
-            Binding::IfOffered,
+            ChannelBinding::Prefer,
         );
     }
 
@@ -650,6 +604,6 @@ mod tests {
                 ..open
             },
         );
-        assert_eq!(policy.unwrap().binding, Binding::Always);
+        assert_eq!(policy.unwrap().binding, ChannelBinding::Require);
     }
 }

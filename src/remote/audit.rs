@@ -4,16 +4,12 @@
 
 use futures_util::TryStreamExt as _;
 use serde_json::{Value, json};
-use tokio_postgres::types::{ToSql, Type};
 
 use crate::store::{AuditLine, SharedLine};
 
-use super::connection::Connection;
+use super::connection::{Connection, LINES};
 use super::error::Error;
 use super::sync::{is_fit, time, without_nul};
-
-/// Maximum number of events per statement, and per batch.
-const LINES: usize = 500;
 
 const INSERT: &str = "
     insert into memctl.audit_events (origin, entry_id, entry, number, who, did, records, of_users, why, created_at)
@@ -48,13 +44,8 @@ pub(super) async fn put(
     lines: &[SharedLine],
 ) -> Result<(), Error> {
     let rows: Vec<String> = lines.iter().filter_map(fields).collect();
-    for rows in rows.chunks(LINES) {
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
-        let doing = "the audit log cannot be sent";
-        connection.run_typed(doing, INSERT, &parameters).await?;
-    }
-    Ok(())
+    let doing = "the audit log cannot be sent";
+    connection.insert_lines(doing, INSERT, origin, &rows).await
 }
 
 /// Sends the events of a memory in batches, oldest first.
@@ -66,14 +57,10 @@ pub(super) async fn all(
     let query = "select entry_id, entry from memctl.audit_events
         where held_by = (select memctl.current_user_id()) and origin = $1
         order by created_at, number";
-    let failed = connection.failed("the audit log cannot be read");
-    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
-    let rows = connection
-        .client
-        .query_typed_raw(query, parameters.map(|(value, kind)| (value, kind)));
-    let mut rows = std::pin::pin!(rows.await.map_err(&failed)?);
+    let doing = "the audit log cannot be read";
+    let mut rows = connection.stream(doing, query, &[&origin]).await?;
     let mut batch = Vec::new();
-    while let Some(row) = rows.try_next().await.map_err(&failed)? {
+    while let Some(row) = rows.try_next().await? {
         batch.push(SharedLine {
             id: row.get(0),
             text: row.get(1),

@@ -11,8 +11,10 @@
 //! keeps copies of it has a name that leads to the one which takes writes.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
+use futures_util::{TryStream, TryStreamExt as _};
 use memctl_files::process;
 use rustls::pki_types::ServerName;
 use socket2::{SockRef, TcpKeepalive};
@@ -21,10 +23,10 @@ use tokio::net::TcpStream;
 use tokio_postgres::config::{ChannelBinding, Config, SslMode, SslNegotiation};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Connection as Driver, Row, Transaction};
+use tokio_postgres::{Client, Connection as Driver, Row};
 
 use crate::model::error::message;
-use crate::remote::address::{Address, Binding, Encryption, Trusted, host_name, socket_directory};
+use crate::remote::address::{Address, Trusted, host_name, socket_directory};
 use crate::remote::error::Error;
 use crate::remote::login_guard::{LoginGuard, Refusal};
 use crate::remote::tls;
@@ -37,11 +39,54 @@ const LIMITS: &str = "
                  ('idle_in_transaction_session_timeout', '1min')) s (name, wanted)
     where pg_catalog.current_setting(s.name) = '0'";
 
+/// Time limit of a login, if the URL sets none.
+const LOGIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// Maximum number of lines of a log per statement, and per batch.
+pub(super) const LINES: usize = 500;
+
 /// Oldest supported server version.
 const OLDEST_SERVER: i32 = 150_000;
 /// Oldest supported pgvector version: the first with iterative scans, which continue when row-level
 /// security removes candidates.
 const OLDEST_PGVECTOR: (u32, u32) = (0, 8);
+
+/// Value of a parameter, with its type in SQL.
+pub(super) trait Parameter: ToSql + Sync {
+    fn sql_type(&self) -> Type;
+}
+
+macro_rules! parameters {
+    ($($type:ident: $($of:ty),+;)+) => {
+        $($(impl Parameter for $of {
+            fn sql_type(&self) -> Type {
+                Type::$type
+            }
+        })+)+
+    };
+}
+
+parameters! {
+    TEXT: &str, String, Option<&str>;
+    TEXT_ARRAY: Vec<&str>, Vec<String>, Vec<Option<&str>>, &[String];
+    INT4: i32;
+    INT8: i64;
+    BOOL: bool;
+}
+
+impl<P: Parameter> Parameter for &P {
+    fn sql_type(&self) -> Type {
+        (**self).sql_type()
+    }
+}
+
+/// Parameters as the driver takes them.
+pub(super) fn typed<'a>(parameters: &[&'a dyn Parameter]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    let parameters = parameters.iter();
+    parameters
+        .map(|value| (*value as &(dyn ToSql + Sync), value.sql_type()))
+        .collect()
+}
 
 /// Open database session.
 pub(super) struct Connection {
@@ -74,21 +119,14 @@ impl Connection {
             security,
             task,
         };
-        opened.set_limits().await?;
+        opened.batch("time limits cannot be set", LIMITS).await?;
         Ok(opened)
-    }
-
-    /// Sets the default time limits.
-    async fn set_limits(&self) -> Result<(), Error> {
-        let failed = self.failed("time limits cannot be set");
-        self.client.batch_execute(LIMITS).await.map_err(failed)
     }
 
     /// Removes the statement and idle limits: a migration works on all rows.
     pub(super) async fn lift_limits(&self) -> Result<(), Error> {
-        let failed = self.failed("time limits cannot be set");
         let set = "set statement_timeout = 0; set idle_in_transaction_session_timeout = 0";
-        self.client.batch_execute(set).await.map_err(failed)
+        self.batch("time limits cannot be set", set).await
     }
 
     /// Converts the error of a failed statement; `doing` describes the failed step.
@@ -98,26 +136,51 @@ impl Connection {
         move |error| failure(&address, &doing, &error)
     }
 
-    /// Returns the rows of a query; `doing` describes the step.
+    /// Runs statements without parameters, such as `begin`. A transaction that is not committed
+    /// ends with the session.
+    pub(super) async fn batch(&self, doing: &str, sql: &str) -> Result<(), Error> {
+        let done = self.client.batch_execute(sql).await;
+        done.map_err(self.failed(doing))
+    }
+
+    /// Returns the rows of a query; `doing` describes the step. No statement is prepared, which
+    /// saves a round trip.
     pub(super) async fn rows(
         &self,
         doing: &str,
         sql: &str,
-        parameters: &[&(dyn ToSql + Sync)],
+        parameters: &[&dyn Parameter],
     ) -> Result<Vec<Row>, Error> {
-        let rows = self.client.query(sql, parameters).await;
+        let rows = self.client.query_typed(sql, &typed(parameters)).await;
         rows.map_err(self.failed(doing))
     }
 
-    /// Returns the only row of a query.
+    /// Returns the rows of a query one by one, as they come.
+    pub(super) async fn stream(
+        &self,
+        doing: &str,
+        sql: &str,
+        parameters: &[&dyn Parameter],
+    ) -> Result<impl TryStream<Ok = Row, Error = Error> + Unpin + use<>, Error> {
+        let failed = self.failed(doing);
+        let rows = self.client.query_typed_raw(sql, typed(parameters)).await;
+        let rows = rows.map_err(&failed)?;
+        Ok(Box::pin(rows.map_err(failed)))
+    }
+
+    /// Returns the first row of a query.
     pub(super) async fn row(
         &self,
         doing: &str,
         sql: &str,
-        parameters: &[&(dyn ToSql + Sync)],
+        parameters: &[&dyn Parameter],
     ) -> Result<Row, Error> {
-        let row = self.client.query_one(sql, parameters).await;
-        row.map_err(self.failed(doing))
+        let rows = self.rows(doing, sql, parameters).await?;
+        rows.into_iter().next().ok_or_else(|| Error::Statement {
+            doing: doing.to_owned(),
+            message: "the database answers with no row".to_owned(),
+            denied: false,
+        })
     }
 
     /// Runs a statement, and returns the number of rows.
@@ -125,37 +188,25 @@ impl Connection {
         &self,
         doing: &str,
         sql: &str,
-        parameters: &[&(dyn ToSql + Sync)],
+        parameters: &[&dyn Parameter],
     ) -> Result<u64, Error> {
-        let done = self.client.execute(sql, parameters).await;
+        let done = self.client.execute_typed(sql, &typed(parameters)).await;
         done.map_err(self.failed(doing))
     }
 
-    /// Returns the rows of a query that is not prepared, which saves a round trip.
-    pub(super) async fn rows_typed(
+    /// Inserts lines of a log, as JSON objects, in statements of some hundred. Those that are there
+    /// stay.
+    pub(super) async fn insert_lines(
         &self,
         doing: &str,
-        sql: &str,
-        parameters: &[(&(dyn ToSql + Sync), Type)],
-    ) -> Result<Vec<Row>, Error> {
-        let rows = self.client.query_typed(sql, parameters).await;
-        rows.map_err(self.failed(doing))
-    }
-
-    /// Runs a statement that is not prepared.
-    pub(super) async fn run_typed(
-        &self,
-        doing: &str,
-        sql: &str,
-        parameters: &[(&(dyn ToSql + Sync), Type)],
+        insert: &str,
+        origin: &str,
+        lines: &[String],
     ) -> Result<(), Error> {
-        let done = self.client.execute_typed(sql, parameters).await;
-        done.map(drop).map_err(self.failed(doing))
-    }
-
-    pub(super) async fn begin(&mut self) -> Result<Transaction<'_>, Error> {
-        let failed = self.failed("a transaction cannot be opened");
-        self.client.transaction().await.map_err(failed)
+        for lines in lines.chunks(LINES) {
+            self.run(doing, insert, &[&origin, &lines]).await?;
+        }
+        Ok(())
     }
 
     /// Quoted name of the schema that contains the pgvector extension.
@@ -172,9 +223,14 @@ impl Connection {
         let name = "select memctl.current_user_id()::text || '@' || extract(epoch from min(applied_at))::text
             from memctl.migrations";
         let doing = "the database does not say which it is";
-        let rows = self.rows_typed(doing, name, &[]).await?;
-        let name = rows.first().and_then(|row| row.get::<_, Option<String>>(0));
-        name.ok_or_else(|| Error::Nobody(self.address.shown()))
+        let name: Option<String> = self.row(doing, name, &[]).await?.get(0);
+        name.ok_or_else(|| {
+            let database = self.address.shown();
+            Error::stopped(
+                format!("this login is not mapped to a user in `{database}`"),
+                "memctl remote user add NAME --url ADMIN_URL",
+            )
+        })
     }
 
     /// Versions and role of the server.
@@ -228,11 +284,14 @@ impl Server {
 }
 
 /// Converts a driver error into [`Error`]. See [`Connection::failed`].
-pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Error {
+fn failure(address: &Address, doing: &str, error: &tokio_postgres::Error) -> Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
-        return Error::Locked {
-            doing: doing.to_owned(),
-        };
+        return Error::stopped(
+            format!("{doing}: another session holds a lock on it"),
+            "wait for that session, or find and end it as an administrator: select pid, usename, mode, \
+             relation::regclass from pg_locks join pg_stat_activity using (pid); select \
+             pg_terminate_backend(PID)",
+        );
     }
     // The prepared statement is that of another client of the pooler, or is in another session.
     let of_others = [
@@ -241,9 +300,10 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
         SqlState::PROTOCOL_VIOLATION,
     ];
     if error.code().is_some_and(|code| of_others.contains(code)) {
-        return Error::Pooled {
-            doing: doing.to_owned(),
-        };
+        return Error::stopped(
+            format!("{doing}: the connection goes through a pooler in transaction mode"),
+            "use the pooler's session mode, or connect to the server itself: memctl remote check",
+        );
     }
     let (message, denied) = match error.as_db_error() {
         Some(said) => (
@@ -259,15 +319,13 @@ pub(super) fn failure(address: &Address, doing: &str, error: &tokio_postgres::Er
     }
 }
 
-/// Driver connection, which has to be polled.
-pub(super) type Session = Driver<Guarded, Guarded>;
-
 /// Logged-in session.
-pub(super) struct LoggedIn {
-    pub(super) client: Client,
-    pub(super) session: Session,
+struct LoggedIn {
+    client: Client,
+    /// Driver connection, which has to be polled.
+    session: Driver<Guarded, Guarded>,
     /// `verified`, `encrypted` or `plain`.
-    pub(super) security: &'static str,
+    security: &'static str,
 }
 
 /// TLS request of the protocol, and the two answers of a server.
@@ -276,73 +334,72 @@ const TLS_GRANTED: u8 = b'S';
 const TLS_DENIED: u8 = b'N';
 
 /// Logs in to the server, at the first address that answers.
-pub(super) async fn dial(address: &Address) -> Result<LoggedIn, Error> {
+async fn dial(address: &Address) -> Result<LoggedIn, Error> {
     let limit = address.config().get_connect_timeout().copied();
-    let limit = limit.unwrap_or(Duration::from_secs(10));
+    let limit = limit.unwrap_or(LOGIN_WITHIN);
     let mut last = address.unreachable("the name has no address that it may have");
     for target in targets(address).await? {
-        last = match tokio::time::timeout(limit, attempt(address, &target)).await {
+        last = match tokio::time::timeout(limit, attempt(address, target)).await {
             Ok(Ok(logged_in)) => return Ok(logged_in),
             Ok(Err(error)) => error,
             Err(_) => address.unreachable(&format!("no answer within {} s", limit.as_secs())),
         };
-        if !matches!(last, Error::Unreachable { .. }) {
+        if !matches!(last, Error::Unreachable(..)) {
             break;
         }
     }
     Err(last)
 }
 
-/// Socket address or socket path.
-enum Target {
-    Tcp(SocketAddr),
-    Unix(std::path::PathBuf),
-}
-
-/// Resolves the host to its targets.
-async fn targets(address: &Address) -> Result<Vec<Target>, Error> {
-    let (host, port) = (address.host(), address.port());
-    if let Some(directory) = socket_directory(host) {
-        let socket = directory.join(format!(".s.PGSQL.{port}"));
-        return Ok(vec![Target::Unix(socket)]);
+/// Resolves the host to its addresses; `None` is the local socket.
+async fn targets(address: &Address) -> Result<Vec<Option<SocketAddr>>, Error> {
+    if socket_directory(address.host()).is_some() {
+        return Ok(vec![None]);
     }
-    let name = host_name(host);
-    let found = tokio::net::lookup_host((name.as_str(), port)).await;
+    let name = host_name(address.host());
+    let found = tokio::net::lookup_host((name.as_str(), address.port())).await;
     let found = found.map_err(|error| address.unreachable(&error.to_string()))?;
     let is_allowed = |at: &SocketAddr| !address.is_local() || at.ip().to_canonical().is_loopback();
-    Ok(found.filter(is_allowed).map(Target::Tcp).collect())
+    Ok(found.filter(is_allowed).map(Some).collect())
 }
 
 /// One attempt: socket, TLS, login.
-async fn attempt(address: &Address, target: &Target) -> Result<LoggedIn, Error> {
+async fn attempt(address: &Address, target: Option<SocketAddr>) -> Result<LoggedIn, Error> {
     let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
-    let (socket, security) = match target {
-        Target::Unix(path) => {
-            let socket = process::connect(path).await;
-            (Socket::Unix(socket.map_err(unreachable)?), "plain")
-        }
-        Target::Tcp(at) => {
+    let (socket, end_point, security) = match (target, socket_directory(address.host())) {
+        (Some(at), _) => {
             let socket = TcpStream::connect(at).await.map_err(unreachable)?;
             tune(&socket, address.config()).map_err(unreachable)?;
             encrypt(address, socket).await?
+        }
+        (None, directory) => {
+            let name = format!(".s.PGSQL.{}", address.port());
+            let socket = process::connect(&directory.unwrap_or(Path::new("")).join(name)).await;
+            (Box::new(socket.map_err(unreachable)?) as _, None, "plain")
         }
     };
     let policy = address.policy();
     let is_encrypted = security != "plain";
     let binding = match policy.binding {
-        Binding::Always if is_encrypted || policy.is_binding_given => ChannelBinding::Require,
-        Binding::IfOffered if is_encrypted => ChannelBinding::Prefer,
+        ChannelBinding::Require if is_encrypted || policy.is_binding_given => {
+            ChannelBinding::Require
+        }
+        ChannelBinding::Prefer if is_encrypted => ChannelBinding::Prefer,
         _ => ChannelBinding::Disable,
     };
     let must_bind = binding == ChannelBinding::Require;
-    let guard = LoginGuard::new(policy.methods, must_bind);
+    let socket = Guarded {
+        socket,
+        end_point,
+        guard: LoginGuard::new(policy.methods, must_bind),
+    };
     // The stream is encrypted already, so the driver must not negotiate TLS itself.
     let mut config = address.config().clone();
     config
         .ssl_mode(SslMode::Require)
         .ssl_negotiation(SslNegotiation::Direct)
         .channel_binding(binding);
-    let logged_in = config.connect_raw(Guarded::new(socket, guard), Established);
+    let logged_in = config.connect_raw(socket, Established);
     let (client, session) = logged_in
         .await
         .map_err(|error| failed(address, &error, must_bind))?;
@@ -362,7 +419,8 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
             return address.unreachable(said.message());
         }
         let reason = address.scrub(said.message());
-        return Error::Refused { database, reason };
+        let message = format!("`{database}` refuses the login: {reason}");
+        return Error::stopped(message, "check user and password in the URL");
     }
     let source = std::error::Error::source(error);
     let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
@@ -373,7 +431,7 @@ fn failed(address: &Address, error: &tokio_postgres::Error, must_bind: bool) -> 
     // certificates.
     let is_unbound = must_bind && reason.contains("channel binding");
     match refusal.copied().or(is_unbound.then_some(Refusal::Unbound)) {
-        Some(refusal) => Error::Login { database, refusal },
+        Some(refusal) => Error::login(&database, refusal),
         None => address.unreachable(&reason),
     }
 }
@@ -399,14 +457,11 @@ fn tune(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
 async fn encrypt(
     address: &Address,
     mut socket: TcpStream,
-) -> Result<(Socket, &'static str), Error> {
+) -> Result<(Box<dyn Socket>, Option<Vec<u8>>, &'static str), Error> {
     let policy = address.policy();
-    let insecure = |reason: &str| Error::Tls {
-        database: address.shown(),
-        reason: address.scrub(reason),
-    };
-    if policy.encryption == Encryption::Never {
-        return Ok((Socket::Tcp(socket), "plain"));
+    let insecure = |reason: &str| Error::tls(&address.shown(), &address.scrub(reason));
+    if policy.encryption == SslMode::Disable {
+        return Ok((Box::new(socket), None, "plain"));
     }
     let is_direct = address.config().get_ssl_negotiation() == SslNegotiation::Direct;
     if !is_direct {
@@ -414,18 +469,15 @@ async fn encrypt(
         socket.write_all(&TLS_REQUEST).await.map_err(unreachable)?;
         match socket.read_u8().await.map_err(unreachable)? {
             TLS_GRANTED => {}
-            TLS_DENIED if policy.encryption == Encryption::IfOffered => {
-                return Ok((Socket::Tcp(socket), "plain"));
+            TLS_DENIED if policy.encryption == SslMode::Prefer => {
+                return Ok((Box::new(socket), None, "plain"));
             }
             TLS_DENIED => {
                 let reason = "the server, or somebody before it, offers no TLS; nothing was sent";
                 return Err(insecure(reason));
             }
             _ => {
-                return Err(Error::Login {
-                    database: address.shown(),
-                    refusal: Refusal::Garbled,
-                });
+                return Err(Error::login(&address.shown(), Refusal::Garbled));
             }
         }
     }
@@ -439,5 +491,8 @@ async fn encrypt(
         Trusted::AnyCertificate => "encrypted",
         Trusted::System | Trusted::File(_) => "verified",
     };
-    Ok((Socket::Tls(Box::new(stream)), security))
+    let certificates = stream.get_ref().1.peer_certificates();
+    let certificate = certificates.and_then(<[_]>::first);
+    let end_point = certificate.and_then(|certificate| tls::end_point(certificate));
+    Ok((Box::new(stream), end_point, security))
 }

@@ -11,59 +11,9 @@ use super::sync::Shrinking;
 /// Error of an operation on the shared store.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Invalid URL or unsupported option.
-    #[error("invalid database URL: {0}")]
-    Url(String),
-    /// The connection cannot be secured.
-    #[error("no secure connection to `{database}`: {reason}")]
-    Tls {
-        /// Host, port and name.
-        database: String,
-        /// Reason of the failure.
-        reason: String,
-    },
-    /// No server answers.
-    #[error("cannot reach `{database}`: {reason}")]
-    Unreachable {
-        /// Host, port and name.
-        database: String,
-        /// Message of the operating system.
-        reason: String,
-    },
-    /// The server rejects the login.
-    #[error("`{database}` refuses the login: {reason}")]
-    Refused {
-        /// Host, port and name.
-        database: String,
-        /// Message of the server.
-        reason: String,
-    },
-    /// The server asks for a login that would reveal the password, or that does not authenticate
-    /// the server.
-    #[error("`{database}` {refusal}")]
-    Login {
-        /// Host, port and name.
-        database: String,
-        /// Refused login method.
-        refusal: Refusal,
-    },
-    /// Another session holds a lock past the time limit.
-    #[error("{doing}: another session holds a lock on it")]
-    Locked {
-        /// Failed step.
-        doing: String,
-    },
-    /// The database has no schema of memctl.
-    #[error("`{0}` has no memctl schema")]
-    Foreign(String),
-    /// An object of another program uses a required name.
-    #[error("`{object}` exists and belongs to another program: {reason}; nothing was changed")]
-    Taken {
-        /// Schema, table or function.
-        object: String,
-        /// Difference from the expected object.
-        reason: String,
-    },
+    /// No server answers at this database (host, port and name), for this reason.
+    #[error("cannot reach `{0}`: {1}")]
+    Unreachable(String, String),
     /// A statement failed.
     #[error("{doing}: {message}")]
     Statement {
@@ -74,18 +24,12 @@ pub enum Error {
         /// `true` if the role lacks a privilege.
         denied: bool,
     },
-    /// A session lost its prepared statements: its connection is shared.
-    #[error("{doing}: the connection goes through a pooler in transaction mode")]
-    Pooled {
-        /// Failed step.
-        doing: String,
-    },
+    /// The database has no schema of memctl.
+    #[error("`{0}` has no memctl schema")]
+    Foreign(String),
     /// The operation would remove more than a tenth of the records.
     #[error("{0}: nothing was changed")]
     Shrinks(Shrinking),
-    /// The login is not mapped to a user.
-    #[error("this login is not mapped to a user in `{0}`")]
-    Nobody(String),
     /// The database did not answer within the time limit.
     #[error("the database does not answer")]
     NoAnswer,
@@ -107,16 +51,44 @@ impl Error {
     pub(super) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::Stopped(Kind::Input, message.into(), hint.into())
     }
+
+    /// Invalid URL or unsupported option.
+    pub(super) fn url(reason: &str) -> Self {
+        Self::input(
+            format!("invalid database URL: {reason}"),
+            "write it as postgres://user:password@host:5432/name?sslmode=verify-full",
+        )
+    }
+
+    /// The connection cannot be secured.
+    pub(super) fn tls(database: &str, reason: &str) -> Self {
+        Self::stopped(
+            format!("no secure connection to `{database}`: {reason}"),
+            "enable TLS on the server (ssl = on), and give the issuer of its certificate in the URL: \
+             sslrootcert=FILE",
+        )
+    }
+
+    /// An object of another program uses a required name.
+    pub(super) fn taken(object: &str, reason: &str) -> Self {
+        Self::stopped(
+            format!(
+                "`{object}` exists and belongs to another program: {reason}; nothing was changed"
+            ),
+            "use a separate database, or rename the existing object",
+        )
+    }
+
+    /// The server asks for a login that would reveal the password, or that does not authenticate the
+    /// server.
+    pub(super) fn login(database: &str, refusal: Refusal) -> Self {
+        Self::stopped(format!("`{database}` {refusal}"), of_refusal(refusal))
+    }
 }
 
 impl Explain for Error {
     fn explain(&self) -> Explanation {
         let hint = match self {
-            Self::Url(_) => {
-                let form =
-                    "write it as postgres://user:password@host:5432/name?sslmode=verify-full";
-                return (Kind::Input, Some(form.to_owned()));
-            }
             Self::Shrinks(_) => {
                 let hint = "memctl sync --dry-run, then memctl sync --yes";
                 return (Kind::Usage, Some(hint.to_owned()));
@@ -124,27 +96,11 @@ impl Explain for Error {
             Self::Stopped(kind, _, hint) => return (*kind, Some(hint.clone())),
             Self::Store(error) => return error.explain(),
             Self::Statement { denied: false, .. } => return (Kind::Remote, None),
-            Self::Tls { .. } => {
-                "enable TLS on the server (ssl = on), and give the issuer of its certificate in the URL: \
-                 sslrootcert=FILE"
-            }
-            Self::Login { refusal, .. } => of_refusal(*refusal),
-            Self::Locked { .. } => {
-                "wait for that session, or find and end it as an administrator: select pid, usename, mode, \
-                 relation::regclass from pg_locks join pg_stat_activity using (pid); select \
-                 pg_terminate_backend(PID)"
-            }
-            Self::Unreachable { .. } => "check host and port, and that the server runs",
-            Self::Refused { .. } => "check user and password in the URL",
-            Self::Foreign(_) => "memctl remote init --url ADMIN_URL",
-            Self::Taken { .. } => "use a separate database, or rename the existing object",
-            Self::Pooled { .. } => {
-                "use the pooler's session mode, or connect to the server itself: memctl remote check"
-            }
             Self::Statement { denied: true, .. } => {
                 "use the URL of an administrator, or of a user, whose role has the privilege"
             }
-            Self::Nobody(_) => "memctl remote user add NAME --url ADMIN_URL",
+            Self::Unreachable(..) => "check host and port, and that the server runs",
+            Self::Foreign(_) => "memctl remote init --url ADMIN_URL",
             Self::NoAnswer => "check that the server runs: memctl remote check",
         };
         (Kind::Remote, Some(hint.to_owned()))

@@ -16,7 +16,7 @@ const MOST_ROUNDS: u64 = 1_000_000;
 
 /// Reason why a login was aborted before any part of the password was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// The server asks for the password in clear text.
     #[error("asks for the password in clear text; it was not sent")]
     ClearText,

@@ -12,10 +12,9 @@
 use memctl_files::hex;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use tokio_postgres::Transaction;
 
 use crate::remote::address::Address;
-use crate::remote::connection::{Connection, Server, failure};
+use crate::remote::connection::{Connection, Server};
 use crate::remote::error::Error;
 
 /// Schema migration.
@@ -79,7 +78,7 @@ pub struct InitReport {
 
 /// Applies all missing migrations.
 pub async fn init(address: &Address) -> Result<InitReport, Error> {
-    let mut connection = Connection::open(address).await?;
+    let connection = Connection::open(address).await?;
     connection.lift_limits().await?;
     let server = connection.server().await?;
     let trouble = server.trouble().or_else(|| server.pgvector_trouble());
@@ -91,9 +90,9 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
     }
     // The advisory lock serialises concurrent runs and ends with the session. Any role can hold it,
     // so the wait has a limit.
-    let failed = connection.failed("the lock of the schema cannot be had");
     let lock = "select pg_advisory_lock(hashtext('memctl remote init'))";
-    connection.client.execute(lock, &[]).await.map_err(failed)?;
+    let doing = "the lock of the schema cannot be had";
+    connection.run(doing, lock, &[]).await?;
 
     let found = version(&connection).await?.unwrap_or(0);
     // Before the first migration, tables of these names belong to another program.
@@ -102,24 +101,28 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
     }
     let mut applied = Vec::new();
     for migration in MIGRATIONS.iter().filter(|m| m.version > found) {
-        let transaction = connection.begin().await?;
-        apply(address, &server, &transaction, migration).await?;
-        let failed = |e| failure(address, "the migration cannot be completed", &e);
-        transaction.commit().await.map_err(failed)?;
+        apply(&server, &connection, migration).await?;
         applied.push(migration.clone());
     }
-    // Columns and partitions that were added since then have statistics.
-    let hide = "select memctl.hide_statistics()";
-    let doing = "the planner cannot be made to forget values";
-    connection.run(doing, hide, &[]).await?;
-    // Partitions for the next months. Nothing is dropped without the request of a person.
-    let keep = "select memctl.keep_logs('1000 years')";
-    let doing = "partitions of the log cannot be made";
-    connection.run(doing, keep, &[]).await?;
-    // Roles of Supabase or PostgREST may be younger than the migration.
-    let grant = "select memctl.grant_rights()";
-    let doing = "roles cannot be given their rights";
-    connection.run(doing, grant, &[]).await?;
+    for (doing, care) in [
+        // Columns and partitions that were added since then have statistics.
+        (
+            "the planner cannot be made to forget values",
+            "select memctl.hide_statistics()",
+        ),
+        // Partitions for the next months. Nothing is dropped without the request of a person.
+        (
+            "partitions of the log cannot be made",
+            "select memctl.keep_logs('1000 years')",
+        ),
+        // Roles of Supabase or PostgREST may be younger than the migration.
+        (
+            "roles cannot be given their rights",
+            "select memctl.grant_rights()",
+        ),
+    ] {
+        connection.run(doing, care, &[]).await?;
+    }
     let server = connection.server().await?;
     let mut warnings = Vec::new();
     if connection.security == "plain" && !address.is_local() {
@@ -137,16 +140,13 @@ pub async fn init(address: &Address) -> Result<InitReport, Error> {
 
 /// Applies one migration, and installs pgvector first if it is missing.
 async fn apply(
-    address: &Address,
     server: &Server,
-    transaction: &Transaction<'_>,
+    connection: &Connection,
     migration: &Migration,
 ) -> Result<(), Error> {
-    let doing = format!(
-        "the migration {} `{}` failed",
-        migration.version, migration.name
-    );
-    let failed = |e| failure(address, &doing, &e);
+    let Migration { version, name, .. } = migration;
+    let doing = format!("the migration {version} `{name}` failed");
+    connection.batch(&doing, "begin").await?;
     if server.pgvector.is_none() {
         // Supabase keeps extensions in the schema `extensions`, a plain server in `public`.
         let install = "do $$ begin
@@ -156,36 +156,21 @@ async fn apply(
               create extension if not exists vector with schema public;
             end if;
           end $$";
-        let failed = |e| failure(address, "pgvector cannot be installed", &e);
-        transaction.batch_execute(install).await.map_err(failed)?;
+        connection
+            .batch("pgvector cannot be installed", install)
+            .await?;
     }
-    let schema: String = transaction
-        .query_one(
-            "select quote_ident(n.nspname) from pg_catalog.pg_extension e
-             join pg_catalog.pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'",
-            &[],
-        )
-        .await
-        .map_err(failed)?
-        .get(0);
+    let schema = connection.vector_schema().await?;
     // Pins the search path, so that names resolve the same for every administrator.
-    transaction
-        .batch_execute(
-            "set local search_path = pg_catalog, pg_temp; set local check_function_bodies = on",
-        )
-        .await
-        .map_err(failed)?;
+    let pin = "set local search_path = pg_catalog, pg_temp; set local check_function_bodies = on";
+    connection.batch(&doing, pin).await?;
     let sql = migration.sql.replace("@vector@", &schema);
-    transaction.batch_execute(&sql).await.map_err(failed)?;
+    connection.batch(&doing, &sql).await?;
     let line = "insert into memctl.migrations (version, name, checksum) values ($1, $2, $3)";
-    transaction
-        .execute(
-            line,
-            &[&migration.version, &migration.name, &migration.checksum()],
-        )
-        .await
-        .map_err(failed)?;
-    Ok(())
+    connection
+        .run(&doing, line, &[version, name, &migration.checksum()])
+        .await?;
+    connection.batch(&doing, "commit").await
 }
 
 /// Schema version; `None` if there is no schema. Fails if a newer program created the schema, or if
@@ -207,10 +192,10 @@ pub(super) async fn version(connection: &Connection) -> Result<Option<i32>, Erro
             });
         }
         (true, false, _) => {
-            return Err(Error::Taken {
-                object: "memctl".to_owned(),
-                reason: "the schema has no table of migrations".to_owned(),
-            });
+            return Err(Error::taken(
+                "memctl",
+                "the schema has no table of migrations",
+            ));
         }
     }
     let applied = "select version, name, checksum from memctl.migrations order by version";
@@ -268,130 +253,15 @@ pub(super) async fn demand(connection: &Connection) -> Result<(), Error> {
     }
 }
 
-/// Tables of the seeds with their columns. A table is compatible if it has all of these and no
-/// other column that must be filled.
-const SEEDS: [(&str, &str); 4] = [
-    (
-        "context_eng_memories",
-        "id bigint, content text, metadata jsonb, embedding vector(1536), fts tsvector, created_dt timestamptz",
-    ),
-    (
-        "agent_memory",
-        "id uuid, user_id uuid, memory_type text, content text, embedding vector(1536), metadata jsonb, \
-         created_at timestamptz, updated_at timestamptz, expires_at timestamptz",
-    ),
-    (
-        "agent_sessions",
-        "id uuid, user_id uuid, status text, current_step text, progress_percentage integer, \
-         total_steps integer, completed_steps text[], error_message text, session_data jsonb, \
-         started_at timestamptz, completed_at timestamptz, created_at timestamptz, updated_at timestamptz",
-    ),
-    (
-        "agent_execution_logs",
-        "id uuid, session_id uuid, user_id uuid, step_name text, tool_name text, action_type text, \
-         input_data jsonb, output_data jsonb, reasoning text, confidence_score numeric(3,2), \
-         execution_time_ms integer, status text, error_message text, created_at timestamptz",
-    ),
-];
-
-/// Tables that no seed creates. An existing table of this name belongs to another program.
-const OURS: [&str; 3] = ["executions", "corrections", "reflexions"];
-
-/// Policies of the seeds, which the migration replaces. Any other policy could grant access that
-/// ours deny.
-const SEED_POLICIES: [&str; 11] = [
-    "Users can read their own memory",
-    "Users can insert their own memory",
-    "Users can update their own memory",
-    "Users can delete their own memory",
-    "Admins can view all memory",
-    "Users can read their own sessions",
-    "Users can insert their own sessions",
-    "Users can update their own sessions",
-    "Users can read their own logs",
-    "Service role can insert logs",
-    "Admins can view all logs",
-];
-
-/// Functions of the seeds, which the migration replaces. A replacement cannot change the return
-/// type, so the administrator has to drop an existing one first.
-const FUNCTIONS: [&str; 3] = [
-    "hybrid_search_context_eng_memories",
-    "match_memory",
-    "cleanup_expired_memory",
-];
-
-/// Returns [`Error::Taken`] if an incompatible object uses one of our names.
+/// Fails if an incompatible object uses one of our names.
 pub(super) async fn refuse_if_taken(connection: &Connection) -> Result<(), Error> {
     let doing = "the tables of the database cannot be listed";
-    let taken = |object: &str, reason: String| Error::Taken {
-        object: format!("public.{object}"),
-        reason,
-    };
-    for name in OURS {
-        let there = "select to_regclass('public.' || quote_ident($1::text)) is not null";
-        if connection.row(doing, there, &[&name]).await?.get(0) {
-            return Err(taken(name, "it was there before".to_owned()));
-        }
+    let taken = include_str!("schema/taken.sql");
+    let taken = connection.rows(doing, taken, &[]).await?;
+    match taken.first() {
+        Some(row) => Err(Error::taken(row.get(0), row.get(1))),
+        None => Ok(()),
     }
-    for (name, expected) in SEEDS {
-        let columns = "select a.attname::text,
-              replace(format_type(a.atttypid, a.atttypmod), 'timestamp with time zone', 'timestamptz'),
-              a.attnotnull and not a.atthasdef and a.attidentity = ''
-            from pg_catalog.pg_attribute a
-            where a.attrelid = to_regclass('public.' || quote_ident($1::text))
-              and a.attnum > 0 and not a.attisdropped";
-        let columns = connection.rows(doing, columns, &[&name]).await?;
-        if columns.is_empty() {
-            continue;
-        }
-        let expected: Vec<(&str, &str)> = expected
-            .split(", ")
-            .filter_map(|column| column.split_once(' '))
-            .collect();
-        for &(column, kind) in &expected {
-            let found = columns.iter().find(|row| row.get::<_, &str>(0) == column);
-            // A type is qualified with its schema unless the schema is in the search path.
-            let found = found.map(|row| row.get::<_, &str>(1));
-            if found.is_none_or(|found| found.rsplit('.').next() != Some(kind)) {
-                let reason = match found {
-                    Some(found) => format!("its column `{column}` is {found}, not {kind}"),
-                    None => format!("it has no column `{column}`"),
-                };
-                return Err(taken(name, reason));
-            }
-        }
-        let known = |column: &str| expected.iter().any(|(name, _)| *name == column);
-        let demanding = columns.iter().find(|row| row.get(2) && !known(row.get(0)));
-        if let Some(row) = demanding {
-            let column: &str = row.get(0);
-            let reason = format!("its column `{column}` has to be filled");
-            return Err(taken(name, reason));
-        }
-        let policies = "select polname::text from pg_catalog.pg_policy
-            where polrelid = to_regclass('public.' || quote_ident($1::text)) order by polname";
-        let policies = connection.rows(doing, policies, &[&name]).await?;
-        let mut policies = policies.iter().map(|row| row.get::<_, &str>(0));
-        if let Some(policy) = policies.find(|policy| !SEED_POLICIES.contains(policy)) {
-            return Err(taken(
-                name,
-                format!("it has a policy `{policy}` of its own"),
-            ));
-        }
-    }
-    let functions = "select p.oid::regprocedure::text from pg_catalog.pg_proc p
-        where p.pronamespace = 'public'::regnamespace and p.proname = any($1)";
-    let named = FUNCTIONS.as_slice();
-    let functions = connection.rows(doing, functions, &[&named]).await?;
-    if let Some(row) = functions.first() {
-        let signature: String = row.get(0);
-        let reason = format!("ours takes its place; drop it first: drop function {signature}");
-        return Err(Error::Taken {
-            object: signature,
-            reason,
-        });
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -37,7 +37,6 @@ pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder};
 pub use address::Address;
 pub use check::{Check, CheckReport, check};
 pub use error::Error;
-pub use login_guard::Refusal;
 pub use migrate::{InitReport, Migration, init, is_ours};
 pub use primary::{JoinReport, PgStore, has_memory, join};
 pub use prune::{RemotePruneReport, prune};

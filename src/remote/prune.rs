@@ -26,49 +26,36 @@ pub struct RemotePruneReport {
 
 /// Removes expired rows; with `dry_run`, only counts them.
 pub async fn prune(address: &Address, dry_run: bool) -> Result<RemotePruneReport, Error> {
-    let mut connection = Connection::open(address).await?;
+    let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
-    let failed = connection.failed("what has expired cannot be removed");
+    let doing = "what has expired cannot be removed";
     let who = "select memctl.current_user_id() is null";
-    let of_all: bool = connection
-        .client
-        .query_one(who, &[])
-        .await
-        .map_err(&failed)?
-        .get(0);
+    let of_all: bool = connection.row(doing, who, &[]).await?.get(0);
     let expired = "expires_at < now()";
     // A user's rows that a server holds expire there.
     let own = "held_by = (select memctl.current_user_id())";
     let counted = if of_all { "true" } else { own };
     let count = format!("select count(*) from public.agent_memory where {counted} and {expired}");
-    let transaction = connection.begin().await?;
-    let before: i64 = transaction
-        .query_one(&count, &[])
-        .await
-        .map_err(&failed)?
-        .get(0);
+    connection.batch(doing, "begin").await?;
+    let before: i64 = connection.row(doing, &count, &[]).await?.get(0);
     let mut removed = u64::try_from(before).unwrap_or_default();
     if of_all && !dry_run {
-        let clean = "select public.cleanup_expired_memory()";
-        transaction.execute(clean, &[]).await.map_err(&failed)?;
-        let keep = "select memctl.keep_logs()";
-        transaction.execute(keep, &[]).await.map_err(&failed)?;
-        let keep = "select memctl.keep_audit()";
-        transaction.execute(keep, &[]).await.map_err(&failed)?;
+        let clean = "select public.cleanup_expired_memory(); select memctl.keep_logs();
+            select memctl.keep_audit()";
+        connection.batch(doing, clean).await?;
     } else if !dry_run {
         let bury = format!(
             "update public.agent_memory
              set entry = null, deleted_at = now(), content = '', metadata = '{{}}', embedding = null, expires_at = null
              where {own} and {expired} and origin is not null and deleted_at is null"
         );
-        removed = transaction.execute(&bury, &[]).await.map_err(&failed)?;
+        removed = connection.run(doing, &bury, &[]).await?;
         // Logins have no right to delete, since that right would also allow locking the table.
         let delete = "select memctl.delete_expired()";
-        let row = transaction.query_one(delete, &[]).await;
-        let deleted: i64 = row.map_err(&failed)?.get(0);
+        let deleted: i64 = connection.row(doing, delete, &[]).await?.get(0);
         removed += u64::try_from(deleted).unwrap_or_default();
     }
-    transaction.commit().await.map_err(&failed)?;
+    connection.batch(doing, "commit").await?;
     Ok(RemotePruneReport {
         database: address.shown(),
         removed,

@@ -51,22 +51,16 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
     let identity = "select memctl.current_user_id()::text";
     let user_id: Option<String> = connection.row(doing, identity, &[]).await?.get(0);
     let mut tables = Vec::new();
-    for table in TABLES {
+    let logs = LOGS.map(|table| ("memctl", table, "held_by", "true"));
+    for (schema, table, holder, is_there) in TABLES
+        .map(|table| ("public", table, holder(table), "deleted_at is null"))
+        .into_iter()
+        .chain(logs)
+    {
         // Only constant names are interpolated, no user input.
-        let holder = match table {
-            "agent_memory" | "agent_sessions" => "held_by",
-            _ => "user_id",
-        };
         let count = format!(
-            "select count(*) from public.{table}
-             where deleted_at is null and {holder} = (select memctl.current_user_id())"
-        );
-        let rows = connection.row(doing, &count, &[]).await?.get(0);
-        tables.push(TableCount { table, rows });
-    }
-    for table in LOGS {
-        let count = format!(
-            "select count(*) from memctl.{table} where held_by = (select memctl.current_user_id())"
+            "select count(*) from {schema}.{table}
+             where {holder} = (select memctl.current_user_id()) and {is_there}"
         );
         let rows = connection.row(doing, &count, &[]).await?.get(0);
         tables.push(TableCount { table, rows });
@@ -82,4 +76,12 @@ pub async fn status(address: &Address) -> Result<StatusReport, Error> {
         user_id,
         tables,
     })
+}
+
+/// Column with the user whose login wrote a row.
+fn holder(table: &str) -> &'static str {
+    match table {
+        "agent_memory" | "agent_sessions" => "held_by",
+        _ => "user_id",
+    }
 }

@@ -15,7 +15,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use memctl_files::process::LocalStream;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject as _;
@@ -24,7 +23,6 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use sha2::{Digest as _, Sha256, Sha384, Sha512};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
 use tokio_rustls::TlsConnector;
 
@@ -160,37 +158,17 @@ fn element(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length)
 }
 
-/// TLS over TCP.
-pub(super) type Encrypted = tokio_rustls::client::TlsStream<TcpStream>;
+/// Connection to a server: TCP, a local socket, or TLS.
+pub(super) trait Socket: AsyncRead + AsyncWrite + Send + Unpin {}
 
-/// Transport to a server.
-pub(super) enum Socket {
-    Tcp(TcpStream),
-    Unix(LocalStream),
-    Tls(Box<Encrypted>),
-}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 
 /// Socket with a login guard, which inspects messages until the login is complete.
 pub(super) struct Guarded {
-    socket: Socket,
-    guard: LoginGuard,
-}
-
-impl Guarded {
-    pub(super) fn new(socket: Socket, guard: LoginGuard) -> Self {
-        Self { socket, guard }
-    }
-}
-
-/// Evaluates an expression with the inner socket.
-macro_rules! with_socket {
-    ($socket:expr, $name:ident => $done:expr) => {
-        match $socket {
-            Socket::Tcp($name) => $done,
-            Socket::Unix($name) => $done,
-            Socket::Tls($name) => $done,
-        }
-    };
+    pub(super) socket: Box<dyn Socket>,
+    /// Hash that binds a login to the channel; `None` without TLS.
+    pub(super) end_point: Option<Vec<u8>>,
+    pub(super) guard: LoginGuard,
 }
 
 impl AsyncRead for Guarded {
@@ -199,10 +177,10 @@ impl AsyncRead for Guarded {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { socket, guard } = self.get_mut();
+        let Self { socket, guard, .. } = self.get_mut();
         loop {
             if guard.is_over() {
-                return with_socket!(socket, s => Pin::new(s).poll_read(context, buffer));
+                return Pin::new(socket).poll_read(context, buffer);
             }
             let sound = guard.take_checked(buffer.remaining());
             if !sound.is_empty() {
@@ -211,9 +189,7 @@ impl AsyncRead for Guarded {
             }
             let mut bytes = [0; 4096];
             let mut read = ReadBuf::new(&mut bytes);
-            std::task::ready!(
-                with_socket!(socket, s => Pin::new(s).poll_read(context, &mut read))
-            )?;
+            std::task::ready!(Pin::new(&mut *socket).poll_read(context, &mut read))?;
             if read.filled().is_empty() {
                 return Poll::Ready(Ok(()));
             }
@@ -228,30 +204,22 @@ impl AsyncWrite for Guarded {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_write(context, bytes))
+        Pin::new(&mut self.get_mut().socket).poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_flush(context))
+        Pin::new(&mut self.get_mut().socket).poll_flush(context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        with_socket!(&mut self.get_mut().socket, s => Pin::new(s).poll_shutdown(context))
+        Pin::new(&mut self.get_mut().socket).poll_shutdown(context)
     }
 }
 
 impl TlsStream for Guarded {
     fn channel_binding(&self) -> ChannelBinding {
-        match &self.socket {
-            Socket::Tls(stream) => {
-                let certificates = stream.get_ref().1.peer_certificates();
-                certificates
-                    .and_then(<[_]>::first)
-                    .and_then(|certificate| end_point(certificate))
-                    .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
-            }
-            _ => ChannelBinding::none(),
-        }
+        let end_point = self.end_point.clone();
+        end_point.map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
     }
 }
 

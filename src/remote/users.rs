@@ -5,7 +5,7 @@ use postgres_protocol::password::scram_sha_256;
 use serde::Serialize;
 
 use super::address::Address;
-use super::connection::{Connection, failure};
+use super::connection::Connection;
 use super::error::Error;
 use super::migrate;
 
@@ -58,7 +58,7 @@ pub async fn add_user(
             })?
             .to_string(),
     };
-    let mut connection = Connection::open(address).await?;
+    let connection = Connection::open(address).await?;
     migrate::demand(&connection).await?;
     let role = format!("memctl_{name}");
     let password = format!("{}{}", random(), random()).replace('-', "");
@@ -70,36 +70,24 @@ pub async fn add_user(
         "create role \"{role}\" login password '{verifier}'; grant memctl_user to \"{role}\";
          alter role \"{role}\" set idle_in_transaction_session_timeout = '5min'"
     );
-    let transaction = connection.begin().await?;
-    let failed = |e| failure(address, "the login cannot be made", &e);
-    let exists = transaction
-        .query_one(
-            "select exists (select from pg_catalog.pg_roles where rolname = $1::text)",
-            &[&role],
-        )
-        .await
-        .map_err(failed)?;
-    if exists.get(0) {
+    let doing = "the login cannot be made";
+    connection.batch(doing, "begin").await?;
+    let exists = "select exists (select from pg_catalog.pg_roles where rolname = $1)";
+    if connection.row(doing, exists, &[&role]).await?.get(0) {
         return Err(Error::input(
             format!("the login `{role}` exists already"),
             "choose another name, or remove it on the server: drop role",
         ));
     }
-    transaction.batch_execute(&create).await.map_err(failed)?;
-    let user = "insert into auth.users (id) values ($1::text::uuid) on conflict do nothing";
-    transaction
-        .execute(user, &[&user_id])
-        .await
-        .map_err(failed)?;
-    let earlier = "delete from memctl.logins where role_name = $1::text returning user_id::text";
-    let earlier = transaction.query_opt(earlier, &[&role]).await;
-    let earlier: Option<String> = earlier.map_err(failed)?.map(|row| row.get(0));
-    let login = "insert into memctl.logins (role_name, user_id) values ($1::text, $2::text::uuid)";
-    transaction
-        .execute(login, &[&role, &user_id])
-        .await
-        .map_err(failed)?;
-    transaction.commit().await.map_err(failed)?;
+    connection.batch(doing, &create).await?;
+    let user = "insert into auth.users (id) values ($1::uuid) on conflict do nothing";
+    connection.run(doing, user, &[&user_id]).await?;
+    let earlier = "delete from memctl.logins where role_name = $1 returning user_id::text";
+    let earlier = connection.rows(doing, earlier, &[&role]).await?;
+    let earlier: Option<String> = earlier.first().map(|row| row.get(0));
+    let login = "insert into memctl.logins (role_name, user_id) values ($1, $2::uuid)";
+    connection.run(doing, login, &[&role, &user_id]).await?;
+    connection.batch(doing, "commit").await?;
     let mut warnings = Vec::new();
     if let Some(earlier) = earlier.filter(|earlier| *earlier != user_id) {
         warnings.push(format!(

@@ -13,7 +13,6 @@
 
 pub mod arguments;
 mod blocking;
-mod explain;
 pub mod http;
 pub mod mcp;
 pub mod operations;

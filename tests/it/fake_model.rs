@@ -100,16 +100,10 @@ pub(crate) enum Behaviour {
     Vectors(Vec<Vec<f64>>),
     /// Answers with a status, further headers, and a body (JSON, or a verbatim string).
     Status(u16, Vec<(&'static str, String)>, Value),
-    /// Begins to stream this text, then reports that it is overloaded.
-    OverloadedMidStream(String),
     /// Answers with status 200 and something that is not JSON.
     InvalidJson,
     /// Begins to answer with this text and cuts the connection.
     TruncatedBody(String),
-    /// Streams this text and ends properly, but without the protocol's own end.
-    EndsEarly(String),
-    /// Begins to stream this text and then says nothing more.
-    Stalls(String),
     /// Streams these events as they are; [`calls`] makes some.
     Stream(Vec<String>),
     /// Waits before it does something else.
@@ -319,24 +313,8 @@ impl Out<'_> {
             Behaviour::Answer(answer) => self.whole(200, &[], &whole_of(request, &answer)),
             Behaviour::Vectors(vectors) => self.whole(200, &[], &vectors_of(request, &vectors)),
             Behaviour::Status(status, headers, body) => self.whole(status, &headers, &body),
-            Behaviour::OverloadedMidStream(text) => {
-                self.begin_stream()?;
-                self.events(&beginning_of(request, &text))?;
-                self.events(&[if request.is_anthropic() {
-                    named("error", json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}))
-                } else {
-                    data(&json!({"error": {"code": 502, "message": "Provider disconnected"},
-                        "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]}))
-                }])?;
-                self.end_stream()
-            }
             Behaviour::InvalidJson => {
                 self.whole(200, &[], &Value::from("<html>all is well</html>"))
-            }
-            Behaviour::TruncatedBody(text) if streamed => {
-                self.begin_stream()?;
-                // Without the last chunk the connection was cut.
-                self.events(&beginning_of(request, &text))
             }
             Behaviour::TruncatedBody(text) => {
                 let body = whole_of(request, &answer_of(&text)).to_string();
@@ -347,17 +325,6 @@ impl Out<'_> {
                     "application/json",
                 );
                 self.write(&format!("{head}{half}"))
-            }
-            Behaviour::EndsEarly(text) => {
-                self.begin_stream()?;
-                self.events(&beginning_of(request, &text))?;
-                self.end_stream()
-            }
-            Behaviour::Stalls(text) => {
-                self.begin_stream()?;
-                self.events(&beginning_of(request, &text))?;
-                self.wait(Duration::MAX);
-                Ok(())
             }
             Behaviour::Stream(events) => {
                 self.begin_stream()?;

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use memctl_llm::{
-    Anthropic, AnthropicConfig, Error, Limits, Llm, OpenAi, OpenAiConfig, Policy, Pricing,
-    Progress, Reply, Request, Schema, Secret, Usage, list_models,
+    Chat, Endpoint, Error, ErrorKind, Limits, Llm, Policy, Progress, Reply, Request, Schema,
+    Secret, Usage, list_models,
 };
 use serde_json::{Value, json};
 
@@ -32,24 +32,16 @@ impl Wire {
             ..Limits::default()
         };
         change(&mut limits);
-        match self {
-            Self::Anthropic => Llm::Anthropic(
-                Anthropic::new(AnthropicConfig {
-                    base_url: server.anthropic_url(),
-                    limits,
-                    ..AnthropicConfig::new("claude-haiku-4-5", Secret::new(KEY))
-                })
-                .unwrap(),
-            ),
-            Self::OpenAi => Llm::OpenAi(
-                OpenAi::new(OpenAiConfig {
-                    base_url: server.openai_url(),
-                    limits,
-                    ..OpenAiConfig::openai("gpt-5-mini", Secret::new(KEY))
-                })
-                .unwrap(),
-            ),
-        }
+        let (model, base_url) = match self {
+            Self::Anthropic => ("claude-haiku-4-5", server.anthropic_url()),
+            Self::OpenAi => ("gpt-5-mini", server.openai_url()),
+        };
+        let endpoint = Endpoint {
+            base_url,
+            limits,
+            ..Endpoint::new(self.provider(), model, Some(Secret::new(KEY)))
+        };
+        Llm::Chat(Chat::new(endpoint).unwrap())
     }
 
     const fn provider(self) -> &'static str {
@@ -80,22 +72,14 @@ fn form() -> Value {
 /// Calls the model, and records the progress.
 fn ask(llm: &Llm, request: &Request) -> (Result<Reply, Error>, String) {
     let mut log = String::new();
-    let mut text = String::new();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap();
     let result = runtime.block_on(llm.ask(request, &mut |progress| match progress {
-        Progress::Text(piece) => text.push_str(piece),
         Progress::Retry { reason, .. } => writeln!(log, "retry: {reason}").unwrap(),
         Progress::Repair { reason } => writeln!(log, "repair: {reason}").unwrap(),
     }));
-    if let Ok(reply) = &result
-        && log.is_empty()
-        && request.schema.is_none()
-    {
-        assert_eq!(reply.text, text, "the pieces are the whole");
-    }
     // No output contains the key.
     let shown = format!("{log} {llm:?} {result:?}");
     assert!(!shown.contains(KEY), "{shown}");
@@ -128,17 +112,17 @@ fn each_wire(
 
 #[test]
 fn an_answer_comes_with_its_tokens_and_price() {
-    for plain in [false, true] {
-        let behaviour = Behaviour::answer("It is a ä€😀.", |answer| answer.plain = plain);
+    {
+        let behaviour = Behaviour::text("It is a ä€😀.");
         each_wire(&[behaviour], None, |wire, result, log, server| {
             let reply = result.unwrap();
-            assert_eq!(reply.text, "It is a ä€😀.", "{wire:?} {plain}");
+            assert_eq!(reply.text, "It is a ä€😀.", "{wire:?}");
             assert_eq!(log, "");
             let usage = Usage {
                 input_tokens: 120,
                 output_tokens: 30,
             };
-            assert_eq!(reply.usage, Some(usage), "{wire:?} {plain}");
+            assert_eq!(reply.usage, Some(usage), "{wire:?}");
             assert_eq!((reply.attempts, reply.repaired), (1, false));
             let (model, dollars) = match wire {
                 // 20 + 100 cached at a tenth, 30 written; by the million at $1 and $5.
@@ -188,33 +172,26 @@ fn an_answer_without_a_count_has_no_price() {
 #[test]
 fn the_providers_own_price_wins_and_own_machines_are_free() {
     let priced = Behaviour::answer("yes", |answer| answer.cost = Some(0.125));
-    let check = |config: OpenAiConfig, behaviour: &Behaviour, expected| {
+    let check = |endpoint: Endpoint, behaviour: &Behaviour, expected| {
         let server = FakeModel::queue([behaviour.clone()]);
-        let config = OpenAiConfig {
+        let endpoint = Endpoint {
             base_url: server.openai_url(),
-            ..config
+            ..endpoint
         };
-        let llm = Llm::OpenAi(OpenAi::new(config).unwrap());
+        let llm = Llm::Chat(Chat::new(endpoint).unwrap());
         let reply = ask(&llm, &question(None)).0.unwrap();
         assert_eq!(reply.cost_usd, expected, "{}", reply.model);
         server.requests().remove(0)
     };
-    let openrouter = OpenAiConfig::openrouter("anthropic/claude-haiku-4.5", Secret::new(KEY));
+    let key = Some(Secret::new(KEY));
+    let openrouter = Endpoint::new("openrouter", "anthropic/claude-haiku-4.5", key);
     check(openrouter, &priced, Some(0.125));
     let plain = Behaviour::text("yes");
-    let request = check(
-        OpenAiConfig::local("ollama", "", "llama3.2"),
-        &plain,
-        Some(0.0),
-    );
+    let request = check(Endpoint::new("ollama", "llama3.2", None), &plain, Some(0.0));
     assert_eq!(request.header("authorization"), None);
     assert_eq!(request.body["max_tokens"], 500);
     // The cost of a gateway is unknown: it may forward to a paid service.
-    check(
-        OpenAiConfig::compatible("gateway", "", "gpt-5", None),
-        &plain,
-        None,
-    );
+    check(Endpoint::new("gateway", "gpt-5", None), &plain, None);
 }
 
 #[test]
@@ -225,10 +202,7 @@ fn passing_troubles_are_retried() {
         Behaviour::status(429).with_header("retry-after-ms", "30"),
         Behaviour::status(529),
         Behaviour::status(503),
-        Behaviour::OverloadedMidStream("half an".to_owned()),
         Behaviour::TruncatedBody("half an".to_owned()),
-        Behaviour::EndsEarly("half an".to_owned()),
-        Behaviour::Stalls("half an".to_owned()),
     ];
     for trouble in troubles {
         let behaviours = [trouble.clone(), Behaviour::text("whole")];
@@ -251,63 +225,39 @@ fn passing_troubles_are_retried() {
 
 #[test]
 fn lasting_troubles_end_after_two_retries() {
-    let lasting = |behaviour: Behaviour, is: fn(&Error) -> bool, text: Option<&str>| {
+    let lasting = |behaviour: Behaviour, kind| {
         let behaviours = vec![behaviour.clone(); 5];
         each_wire(&behaviours, None, |wire, result, _, server| {
             let error = result.unwrap_err();
-            assert!(is(&error), "{wire:?} {behaviour:?}: {error:?}");
+            assert_eq!(error.kind, kind, "{wire:?} {behaviour:?}: {error:?}");
             assert_eq!(server.requests().len(), 3, "{wire:?} {behaviour:?}");
-            assert_eq!(error.raw_text(), text, "{wire:?} {behaviour:?}");
+            assert_eq!(error.raw_text(), None, "{wire:?} {behaviour:?}");
         });
     };
-    let overloaded = |error: &Error| matches!(error, Error::Overloaded { attempts: 3, .. });
-    let interrupted = |error: &Error| matches!(error, Error::Interrupted { attempts: 3, .. });
-    lasting(
-        Behaviour::status(429),
-        |error| matches!(error, Error::RateLimited { attempts: 3, .. }),
-        None,
-    );
-    lasting(Behaviour::status(529), overloaded, None);
-    lasting(
-        Behaviour::OverloadedMidStream("half".to_owned()),
-        overloaded,
-        Some("half"),
-    );
-    lasting(
-        Behaviour::TruncatedBody("half".to_owned()),
-        interrupted,
-        Some("half"),
-    );
-    lasting(
-        Behaviour::EndsEarly("half".to_owned()),
-        interrupted,
-        Some("half"),
-    );
+    lasting(Behaviour::status(429), ErrorKind::RateLimited);
+    lasting(Behaviour::status(529), ErrorKind::Overloaded);
 }
 
 #[test]
-fn a_cut_answer_in_one_piece_is_interrupted_too() {
-    // A server that refuses streams is asked for one piece from then on.
-    let refusal = Behaviour::error(400, "invalid_request_error", "`stream` is not supported");
-    let cut = Behaviour::TruncatedBody("whole".to_owned());
-    let server = FakeModel::queue([refusal, cut.clone(), cut.clone(), cut]);
-    let llm = Wire::OpenAi.llm(&server, |_| {});
-    let error = ask(&llm, &question(None)).0.unwrap_err();
-    assert!(matches!(error, Error::Interrupted { .. }), "{error:?}");
-    assert!(error.raw_text().unwrap().contains("chat.completion"));
-    let requests = server.requests();
-    assert_eq!(requests.len(), 4);
-    assert_eq!(requests[3].body["stream"], false);
-    assert_eq!(requests[3].body.get("stream_options"), None);
+fn a_cut_answer_is_interrupted() {
+    let cut = vec![Behaviour::TruncatedBody("whole".to_owned()); 3];
+    each_wire(&cut, None, |wire, result, _, server| {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Interrupted, "{wire:?} {error:?}");
+        assert!(error.raw_text().is_some(), "{error:?}");
+        let requests = server.requests();
+        assert_eq!(requests.len(), 3);
+        assert_eq!(requests[2].body.get("stream"), None);
+    });
 }
 
 #[test]
 fn what_would_not_change_is_asked_once() {
-    let once = |behaviour: Behaviour, is: fn(&Error) -> bool, says: &str| {
+    let once = |behaviour: Behaviour, kind, says: &str| {
         let behaviours = [behaviour.clone(), Behaviour::text("never asked for")];
         each_wire(&behaviours, None, |wire, result, log, server| {
             let error = result.unwrap_err();
-            assert!(is(&error), "{wire:?} {behaviour:?}: {error:?}");
+            assert_eq!(error.kind, kind, "{wire:?} {behaviour:?}: {error:?}");
             assert!(error.to_string().contains(says), "{error}");
             assert!(error.to_string().contains(wire.provider()), "{error}");
             assert_eq!(server.requests().len(), 1, "{wire:?} {behaviour:?}");
@@ -317,64 +267,44 @@ fn what_would_not_change_is_asked_once() {
     let message = format!("invalid x-api-key {KEY}");
     once(
         Behaviour::error(401, "authentication_error", &message),
-        |error| matches!(error, Error::Auth { .. }),
+        ErrorKind::Auth,
         "invalid x-api-key [key]",
     );
     once(
         Behaviour::SpendLimit,
-        |error| matches!(error, Error::SpendLimit { .. }),
+        ErrorKind::SpendLimit,
         "spending limit",
     );
     once(
         Behaviour::status(402),
-        |error| matches!(error, Error::SpendLimit { .. }),
+        ErrorKind::SpendLimit,
         "something is wrong",
     );
     once(
         Behaviour::error(404, "not_found_error", "model: no-such-model"),
-        |error| matches!(error, Error::BadRequest { status: 404, .. }),
+        ErrorKind::BadRequest(404),
         "no-such-model",
     );
     once(
         Behaviour::status(429).with_header("retry-after", "86400"),
-        |error| {
-            matches!(
-                error,
-                Error::RateLimited {
-                    retry_after: Some(_),
-                    ..
-                }
-            )
-        },
+        ErrorKind::RateLimited,
         "asks to wait 86400 s",
     );
     // Longer than the rest of the time limit.
     once(
         Behaviour::status(529).with_header("retry-after", "20"),
-        |error| {
-            matches!(
-                error,
-                Error::Overloaded {
-                    retry_after: Some(_),
-                    ..
-                }
-            )
-        },
+        ErrorKind::Overloaded,
         "asks to wait 20 s",
     );
     once(
         Behaviour::status(500).with_header("x-should-retry", "false"),
-        |error| matches!(error, Error::Overloaded { status: 500, .. }),
+        ErrorKind::Overloaded,
         "status 500",
     );
-    once(
-        Behaviour::InvalidJson,
-        |error| error.raw_text() == Some("<html>all is well</html>"),
-        "invalid JSON",
-    );
+    once(Behaviour::InvalidJson, ErrorKind::Malformed, "invalid JSON");
     once(
         Behaviour::status(307).with_header("location", "http://other.example:81/v1?key=1"),
-        |error| matches!(error, Error::BadRequest { status: 307, .. }),
+        ErrorKind::BadRequest(307),
         "redirects to `other.example:81`",
     );
 }
@@ -383,11 +313,7 @@ fn what_would_not_change_is_asked_once() {
 fn a_question_ends_with_its_time_limit() {
     let late = Box::new(Behaviour::text("too late"));
     let slow = Behaviour::Slow(Duration::from_secs(20), late);
-    for (behaviour, text) in [
-        (slow, None),
-        (Behaviour::Hang, None),
-        (Behaviour::Stalls("so far".to_owned()), Some("so far")),
-    ] {
+    for behaviour in [slow, Behaviour::Hang] {
         for wire in WIRES {
             let server = FakeModel::queue([behaviour.clone()]);
             let llm = wire.llm(&server, |limits| {
@@ -395,12 +321,11 @@ fn a_question_ends_with_its_time_limit() {
             });
             let start = Instant::now();
             let error = ask(&llm, &question(None)).0.unwrap_err();
-            assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
+            assert_eq!(error.kind, ErrorKind::TimedOut, "{error:?}");
             assert!(
                 error.to_string().ends_with("did not answer within 0.12 s"),
                 "{error}"
             );
-            assert_eq!(error.raw_text(), text, "{wire:?}");
             assert!(start.elapsed() < Duration::from_secs(15));
             assert_eq!(server.requests().len(), 1);
         }
@@ -422,10 +347,7 @@ fn nobody_there_is_told_by_host_and_port() {
         let address = server.anthropic_url().replace("http://", "");
         drop(server);
         let error = ask(&llm, &question(None)).0.unwrap_err();
-        assert!(
-            matches!(error, Error::Unreachable { attempts: 3, .. }),
-            "{error:?}"
-        );
+        assert_eq!(error.kind, ErrorKind::Unreachable, "{error:?}");
         assert_eq!(error.to_string(), format!("`{address}` cannot be reached"));
     }
 }
@@ -443,16 +365,8 @@ fn an_answer_that_is_cut_or_declined_is_kept() {
     };
     each_wire(&[stops("max_tokens")], None, |wire, result, _, _| {
         let error = result.unwrap_err();
-        assert!(
-            matches!(
-                error,
-                Error::Truncated {
-                    max_tokens: 500,
-                    ..
-                }
-            ),
-            "{wire:?} {error:?}"
-        );
+        assert_eq!(error.kind, ErrorKind::Truncated, "{wire:?} {error:?}");
+        assert!(error.to_string().ends_with("was cut at 500 tokens"));
         check(wire, &error);
     });
     each_wire(
@@ -460,7 +374,7 @@ fn an_answer_that_is_cut_or_declined_is_kept() {
         Some(&form()),
         |wire, result, _, server| {
             let error = result.unwrap_err();
-            assert!(matches!(error, Error::Refused { .. }), "{wire:?} {error:?}");
+            assert_eq!(error.kind, ErrorKind::Refused, "{wire:?} {error:?}");
             check(wire, &error);
             assert_eq!(server.requests().len(), 1);
         },
@@ -469,12 +383,12 @@ fn an_answer_that_is_cut_or_declined_is_kept() {
 
 #[test]
 fn endless_answers_are_cut_off() {
-    for (wire, plain) in [(Wire::Anthropic, false), (Wire::OpenAi, true)] {
-        let long = Behaviour::answer(&"x".repeat(5000), |answer| answer.plain = plain);
+    for wire in WIRES {
+        let long = Behaviour::text(&"x".repeat(5000));
         let server = FakeModel::queue([long]);
         let llm = wire.llm(&server, |limits| limits.max_bytes = 4000);
         let error = ask(&llm, &question(None)).0.unwrap_err();
-        assert!(matches!(error, Error::Malformed { .. }), "{error:?}");
+        assert_eq!(error.kind, ErrorKind::Malformed, "{error:?}");
         assert!(
             error.to_string().ends_with("more than 4000 bytes"),
             "{error}"
@@ -523,13 +437,13 @@ fn a_server_that_refuses_the_form_gets_it_otherwise_and_only_once() {
         (Wire::Anthropic, "output_config"),
         (Wire::OpenAi, "response_format"),
     ] {
-        for plain in [false, true] {
+        {
             let server = FakeModel::answering(move |request| {
                 if request.body.get(field).is_some() {
                     let message = format!("{field}: unknown field");
                     return Behaviour::error(400, "invalid_request_error", &message);
                 }
-                Behaviour::answer(r#"{"rule":"x"}"#, |answer| answer.plain = plain)
+                Behaviour::text(r#"{"rule":"x"}"#)
             });
             let llm = wire.llm(&server, |_| {});
             for (requests, attempts) in [(2, 2), (3, 1)] {
@@ -572,8 +486,11 @@ fn the_name_of_the_token_limit_is_learnt() {
         }
         Behaviour::text("yes")
     });
-    let config = OpenAiConfig::compatible("gateway", &server.openai_url(), "gpt-5", None);
-    let llm = Llm::OpenAi(OpenAi::new(config).unwrap());
+    let endpoint = Endpoint {
+        base_url: server.openai_url(),
+        ..Endpoint::new("gateway", "gpt-5", None)
+    };
+    let llm = Llm::Chat(Chat::new(endpoint).unwrap());
     assert_eq!(ask(&llm, &question(None)).0.unwrap().attempts, 2);
     assert_eq!(ask(&llm, &question(None)).0.unwrap().attempts, 1);
     // A server that refuses both names is not asked for ever.
@@ -581,16 +498,13 @@ fn the_name_of_the_token_limit_is_learnt() {
         Behaviour::error(
             400,
             "x",
-            "max_completion_tokens, response_format and stream are wrong",
+            "max_completion_tokens and response_format are wrong",
         )
     });
     let llm = Wire::OpenAi.llm(&server, |_| {});
     let error = ask(&llm, &question(Some(&form()))).0.unwrap_err();
-    assert!(
-        matches!(error, Error::BadRequest { status: 400, .. }),
-        "{error:?}"
-    );
-    assert_eq!(server.requests().len(), 4);
+    assert_eq!(error.kind, ErrorKind::BadRequest(400), "{error:?}");
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[test]
@@ -632,10 +546,13 @@ fn an_answer_that_cannot_be_repaired_is_not_lost() {
     let wrong = [Behaviour::text("first"), Behaviour::text(r#"{"rule": 2}"#)];
     each_wire(&wrong, Some(&form()), |wire, result, _, server| {
         let error = result.unwrap_err();
-        let Error::InvalidStructure { reason, paid } = &error else {
-            panic!("{error:?}");
-        };
-        assert_eq!(reason, "`rule` is a number but must be string");
+        assert_eq!(error.kind, ErrorKind::InvalidStructure);
+        let message = error.to_string();
+        assert!(
+            message.ends_with("`rule` is a number but must be string"),
+            "{message}"
+        );
+        let paid = error.paid().unwrap();
         assert_eq!(paid.text, r#"{"rule": 2}"#);
         assert_eq!(paid.usage.unwrap().input_tokens, 240, "{wire:?}");
         assert!(paid.cost_usd.unwrap() > 0.0);
@@ -644,7 +561,7 @@ fn an_answer_that_cannot_be_repaired_is_not_lost() {
     let failing = [Behaviour::text("first"), Behaviour::SpendLimit];
     each_wire(&failing, Some(&form()), |_, result, _, _| {
         let error = result.unwrap_err();
-        assert!(matches!(error, Error::InvalidStructure { .. }), "{error:?}");
+        assert_eq!(error.kind, ErrorKind::InvalidStructure, "{error:?}");
         assert_eq!(error.raw_text(), Some("first"));
         assert_eq!(error.paid().unwrap().usage.unwrap().input_tokens, 120);
         assert!(error.to_string().contains("spending limit"), "{error}");
@@ -654,7 +571,7 @@ fn an_answer_that_cannot_be_repaired_is_not_lost() {
     let cut = [Behaviour::text("first"), cut];
     each_wire(&cut, Some(&form()), |wire, result, _, _| {
         let error = result.unwrap_err();
-        assert!(matches!(error, Error::InvalidStructure { .. }), "{error:?}");
+        assert_eq!(error.kind, ErrorKind::InvalidStructure, "{error:?}");
         assert_eq!(error.raw_text(), Some("first"), "{wire:?}");
         assert_eq!(error.paid().unwrap().usage.unwrap().input_tokens, 240);
     });
@@ -664,7 +581,7 @@ fn an_answer_that_cannot_be_repaired_is_not_lost() {
             limits.answer_within = Duration::from_millis(400);
         });
         let error = ask(&llm, &question(Some(&form()))).0.unwrap_err();
-        assert!(matches!(error, Error::TimedOut { .. }), "{error:?}");
+        assert_eq!(error.kind, ErrorKind::TimedOut, "{error:?}");
         assert_eq!(error.raw_text(), Some("first"));
     }
 }
@@ -683,19 +600,18 @@ fn a_local_server_is_found_by_its_models() {
     assert_eq!(list(&url).unwrap(), ["fake"]);
     assert_eq!(server.requests()[0].path, "/v1/models");
     drop(server);
-    assert!(matches!(list(&url), Err(Error::Unreachable { .. })));
+    assert_eq!(list(&url).unwrap_err().kind, ErrorKind::Unreachable);
 }
 
 #[test]
 fn a_configuration_that_cannot_work_is_refused_at_once() {
     let refused = |base_url: &str, key: &str| {
-        let config = OpenAiConfig {
+        let endpoint = Endpoint {
             base_url: base_url.to_owned(),
-            pricing: Pricing::BaseUrl,
-            ..OpenAiConfig::openai("gpt-5", Secret::new(key))
+            ..Endpoint::new("openai", "gpt-5", Some(Secret::new(key)))
         };
-        let error = OpenAi::new(config).unwrap_err();
-        assert!(matches!(error, Error::Config { .. }), "{error:?}");
+        let error = Chat::new(endpoint).unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Config, "{error:?}");
         error.to_string()
     };
     assert!(refused("localhost:11434", KEY).contains("does not begin with `http://`"));

@@ -253,7 +253,6 @@ fn passing_troubles_are_waited_out() {
         for trouble in [
             Behaviour::error(429, "rate_limit_error", "slow down").with_header("retry-after", "0"),
             Behaviour::error(529, "overloaded_error", "Overloaded"),
-            Behaviour::OverloadedMidStream("half of".to_owned()),
             Behaviour::TruncatedBody("half of".to_owned()),
         ] {
             let server = FakeModel::queue([trouble, Behaviour::text("the whole answer")]);
@@ -306,13 +305,11 @@ fn lasting_troubles_are_told_and_recorded() {
             "violated its protocol",
             Some("all is well"),
         );
-        check(Behaviour::TruncatedBody(half()), once, "broke off", kept);
-        check(Behaviour::EndsEarly(half()), once, "broke off", kept);
         check(
-            Behaviour::Stalls(half()),
-            timeout,
-            "did not answer within 1 s",
-            kept,
+            Behaviour::TruncatedBody(half()),
+            once,
+            "broke off",
+            Some("{"),
         );
         check(Behaviour::Hang, timeout, "did not answer within 1 s", None);
         check(
@@ -341,25 +338,6 @@ fn what_a_failed_call_has_cost_is_recorded() {
         json!({"input_tokens": 120, "output_tokens": 30})
     );
     assert!(execution["cost_usd"].as_f64().unwrap() > 0.0);
-}
-
-#[test]
-fn an_overloaded_stream_keeps_what_had_come() {
-    for wire in WIRES {
-        let server = FakeModel::queue([Behaviour::OverloadedMidStream(
-            "half of a paid answer".to_owned(),
-        )]);
-        let mut workspace = wire.workspace(&server);
-        workspace.set("MEMCTL_LLM_RETRIES", "0");
-        let ran = run(&workspace, &RUN);
-        assert_eq!(ran.code, 4, "{ran:?}");
-        let execution = last(&workspace, "episodic_memory.json");
-        assert_eq!(execution["outcome"], "error");
-        assert_eq!(
-            execution["output_summary"]["raw_output"],
-            "half of a paid answer"
-        );
-    }
 }
 
 #[test]

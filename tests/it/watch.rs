@@ -353,7 +353,7 @@ fn hints_lessons_and_rules_are_shown_beside_executions() {
 
 #[test]
 fn an_interrupted_run_leaves_a_sound_store() {
-    let server = FakeModel::answering(|_| Behaviour::Stalls("half of".to_owned()));
+    let server = FakeModel::answering(|_| Behaviour::Hang);
     let workspace = scripted();
     record(&workspace);
     let mut workspace = workspace.naming_no_model();

@@ -1,17 +1,106 @@
 //! One question from the first attempt to the answer: overall time limit, schema check, and one
 //! repair of an invalid answer.
 //!
-//! The protocols retry transient failures.
+//! The state of a question outlives the future that fills it, so that a time limit does not lose an
+//! answer. It never drops paid text. A sum with an unknown part is unknown.
 
 use std::time::{Duration, Instant};
 
-use super::attempt_log::{Draft, Stop, Tally};
+use super::error::said;
 use super::price::Tokens;
 use super::request::in_words;
 use super::structure;
-use super::{Error, Llm, OnProgress, Progress, Reply, Request, Schema};
+use super::{
+    Chat, Error, ErrorKind, Exec, OnProgress, Paid, Progress, Reply, Request, Schema, Scripted,
+    Usage,
+};
+
+/// Language model.
+#[derive(Debug)]
+pub enum Llm {
+    /// Server with a chat protocol.
+    Chat(Chat),
+    /// Program.
+    Exec(Exec),
+    /// Recorded replies.
+    Scripted(Scripted),
+}
+
+/// Answer of one attempt.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Draft {
+    pub(super) text: String,
+    pub(super) stop: Stop,
+    pub(super) tokens: Option<Tokens>,
+    /// Cost reported by the provider, in US dollars.
+    pub(super) cost_usd: Option<f64>,
+}
+
+/// Reason why an answer ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Stop {
+    #[default]
+    End,
+    Length,
+    Refusal,
+}
+
+/// Attempts at one question.
+pub(super) struct Attempts<'a> {
+    /// Number of requests sent.
+    pub(super) count: u32,
+    pub(super) progress: OnProgress<'a>,
+    start: Instant,
+    limit: Duration,
+}
+
+impl<'a> Attempts<'a> {
+    pub(super) fn new(limit: Duration, progress: OnProgress<'a>) -> Self {
+        Self {
+            count: 0,
+            progress,
+            start: Instant::now(),
+            limit,
+        }
+    }
+
+    /// Remaining time.
+    pub(super) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.start.elapsed())
+    }
+}
+
+/// State of a question.
+struct Question<'a> {
+    attempts: Attempts<'a>,
+    draft: Draft,
+    /// Earlier answer that is being repaired.
+    earlier: Option<Paid>,
+}
 
 impl Llm {
+    /// `provider/model`, as in replies.
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Chat(chat) => &chat.connection.shown,
+            Self::Exec(exec) => exec.model(),
+            Self::Scripted(scripted) => scripted.model(),
+        }
+    }
+
+    /// Estimated cost in US dollars; `None` if the price is unknown.
+    pub fn estimate(&self, input_tokens: u64, output_tokens: u64) -> Option<f64> {
+        let tokens = Tokens {
+            input: input_tokens,
+            output: output_tokens,
+            ..Tokens::default()
+        };
+        match self {
+            Self::Chat(chat) => chat.connection.price(tokens),
+            Self::Exec(_) | Self::Scripted(_) => None,
+        }
+    }
+
     /// Asks and waits for the answer. Dropping the future cancels the request and kills its
     /// program.
     ///
@@ -20,25 +109,36 @@ impl Llm {
     /// See [`Error`]. [`Error::paid`] and [`Error::raw_text`] return what was received before the
     /// error.
     pub async fn ask(&self, request: &Request, progress: OnProgress<'_>) -> Result<Reply, Error> {
-        let start = Instant::now();
-        let limit = self.answer_within();
-        let mut tally = Tally::new(start, limit);
-        let answer =
-            tokio::time::timeout(limit, self.converse(request, progress, &mut tally)).await;
-        let bill = tally.bill(self.bill(&tally.draft));
-        let text = answer.map_err(|_| Error::TimedOut {
-            model: self.model().to_owned(),
-            after: limit,
-            paid: (!bill.text.is_empty() || bill.usage.is_some()).then(|| Box::new(bill.clone())),
+        let limit = match self {
+            Self::Chat(chat) => chat.connection.endpoint.limits.answer_within,
+            Self::Exec(exec) => exec.answer_within,
+            Self::Scripted(_) => Duration::MAX,
+        };
+        let mut question = Question {
+            attempts: Attempts::new(limit, progress),
+            draft: Draft::default(),
+            earlier: None,
+        };
+        let answer = tokio::time::timeout(limit, self.converse(request, &mut question)).await;
+        let bill = self.bill(&question);
+        let text = answer.map_err(|_| {
+            let (model, seconds) = (self.model(), limit.as_secs_f64());
+            let message = format!("`{model}` did not answer within {seconds} s");
+            let error = Error::new(ErrorKind::TimedOut, message);
+            if bill.text.is_empty() {
+                error
+            } else {
+                error.after(bill.clone())
+            }
         })??;
         Ok(Reply {
             text,
             model: bill.model,
             usage: bill.usage,
             cost_usd: bill.cost_usd,
-            latency: start.elapsed(),
-            attempts: tally.attempts,
-            repaired: tally.earlier.is_some(),
+            latency: question.attempts.start.elapsed(),
+            attempts: question.attempts.count,
+            repaired: question.earlier.is_some(),
         })
     }
 
@@ -46,89 +146,111 @@ impl Llm {
     async fn converse(
         &self,
         request: &Request,
-        progress: OnProgress<'_>,
-        tally: &mut Tally,
+        question: &mut Question<'_>,
     ) -> Result<String, Error> {
-        self.once(request, progress, tally).await?;
+        self.once(request, question).await?;
         let Some(schema) = &request.schema else {
-            return Ok(tally.draft.text.clone());
+            return Ok(question.draft.text.clone());
         };
-        let reason = match structure::fitting(&tally.draft.text, schema) {
+        let reason = match structure::fitting(&question.draft.text, schema) {
             Ok(object) => return Ok(object.to_owned()),
             Err(reason) => reason,
         };
-        progress(Progress::Repair { reason: &reason });
-        let again = repair(request, schema, &tally.draft.text, &reason);
-        let first = self.bill(&tally.draft);
-        tally.earlier = Some(first.clone());
-        tally.draft = Draft::default();
-        if let Err(error) = self.once(&again, progress, tally).await {
+        (question.attempts.progress)(Progress::Repair { reason: &reason });
+        let again = repair(request, schema, &question.draft.text, &reason);
+        let first = self.bill(question);
+        question.earlier = Some(first.clone());
+        question.draft = Draft::default();
+        let asked = self.once(&again, question).await;
+        let (reason, paid) = match asked {
+            Ok(()) => match structure::fitting(&question.draft.text, schema) {
+                Ok(object) => return Ok(object.to_owned()),
+                Err(reason) => (reason, self.bill(question)),
+            },
             // The first answer was paid for and may still be useful.
-            let mut paid = tally.bill(self.bill(&tally.draft));
-            paid.text = first.text;
-            return Err(Error::InvalidStructure {
-                reason: format!("{reason}; asking again failed: {error}"),
-                paid: Box::new(paid),
-            });
-        }
-        match structure::fitting(&tally.draft.text, schema) {
-            Ok(object) => Ok(object.to_owned()),
-            Err(reason) => Err(Error::InvalidStructure {
-                reason,
-                paid: Box::new(tally.bill(self.bill(&tally.draft))),
-            }),
-        }
+            Err(error) => {
+                let paid = Paid {
+                    text: first.text,
+                    ..self.bill(question)
+                };
+                (format!("{reason}; asking again failed: {error}"), paid)
+            }
+        };
+        let message = format!(
+            "the answer of `{}` does not match the requested schema: {reason}",
+            self.model()
+        );
+        Err(Error::new(ErrorKind::InvalidStructure, message).after(paid))
     }
 
     /// Reads one complete answer into the draft.
-    async fn once(
-        &self,
-        request: &Request,
-        progress: OnProgress<'_>,
-        tally: &mut Tally,
-    ) -> Result<(), Error> {
+    async fn once(&self, request: &Request, question: &mut Question<'_>) -> Result<(), Error> {
+        let Question {
+            attempts, draft, ..
+        } = question;
         match self {
-            Self::Anthropic(anthropic) => anthropic.answer(request, progress, tally).await?,
-            Self::OpenAi(openai) => openai.answer(request, progress, tally).await?,
+            Self::Chat(chat) => *draft = chat.answer(request, attempts).await?,
             Self::Exec(exec) => {
-                tally.attempts += 1;
-                let request = in_words(request);
-                exec.answer(&request, &mut tally.draft).await?;
-                progress(Progress::Text(&tally.draft.text));
+                attempts.count += 1;
+                exec.answer(&in_words(request), &mut draft.text).await?;
             }
             Self::Scripted(scripted) => {
-                tally.attempts += 1;
-                let reply = scripted.answer(request)?;
-                tally.draft = Draft {
-                    text: reply.text(),
-                    tokens: reply.usage.map(|usage| Tokens {
-                        input: usage.input_tokens,
-                        output: usage.output_tokens,
-                        ..Tokens::default()
-                    }),
-                    cost_usd: reply.cost_usd,
-                    ..Draft::default()
-                };
-                progress(Progress::Text(&tally.draft.text));
+                attempts.count += 1;
+                *draft = scripted.answer(request)?;
             }
         }
-        let paid = || Box::new(tally.bill(self.bill(&tally.draft)));
-        match tally.draft.stop {
-            Stop::End => Ok(()),
-            Stop::Length => Err(Error::Truncated {
-                max_tokens: request.max_tokens,
-                paid: paid(),
-            }),
-            Stop::Refusal => Err(Error::Refused { paid: paid() }),
-        }
+        let (kind, message) = match question.draft.stop {
+            Stop::End => return Ok(()),
+            Stop::Length => (
+                ErrorKind::Truncated,
+                format!(
+                    "the answer of `{}` was cut at {} tokens",
+                    self.model(),
+                    request.max_tokens
+                ),
+            ),
+            Stop::Refusal => (
+                ErrorKind::Refused,
+                format!(
+                    "`{}` declined to answer{}",
+                    self.model(),
+                    said(&question.draft.text)
+                ),
+            ),
+        };
+        Err(Error::new(kind, message).after(self.bill(question)))
     }
 
-    fn answer_within(&self) -> Duration {
-        match self {
-            Self::Anthropic(anthropic) => anthropic.connection.answer_within(),
-            Self::OpenAi(openai) => openai.connection.answer_within(),
-            Self::Exec(exec) => exec.config.answer_within,
-            Self::Scripted(_) => Duration::MAX,
+    /// Usage and cost of the draft plus those of the earlier answer.
+    fn bill(&self, question: &Question<'_>) -> Paid {
+        let Draft {
+            text,
+            tokens,
+            cost_usd,
+            ..
+        } = &question.draft;
+        let draft = Paid {
+            text: text.clone(),
+            model: self.model().to_owned(),
+            usage: tokens.map(Usage::from),
+            cost_usd: cost_usd.or_else(|| match self {
+                Self::Chat(chat) => chat.connection.price((*tokens)?),
+                Self::Exec(_) | Self::Scripted(_) => None,
+            }),
+        };
+        let Some(earlier) = &question.earlier else {
+            return draft;
+        };
+        if draft.text.is_empty() && draft.usage.is_none() {
+            return earlier.clone();
+        }
+        Paid {
+            usage: earlier.usage.zip(draft.usage).map(|(a, b)| Usage {
+                input_tokens: a.input_tokens.saturating_add(b.input_tokens),
+                output_tokens: a.output_tokens.saturating_add(b.output_tokens),
+            }),
+            cost_usd: earlier.cost_usd.zip(draft.cost_usd).map(|(a, b)| a + b),
+            ..draft
         }
     }
 }
@@ -154,7 +276,6 @@ mod tests {
 
     use serde_json::{Value, json};
 
-    use super::super::Scripted;
     use super::*;
 
     fn ask(script: &str, schema: Option<Value>) -> Result<Reply, Error> {
@@ -221,5 +342,21 @@ mod tests {
         "#;
         let reply = ask(script, Some(form())).unwrap();
         assert_eq!((reply.usage, reply.cost_usd), (None, None));
+    }
+
+    #[test]
+    fn token_counts_of_two_answers_saturate() {
+        let most = u64::MAX;
+        let script = format!(
+            r#"{{"when": {{"contains": ["was not accepted"]}}, "reply": {{"rule": 1}},
+                 "usage": {{"input_tokens": {most}, "output_tokens": {most}}}}}"#
+        )
+        .replace('\n', " ");
+        let script = format!(
+            "{script}\n{}",
+            r#"{"reply": "no", "usage": {"input_tokens": 7, "output_tokens": 2}}"#
+        );
+        let usage = ask(&script, Some(form())).unwrap().usage.unwrap();
+        assert_eq!((usage.input_tokens, usage.output_tokens), (most, most));
     }
 }

@@ -8,14 +8,15 @@
 //! Only the beginning of a text is sent. If the server rejects it as too long, a shorter beginning
 //! is sent once. So no table of model limits is needed.
 
-use serde_json::{Map, Value, json};
+use std::time::Duration;
 
-use super::attempt_error::Fault;
-use super::http::Connection;
-use super::openai::error_in;
+use serde_json::{Value, json};
+
+use super::ask::Attempts;
+use super::fault::Fault;
+use super::http::{Connection, Endpoint, bearer, unusable};
 use super::price::{Pricing, Tokens};
-use super::protocol::{Dialect, Endpoint, Limits};
-use super::{Error, Secret};
+use super::{Error, ErrorKind, Progress};
 
 /// Maximum characters sent per text, more than most models use.
 pub const SENT: usize = 4_000;
@@ -31,23 +32,6 @@ pub enum EmbeddingsProtocol {
     OpenAi,
     /// `POST …/api/embed`, as in Ollama's API.
     Ollama,
-}
-
-/// Model and endpoint.
-#[derive(Debug, Clone)]
-pub struct EmbeddingsConfig {
-    /// Protocol of the server.
-    pub protocol: EmbeddingsProtocol,
-    /// Base URL up to the path of the protocol; for `OpenAI` it includes `/v1`.
-    pub base_url: String,
-    /// Sent as bearer token; `None` for local servers.
-    pub key: Option<Secret>,
-    /// Model name at the server.
-    pub model: String,
-    /// Requested dimensions of a vector; `None` for the model's default.
-    pub dimensions: Option<usize>,
-    /// Limits of a request.
-    pub limits: Limits,
 }
 
 /// Embedding model behind a URL.
@@ -66,49 +50,42 @@ impl EmbeddingsProtocol {
             Self::Ollama => "ollama",
         }
     }
-
-    const fn path(self) -> &'static str {
-        match self {
-            Self::OpenAi => "/embeddings",
-            Self::Ollama => "/api/embed",
-        }
-    }
 }
 
 impl Embeddings {
-    /// Creates the client. Sends nothing before the first text.
+    /// Creates the client of an endpoint, whose provider is the name of the protocol. `dimensions`
+    /// are those requested of a vector; `None` for the model's default. Sends nothing before the
+    /// first text.
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] for an invalid base URL, or a key that is not a valid header value.
-    pub fn new(config: EmbeddingsConfig) -> Result<Self, Error> {
-        let endpoint = Endpoint {
-            provider: config.protocol.name().to_owned(),
-            model: config.model,
-            base_url: config.base_url,
-            key: config.key,
-            pricing: match config.protocol {
-                EmbeddingsProtocol::OpenAi => Pricing::BaseUrl,
-                EmbeddingsProtocol::Ollama => Pricing::Free,
-            },
-            limits: config.limits,
-            extra: Map::new(),
+    /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
+    pub fn new(
+        protocol: EmbeddingsProtocol,
+        endpoint: Endpoint,
+        dimensions: Option<usize>,
+    ) -> Result<Self, Error> {
+        let pricing = match protocol {
+            EmbeddingsProtocol::OpenAi => Pricing::BaseUrl,
+            EmbeddingsProtocol::Ollama => Pricing::Free,
         };
+        let headers =
+            bearer(endpoint.key.as_ref()).map_err(|reason| unusable(&endpoint.model, &reason))?;
         Ok(Self {
-            connection: Connection::new(endpoint, Dialect::default())?,
-            protocol: config.protocol,
-            dimensions: config.dimensions,
+            connection: Connection::new(endpoint, pricing, headers)?,
+            protocol,
+            dimensions,
         })
     }
 
     /// `provider/model`.
     pub fn model(&self) -> &str {
-        self.connection.shown()
+        &self.connection.shown
     }
 
     /// Host and port of the server.
     pub fn host(&self) -> &str {
-        self.connection.host()
+        &self.connection.host
     }
 
     /// Price of a million tokens in US dollars; `None` if it is unknown.
@@ -129,20 +106,34 @@ impl Embeddings {
         if texts.is_empty() {
             return Ok(Vec::new());
         }
-        let asked = self.ask(texts, SENT).await;
-        let too_long = |status| matches!(status, 400 | 413 | 422);
-        match asked {
-            Err(Error::BadRequest { status, .. })
-                if too_long(status)
-                    && texts.iter().any(|text| beginning(text, SENT_LESS) != *text) =>
-            {
-                self.ask(texts, SENT_LESS).await
+        let limit = self.connection.endpoint.limits.answer_within;
+        let embed = async {
+            let asked = self.ask(texts, SENT, limit).await;
+            let is_long = |text: &&str| beginning(text, SENT_LESS) != *text;
+            match asked {
+                Err(error)
+                    if matches!(error.kind, ErrorKind::BadRequest(400 | 413 | 422))
+                        && texts.iter().any(is_long) =>
+                {
+                    self.ask(texts, SENT_LESS, limit).await
+                }
+                asked => asked,
             }
-            asked => asked,
-        }
+        };
+        let embedded = tokio::time::timeout(limit, embed).await;
+        embedded.map_err(|_| {
+            let (model, seconds) = (self.model(), limit.as_secs_f64());
+            let message = format!("`{model}` did not answer within {seconds} s");
+            Error::new(ErrorKind::TimedOut, message)
+        })?
     }
 
-    async fn ask(&self, texts: &[&str], length: usize) -> Result<Vec<Vec<f32>>, Error> {
+    async fn ask(
+        &self,
+        texts: &[&str],
+        length: usize,
+        limit: Duration,
+    ) -> Result<Vec<Vec<f32>>, Error> {
         let text = |text: &&str| {
             let text = beginning(text, length);
             if text.trim().is_empty() {
@@ -153,7 +144,7 @@ impl Embeddings {
             .to_owned()
         };
         let texts: Vec<String> = texts.iter().map(text).collect();
-        let mut body = json!({ "model": self.connection.model(), "input": texts });
+        let mut body = json!({ "model": self.connection.endpoint.model, "input": texts });
         if self.protocol == EmbeddingsProtocol::OpenAi {
             body["encoding_format"] = Value::from("float");
         }
@@ -163,7 +154,7 @@ impl Embeddings {
         let read = |answer: &Value| {
             let vectors = match self.protocol {
                 EmbeddingsProtocol::OpenAi => {
-                    error_in(answer)?;
+                    Fault::in_success(answer)?;
                     by_index(&answer["data"], texts.len())
                 }
                 EmbeddingsProtocol::Ollama => in_order(&answer["embeddings"]),
@@ -175,8 +166,14 @@ impl Embeddings {
                     text: String::new(),
                 })
         };
+        let path = match self.protocol {
+            EmbeddingsProtocol::OpenAi => "/embeddings",
+            EmbeddingsProtocol::Ollama => "/api/embed",
+        };
+        let mut silent = |_: Progress<'_>| {};
+        let mut attempts = Attempts::new(limit, &mut silent);
         self.connection
-            .fetch(self.protocol.path(), &body, read)
+            .fetch(path, &body, read, &mut attempts)
             .await
     }
 
@@ -253,15 +250,11 @@ mod tests {
     use super::*;
 
     fn embeddings(dimensions: Option<usize>) -> Embeddings {
-        Embeddings::new(EmbeddingsConfig {
-            protocol: EmbeddingsProtocol::OpenAi,
+        let endpoint = Endpoint {
             base_url: "http://127.0.0.1:9/v1".to_owned(),
-            key: None,
-            model: "m".to_owned(),
-            dimensions,
-            limits: Limits::default(),
-        })
-        .unwrap()
+            ..Endpoint::new("openai", "m", None)
+        };
+        Embeddings::new(EmbeddingsProtocol::OpenAi, endpoint, dimensions).unwrap()
     }
 
     #[test]

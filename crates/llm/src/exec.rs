@@ -1,11 +1,13 @@
 //! A program as the model: prompt on standard input, answer on standard output.
 //!
 //! The command line tool of an agent host can serve as a model this way. The program is started
-//! without a shell, in its own process group. If the request is cancelled (time limit, Ctrl-C), the
+//! without a shell, in its own process group: in its command line variables, globs, pipes and
+//! redirections are ordinary characters. If the request is cancelled (time limit, Ctrl-C), the
 //! whole group is killed, because child processes would continue to cost money. All three pipes are
 //! served concurrently, so the program's order of reads and writes cannot cause a deadlock. A
 //! program may ignore its input. The cost is unknown.
 
+use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -15,71 +17,51 @@ use tokio::process::{Child, Command};
 
 use memctl_files::process::Group;
 
-use super::attempt_log::Draft;
-use super::{Error, Request};
+use super::error::said;
+use super::{Error, ErrorKind, Request};
 
 /// Bytes kept from the end of standard error.
 const STDERR_TAIL: usize = 2048;
+
+/// Maximum size of an answer in bytes.
+const LONGEST: usize = 32 << 20;
 
 /// Time that the pipes may stay open after the program has exited, since a child process can hold
 /// them open.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Program and limits.
-#[derive(Debug, Clone)]
-pub struct ExecConfig {
-    /// Program and arguments; [`words`](super::words()) splits a command line.
-    pub argv: Vec<String>,
-    /// Variables added to the inherited environment.
-    pub env: Vec<(String, String)>,
-    /// Time limit of a request, including its repair.
-    pub answer_within: Duration,
-    /// Maximum answer size in bytes.
-    pub max_bytes: usize,
-}
-
-impl ExecConfig {
-    /// Configuration with default limits: 120 s and 32 MiB.
-    pub const fn new(argv: Vec<String>) -> Self {
-        Self {
-            argv,
-            env: Vec::new(),
-            answer_within: Duration::from_mins(2),
-            max_bytes: 32 << 20,
-        }
-    }
-}
-
 /// Program that answers prompts.
 #[derive(Debug)]
 pub struct Exec {
-    pub(super) config: ExecConfig,
-    program: String,
+    argv: Vec<String>,
+    /// `exec/<program>`.
     model: String,
+    /// Time limit of a request, including its repair.
+    pub(super) answer_within: Duration,
+    longest: usize,
 }
 
 impl Exec {
-    /// Creates the model. Does not check that the program exists.
+    /// Creates the model of a command line, with quotes and backslashes as in a POSIX shell. Does
+    /// not check that the program exists.
     ///
     /// # Errors
     ///
-    /// [`Error::ExecCommand`] if `argv` is empty.
-    pub fn new(config: ExecConfig) -> Result<Self, Error> {
-        let program = config.argv.first().map_or("", String::as_str);
-        if program.is_empty() {
-            return Err(Error::ExecCommand {
-                line: config.argv.join(" "),
-                reason: "the program is missing",
-            });
-        }
-        let name = Path::new(program).file_name().map_or_else(
-            || program.to_owned(),
-            |name| name.to_string_lossy().into_owned(),
-        );
+    /// [`ErrorKind::Config`] for a quote that is not closed, or an empty line.
+    pub fn new(line: &str, answer_within: Duration) -> Result<Self, Error> {
+        let invalid = |reason: &str| {
+            let message = format!("invalid command `{line}`: {reason}");
+            Error::new(ErrorKind::Config, message)
+        };
+        let argv = shell_words::split(line).map_err(|_| invalid("a quote is not closed"))?;
+        let program = argv.first().filter(|program| !program.is_empty());
+        let program = Path::new(program.ok_or_else(|| invalid("it names no program"))?);
+        let name = program.file_name().unwrap_or(program.as_os_str());
         Ok(Self {
-            model: format!("exec/{name}"),
-            program: name,
-            config,
+            model: format!("exec/{}", name.to_string_lossy()),
+            argv,
+            answer_within,
+            longest: LONGEST,
         })
     }
 
@@ -88,17 +70,20 @@ impl Exec {
         &self.model
     }
 
-    /// Runs the program once. The draft gets the output as it arrives, so a dropped future loses
+    fn program(&self) -> &str {
+        self.model.trim_start_matches("exec/")
+    }
+
+    /// Runs the program once. The answer gets the output as it arrives, so a dropped future loses
     /// none.
-    pub(super) async fn answer(&self, request: &Request, draft: &mut Draft) -> Result<(), Error> {
-        let failed = |source| Error::ExecStart {
-            program: self.program.clone(),
-            source,
+    pub(super) async fn answer(&self, request: &Request, answer: &mut String) -> Result<(), Error> {
+        let failed = |source: io::Error| {
+            let message = format!("the program `{}` cannot be run", self.program());
+            Error::new(ErrorKind::Program, message).because(source)
         };
-        let mut command = Command::new(&self.config.argv[0]);
+        let mut command = Command::new(&self.argv[0]);
         command
-            .args(&self.config.argv[1..])
-            .envs(self.config.env.iter().map(|(name, value)| (name, value)))
+            .args(&self.argv[1..])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
@@ -106,48 +91,41 @@ impl Exec {
         let mut child = command.spawn().map_err(failed)?;
         let mut group = Group::of(&child);
 
-        let question = question(request);
+        let question = match request.system.as_str() {
+            "" => request.user.clone(),
+            system => format!("{system}\n\n{}", request.user),
+        };
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let Some(mut stdin) = stdin {
                 // A program may close its input early.
-                let written = stdin.write_all(question.as_bytes()).await;
-                drop(written);
+                drop(stdin.write_all(question.as_bytes()).await);
             }
             Ok(())
         };
-        let mut said = Vec::with_capacity(16 << 10);
-        let limit = self.config.max_bytes;
+        let mut stderr_tail = Vec::with_capacity(16 << 10);
         let pipes = async {
             tokio::try_join!(
                 write,
-                read_answer(stdout, limit, draft),
-                read_tail(stderr, &mut said),
+                read_answer(stdout, self.longest, answer),
+                read_tail(stderr, &mut stderr_tail),
             )
         };
-        let (status, answer) = watch(&mut child, &mut group, pipes).await.map_err(failed)?;
-        match answer {
-            Err(Broken::TooLong) => {
-                return Err(Error::ExecOutput {
-                    program: self.program.clone(),
-                    limit,
-                    text: std::mem::take(&mut draft.text),
-                });
+        let (status, read) = watch(&mut child, &mut group, pipes).await.map_err(failed)?;
+        let message = match read {
+            Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+                format!("wrote more than {} bytes", self.longest)
             }
-            Err(Broken::Io(error)) => return Err(failed(error)),
-            Ok(()) => {}
-        }
-        if !status.success() {
-            return Err(Error::ExecFailed {
-                program: self.program.clone(),
-                status: status.to_string(),
-                stderr: String::from_utf8_lossy(&said).trim().to_owned(),
-                text: std::mem::take(&mut draft.text),
-            });
-        }
-        draft.complete = true;
-        Ok(())
+            Err(error) => return Err(failed(error)),
+            Ok(()) if status.success() => return Ok(()),
+            Ok(()) => {
+                let stderr = String::from_utf8_lossy(&stderr_tail);
+                format!("failed ({status}){}", said(&stderr))
+            }
+        };
+        let message = format!("the program `{}` {message}", self.program());
+        Err(Error::new(ErrorKind::Program, message).with_text(std::mem::take(answer)))
     }
 }
 
@@ -155,8 +133,8 @@ impl Exec {
 async fn watch<T>(
     child: &mut Child,
     group: &mut Group,
-    pipes: impl Future<Output = Result<T, Broken>>,
-) -> std::io::Result<(ExitStatus, Result<(), Broken>)> {
+    pipes: impl Future<Output = io::Result<T>>,
+) -> io::Result<(ExitStatus, io::Result<()>)> {
     tokio::pin!(pipes);
     let mut answer = None;
     let status = loop {
@@ -182,41 +160,27 @@ async fn watch<T>(
     Ok((status, answer))
 }
 
-enum Broken {
-    TooLong,
-    Io(std::io::Error),
-}
-
-fn question(request: &Request) -> String {
-    match request.system.as_str() {
-        "" => request.user.clone(),
-        system => format!("{system}\n\n{}", request.user),
-    }
-}
-
-/// Appends the output to the draft, so that it survives a time limit.
+/// Appends the output to the answer, so that it survives a time limit.
 async fn read_answer(
     from: Option<impl AsyncRead + Unpin>,
-    limit: usize,
-    draft: &mut Draft,
-) -> Result<(), Broken> {
+    longest: usize,
+    answer: &mut String,
+) -> io::Result<()> {
     let Some(mut from) = from else { return Ok(()) };
     let mut total = 0;
     let mut bytes = Vec::with_capacity(16 << 10);
     loop {
-        let read = from.read_buf(&mut bytes).await.map_err(Broken::Io)?;
+        let read = from.read_buf(&mut bytes).await?;
         total += read;
         // An incomplete character at the end of a chunk waits for its remaining bytes.
         let whole = match std::str::from_utf8(&bytes) {
             Err(error) if error.error_len().is_none() && read > 0 => error.valid_up_to(),
             _ => bytes.len(),
         };
-        draft
-            .text
-            .push_str(&String::from_utf8_lossy(&bytes[..whole]));
+        answer.push_str(&String::from_utf8_lossy(&bytes[..whole]));
         bytes.drain(..whole);
-        if total > limit {
-            return Err(Broken::TooLong);
+        if total > longest {
+            return Err(io::ErrorKind::FileTooLarge.into());
         }
         if read == 0 {
             return Ok(());
@@ -224,9 +188,9 @@ async fn read_answer(
     }
 }
 
-async fn read_tail(from: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) -> Result<(), Broken> {
+async fn read_tail(from: Option<impl AsyncRead + Unpin>, tail: &mut Vec<u8>) -> io::Result<()> {
     let Some(mut from) = from else { return Ok(()) };
-    while from.read_buf(tail).await.map_err(Broken::Io)? > 0 {
+    while from.read_buf(tail).await? > 0 {
         tail.drain(..tail.len().saturating_sub(STDERR_TAIL));
     }
     Ok(())
@@ -240,15 +204,11 @@ mod tests {
     use crate::Llm;
 
     /// Runs a shell script as the program.
-    fn ask(
-        script: &str,
-        user: &str,
-        change: impl FnOnce(&mut ExecConfig),
-    ) -> Result<String, Error> {
-        let argv = ["sh", "-c", script].map(str::to_owned).to_vec();
-        let mut config = ExecConfig::new(argv);
-        change(&mut config);
-        let llm = Llm::Exec(Exec::new(config)?);
+    fn ask(script: &str, user: &str, change: impl FnOnce(&mut Exec)) -> Result<String, Error> {
+        let line = shell_words::join(["sh", "-c", script]);
+        let mut exec = Exec::new(&line, Duration::from_mins(2))?;
+        change(&mut exec);
+        let llm = Llm::Exec(exec);
         let request = Request {
             system: "be brief".to_owned(),
             user: user.to_owned(),
@@ -272,10 +232,6 @@ mod tests {
     fn the_prompt_goes_in_and_the_answer_comes_out() {
         let answer = ask("cat", "what is ä€😀?", |_| {}).unwrap();
         assert_eq!(answer, "be brief\n\nwhat is ä€😀?");
-        let answer = ask("printf $NAME", "", |c| {
-            c.env = vec![("NAME".into(), "x".into())];
-        });
-        assert_eq!(answer.unwrap(), "x");
     }
 
     #[test]
@@ -309,10 +265,26 @@ mod tests {
 
     #[test]
     fn a_program_that_does_not_exist_is_named() {
-        let exec = |c: &mut ExecConfig| c.argv = vec!["/nowhere/at-all".to_owned()];
-        let error = ask("", "", exec).unwrap_err();
+        let gone = Exec::new("/nowhere/at-all", Duration::from_mins(2)).unwrap();
+        let error = ask("", "", |exec| *exec = gone).unwrap_err();
         assert_eq!(error.to_string(), "the program `at-all` cannot be run");
-        assert!(Exec::new(ExecConfig::new(Vec::new())).is_err());
+    }
+
+    #[test]
+    fn a_command_line_is_split_as_a_shell_splits_it() {
+        let check = |line: &str, expected: Option<&[&str]>| {
+            let exec = Exec::new(line, Duration::ZERO).ok();
+            let argv = exec
+                .as_ref()
+                .map(|exec| exec.argv.iter().map(String::as_str));
+            assert_eq!(argv.map(Vec::from_iter).as_deref(), expected, "{line}");
+        };
+        check("claude -p", Some(&["claude", "-p"]));
+        check(r#"a "b c" 'd "e"'"#, Some(&["a", "b c", "d \"e\""]));
+        check("a | b > $C *", Some(&["a", "|", "b", ">", "$C", "*"]));
+        for line in ["", "  ", "a 'b", "a \"b", "a \"b\\", "''"] {
+            check(line, None);
+        }
     }
 
     #[test]
@@ -329,7 +301,7 @@ mod tests {
             c.answer_within = Duration::from_millis(200);
         })
         .unwrap_err();
-        assert!(matches!(error, Error::TimedOut { .. }), "{error}");
+        assert!(error.kind == ErrorKind::TimedOut, "{error}");
         assert_eq!(error.raw_text(), Some("so far\n"));
         assert!(start.elapsed() < Duration::from_secs(3));
         std::thread::sleep(Duration::from_millis(700));
@@ -348,9 +320,9 @@ mod tests {
     #[test]
     #[cfg_attr(windows, ignore = "Windows has no `sh`")]
     fn endless_answers_end_at_the_limit() {
-        let error = ask("yes", "", |c| c.max_bytes = 10_000).unwrap_err();
+        let error = ask("yes", "", |c| c.longest = 10_000).unwrap_err();
         assert!(
-            matches!(error, Error::ExecOutput { limit: 10_000, .. }),
+            error.to_string().ends_with("wrote more than 10000 bytes"),
             "{error}"
         );
         assert!(error.raw_text().unwrap().starts_with("y\ny\n"));

@@ -1,143 +1,138 @@
-//! Common HTTP behaviour of all providers: connect, send, read within limits, retry.
+//! Common HTTP behaviour of all servers: connect, send, read within limits, retry.
 //!
-//! A [`Protocol`] builds the request and reads events or a whole body into the draft. Failures are
-//! classified here as a [`Fault`], then retried or turned into an [`Error`].
+//! A failed attempt is a [`Fault`]; `retry` decides if it is sent again, else it becomes an
+//! [`Error`].
 //!
 //! Invariants: redirects are not followed, since they would send the key to another host. No answer
-//! is read past [`Limits::max_bytes`]. The key is removed from all server messages. The content
-//! type decides if an answer is a stream, because compatible servers may ignore the requested mode.
+//! is read past [`Limits::max_bytes`]. The key is removed from all server messages. No proxy for
+//! local servers. TLS uses `rustls` with `ring`, and only if the URL requires it.
+//!
+//! Deliberately absent: streams. An answer is read whole, within the time limit of its question.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::time::Duration;
 
-use reqwest::Client;
-use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue, LOCATION};
+use reqwest::{Client, Response, Url};
 use serde_json::Value;
+use url::Host;
 
-use super::attempt_error::{Fault, parse};
-use super::attempt_log::{Draft, Tally};
-use super::body::Body;
-use super::client::{client, host};
-use super::price::{self, Tokens};
-use super::protocol::{Dialect, Endpoint, Limits, Protocol, bearer};
-use super::retry::{self, Decision};
-use super::{Error, OnProgress, Paid, Progress, Request, Usage, sse};
+use super::ask::Attempts;
+use super::fault::{Fault, shortened};
+use super::price::{self, Pricing, Tokens};
+use super::retry::{self, Decision, Policy};
+use super::{Error, ErrorKind, Progress, Secret};
 
-/// Client for one provider.
+/// Model at a server.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// First part of `provider/model`.
+    pub provider: String,
+    /// Base URL up to the path of the protocol.
+    pub base_url: String,
+    /// Sent in one header; `None` for local servers.
+    pub key: Option<Secret>,
+    /// Model name at the server.
+    pub model: String,
+    /// Limits of a request.
+    pub limits: Limits,
+}
+
+/// Limits of a request over the network.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Time limit of a request, including retries and repair; 120 s by default.
+    pub answer_within: Duration,
+    /// Time limit of connecting; 10 s by default.
+    pub connect_within: Duration,
+    /// Maximum silence within an answer; 60 s by default. Only `answer_within` limits the wait for
+    /// the beginning, since local servers load their models first.
+    pub silent_for: Duration,
+    /// Maximum answer size in bytes; 32 MiB by default.
+    pub max_bytes: usize,
+    /// Retry policy.
+    pub retry: Policy,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            answer_within: Duration::from_mins(2),
+            connect_within: Duration::from_secs(10),
+            silent_for: Duration::from_mins(1),
+            max_bytes: 32 << 20,
+            retry: Policy::default(),
+        }
+    }
+}
+
+/// Client for one model.
 #[derive(Debug)]
 pub(super) struct Connection {
-    endpoint: Endpoint,
-    shown: String,
-    host: String,
+    pub(super) endpoint: Endpoint,
+    pricing: Pricing,
+    /// `provider/model`.
+    pub(super) shown: String,
+    /// Host and port.
+    pub(super) host: String,
     client: Client,
-    dialect: Mutex<Dialect>,
-    random: AtomicU64,
 }
 
 impl Connection {
-    pub(super) fn new(mut endpoint: Endpoint, dialect: Dialect) -> Result<Self, Error> {
+    /// `headers` are sent with each request, besides those that the key needs.
+    pub(super) fn new(
+        mut endpoint: Endpoint,
+        pricing: Pricing,
+        headers: HeaderMap,
+    ) -> Result<Self, Error> {
         let shown = format!("{}/{}", endpoint.provider, endpoint.model);
-        let invalid = |reason: String| Error::Config {
-            model: shown.clone(),
-            reason,
-        };
-        endpoint
-            .base_url
-            .truncate(endpoint.base_url.trim_end_matches('/').len());
-        let (url, client) =
-            client(&endpoint.base_url, endpoint.limits.connect_within).map_err(invalid)?;
-        if let Some(key) = &endpoint.key
-            && (key.expose().is_empty() || HeaderValue::from_str(key.expose()).is_err())
-        {
-            return Err(invalid(
-                "the key is empty or contains invalid characters".to_owned(),
-            ));
-        }
+        let base = endpoint.base_url.trim_end_matches('/').to_owned();
+        let (url, client) = client(&base, endpoint.limits.connect_within, headers)
+            .map_err(|reason| unusable(&shown, &reason))?;
+        endpoint.base_url = base;
         Ok(Self {
             host: host(&url),
             client,
-            dialect: Mutex::new(dialect),
-            random: AtomicU64::new(endpoint.limits.seed),
+            pricing,
             shown,
             endpoint,
         })
     }
 
-    /// `provider/model`.
-    pub(super) fn shown(&self) -> &str {
-        &self.shown
-    }
-
-    /// Host and port.
-    pub(super) fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// Model name at the provider.
-    pub(super) fn model(&self) -> &str {
-        &self.endpoint.model
-    }
-
-    pub(super) const fn answer_within(&self) -> Duration {
-        self.endpoint.limits.answer_within
-    }
-
     /// Price of these tokens in US dollars; `None` if it is unknown.
     pub(super) fn price(&self, tokens: Tokens) -> Option<f64> {
-        let endpoint = &self.endpoint;
-        price::price(
-            &endpoint.pricing, &endpoint.base_url, &endpoint.model, tokens,
-        )
+        let Endpoint {
+            base_url, model, ..
+        } = &self.endpoint;
+        price::price(self.pricing, base_url, model, tokens)
     }
 
-    /// Usage and cost of the draft.
-    pub(super) fn bill(&self, draft: &Draft) -> Paid {
-        let cost_usd = draft.cost_usd.or_else(|| self.price(draft.tokens?));
-        Paid {
-            text: draft.text.clone(),
-            model: self.shown.clone(),
-            usage: draft.tokens.map(Usage::from),
-            cost_usd,
-        }
-    }
-
-    /// Sends the request until the draft is complete or an error is final.
-    pub(super) async fn ask(
+    /// Sends a request until it has an answer or an error is final. An answer that `read` rejects
+    /// was probably billed and would not change, so it is not retried.
+    pub(super) async fn fetch<T>(
         &self,
-        protocol: &impl Protocol,
-        request: &Request,
-        progress: OnProgress<'_>,
-        tally: &mut Tally,
-    ) -> Result<(), Error> {
+        path: &str,
+        body: &Value,
+        read: impl Fn(&Value) -> Result<T, Fault>,
+        attempts: &mut Attempts<'_>,
+    ) -> Result<T, Error> {
         let mut retries = 0;
         loop {
-            tally.attempts += 1;
-            tally.draft = Draft::default();
-            let dialect = *self.dialect.lock().unwrap_or_else(PoisonError::into_inner);
-            let fault = match self
-                .attempt(protocol, request, dialect, progress, &mut tally.draft)
-                .await
-            {
-                Ok(()) => return Ok(()),
+            attempts.count += 1;
+            let fault = match self.once(path, body, &read).await {
+                Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             };
-            if let Fault::Status {
-                status: 400 | 422,
-                message,
-                ..
-            } = &fault
-                && let Some(next) = protocol.fall_back(dialect, message)
-            {
-                *self.dialect.lock().unwrap_or_else(PoisonError::into_inner) = next;
-                continue;
-            }
-            let decision = self.decide(retries, &fault, tally);
+            let policy = &self.endpoint.limits.retry;
+            let decision = match &fault {
+                Fault::Malformed { .. } => Decision::GiveUp,
+                _ => retry::decide(policy, retries, fault.failure(), attempts.left(), random()),
+            };
             let Decision::Retry(after) = decision else {
-                return Err(self.error(fault, decision, tally));
+                return Err(self.error(fault, decision));
             };
             let reason = self.scrub(&fault.describe());
-            progress(Progress::Retry {
+            (attempts.progress)(Progress::Retry {
                 after,
                 reason: &reason,
             });
@@ -146,243 +141,261 @@ impl Connection {
         }
     }
 
-    async fn attempt(
-        &self,
-        protocol: &impl Protocol,
-        request: &Request,
-        dialect: Dialect,
-        progress: OnProgress<'_>,
-        draft: &mut Draft,
-    ) -> Result<(), Fault> {
-        let mut body = protocol.body(request, dialect);
-        if let Value::Object(body) = &mut body {
-            body.extend(self.endpoint.extra.clone());
-        }
-        let headers = protocol.headers(self.key());
-        let mut body = self.send(path(protocol), headers, &body).await?;
-        if body.is_stream() {
-            return read_stream(protocol, body, progress, draft).await;
-        }
-        let (text, end) = body.whole().await;
-        if let Err(fault) = end {
-            draft.text = self.scrub(&text);
-            return Err(fault);
-        }
-        let body = parse(&text).inspect_err(|_| draft.text = self.scrub(&text))?;
-        protocol.whole(draft, &body)?;
-        progress(Progress::Text(&draft.text));
-        Ok(())
-    }
-
-    /// Sends a request with the same retries, and reads an answer that is not streamed. An answer
-    /// that `read` rejects was probably billed and would not change, so it is not retried.
-    pub(super) async fn fetch<T>(
-        &self,
-        path: &str,
-        body: &Value,
-        read: impl Fn(&Value) -> Result<T, Fault>,
-    ) -> Result<T, Error> {
-        let limit = self.answer_within();
-        let mut tally = Tally::new(Instant::now(), limit);
-        let asking = async {
-            let mut retries = 0;
-            loop {
-                tally.attempts += 1;
-                let fault = match self.fetch_once(path, body, &read).await {
-                    Ok(read) => return Ok(read),
-                    Err(fault) => fault,
-                };
-                let decision = self.decide(retries, &fault, &tally);
-                let Decision::Retry(after) = decision else {
-                    return Err(self.error(fault, decision, &tally));
-                };
-                tokio::time::sleep(after).await;
-                retries += 1;
-            }
-        };
-        let answer = tokio::time::timeout(limit, asking).await;
-        answer.map_err(|_| Error::TimedOut {
-            model: self.shown.clone(),
-            after: limit,
-            paid: None,
-        })?
-    }
-
-    async fn fetch_once<T>(
+    async fn once<T>(
         &self,
         path: &str,
         body: &Value,
         read: impl Fn(&Value) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let mut body = self.send(path, bearer(self.key().as_ref()), body).await?;
-        let (text, end) = body.whole().await;
-        end?;
-        read(&parse(&text)?)
-    }
-
-    /// Sends a request and returns the body of a successful response.
-    async fn send(&self, path: &str, headers: HeaderMap, body: &Value) -> Result<Body, Fault> {
-        let response = self
-            .client
-            .post(format!("{}{path}", self.endpoint.base_url))
-            .headers(headers)
-            .json(body)
-            .send()
-            .await
-            .map_err(|error| Fault::NoAnswer(error.without_url()))?;
-        let is_success = response.status().is_success();
-        let Limits {
-            max_bytes,
-            silent_for,
-            ..
-        } = self.endpoint.limits;
-        let body = Body::new(response, max_bytes, silent_for);
-        if is_success {
-            Ok(body)
-        } else {
-            Err(body.refusal().await)
-        }
-    }
-
-    fn key(&self) -> Option<HeaderValue> {
-        let key = self.endpoint.key.as_ref()?;
-        HeaderValue::from_str(key.expose()).ok()
-    }
-
-    fn decide(&self, retries: u32, fault: &Fault, tally: &Tally) -> Decision {
-        // A malformed answer was probably billed and would not change.
-        if matches!(fault, Fault::Malformed { .. }) {
-            return Decision::GiveUp;
-        }
-        let (policy, left) = (&self.endpoint.limits.retry, tally.left());
-        retry::decide(policy, retries, fault.failure(), left, self.random())
-    }
-
-    /// Converts the final fault into an error.
-    fn error(&self, fault: Fault, decision: Decision, tally: &Tally) -> Error {
-        let provider = self.endpoint.provider.clone();
-        let attempts = tally.attempts;
-        let retry_after = match decision {
-            Decision::WaitTooLong(wait) => Some(wait),
-            _ => None,
-        };
-        match fault {
-            Fault::Status {
-                status, message, ..
-            } => {
-                let message = self.scrub(&message);
-                // An error within a stream does not discard the text before it.
-                let has_begun = !tally.draft.text.is_empty();
-                let paid = has_begun.then(|| Box::new(tally.bill(self.bill(&tally.draft))));
-                match status {
-                    _ if decision == Decision::SpendLimit => {
-                        Error::SpendLimit { provider, message }
-                    }
-                    401 | 403 => Error::Auth { provider, message },
-                    429 => Error::RateLimited {
-                        provider,
-                        message,
-                        retry_after,
-                        attempts,
-                        paid,
-                    },
-                    408 | 409 | 500.. => Error::Overloaded {
-                        provider,
-                        status,
-                        message,
-                        retry_after,
-                        attempts,
-                        paid,
-                    },
-                    _ => Error::BadRequest {
-                        provider,
-                        status,
-                        message,
-                    },
+        let Endpoint {
+            base_url, limits, ..
+        } = &self.endpoint;
+        let sent = self.client.post(format!("{base_url}{path}")).json(body);
+        let response = sent.send().await;
+        let response = response.map_err(|error| Fault::NoAnswer(error.without_url()))?;
+        let text = text(response, limits.max_bytes, limits.silent_for).await?;
+        let answer = serde_json::from_str(&text).map_err(|error| {
+            if error.is_eof() {
+                Fault::Broken {
+                    reason: "the answer ends in the middle".to_owned(),
+                    text: text.clone(),
+                }
+            } else {
+                Fault::Malformed {
+                    reason: format!("invalid JSON: {error}"),
+                    text: text.clone(),
                 }
             }
-            Fault::NoAnswer(source) => Error::Unreachable {
-                host: self.host.clone(),
-                attempts,
-                source,
-            },
-            Fault::Broken(reason) => Error::Interrupted {
-                provider,
-                reason,
-                attempts,
-                paid: Box::new(tally.bill(self.bill(&tally.draft))),
-            },
-            Fault::Malformed { reason, text } => Error::Malformed {
-                provider,
-                reason,
-                // The beginning of an answer is more useful than the malformed part.
-                text: match tally.draft.text.as_str() {
-                    "" => self.scrub(&text),
-                    text => text.to_owned(),
-                },
-            },
-        }
+        })?;
+        read(&answer)
     }
 
-    fn scrub(&self, text: &str) -> String {
+    pub(super) fn scrub(&self, text: &str) -> String {
         match &self.endpoint.key {
             Some(key) => key.scrub(text),
             None => text.to_owned(),
         }
     }
+}
 
-    /// Next random number in `0.0..1.0` (`SplitMix64`).
-    fn random(&self) -> f64 {
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let state = self.random.fetch_add(STEP, Ordering::Relaxed);
-        let mut mixed = state.wrapping_add(STEP);
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let top = u32::try_from((mixed ^ (mixed >> 31)) >> 32).unwrap_or_default();
-        f64::from(top) / f64::from(u32::MAX).next_up()
+/// Names of the models that a server offers. Also checks that the server is available.
+///
+/// # Errors
+///
+/// An invalid URL, no answer within the time, an unsuccessful status, or an answer without a list.
+pub async fn list_models(
+    provider: &str,
+    base_url: &str,
+    key: Option<&Secret>,
+    within: Duration,
+) -> Result<Vec<String>, Error> {
+    let url = format!("{}/models", base_url.trim_end_matches('/'));
+    let unusable = |reason: String| unusable(provider, &reason);
+    let headers = bearer(key).map_err(unusable)?;
+    let (parsed, client) = client(&url, within, headers).map_err(unusable)?;
+    let failed = |reason: String| {
+        let message = format!(
+            "the models of `{}` cannot be reached: {reason}",
+            host(&parsed)
+        );
+        Error::new(ErrorKind::Unreachable, message)
+    };
+    let body = get(&client, &url, within, Limits::default().max_bytes).await;
+    let body = body.map_err(failed)?;
+    let models = body["data"].as_array();
+    let models = models.ok_or_else(|| failed("no list `data`".to_owned()))?;
+    let names = models.iter().filter_map(|model| model["id"].as_str());
+    Ok(names.map(str::to_owned).collect())
+}
+
+/// Fetches a JSON document of at most `max_bytes`, such as a key set. Redirects are not followed.
+///
+/// # Errors
+///
+/// The reason as text.
+pub async fn get_json(url: &str, within: Duration, max_bytes: usize) -> Result<Value, String> {
+    let (_, client) = client(url, within, HeaderMap::new())?;
+    get(&client, url, within, max_bytes).await
+}
+
+async fn get(
+    client: &Client,
+    url: &str,
+    within: Duration,
+    max_bytes: usize,
+) -> Result<Value, String> {
+    let ask = async {
+        let response = client.get(url).send().await;
+        let response = response.map_err(|error| format!("no answer: {}", error.without_url()))?;
+        let text = text(response, max_bytes, within).await;
+        let text = text.map_err(|fault| fault.describe())?;
+        serde_json::from_str(&text).map_err(|error| format!("it is not JSON: {error}"))
+    };
+    let answer = tokio::time::timeout(within, ask).await;
+    answer.map_err(|_| format!("no answer within {} s", within.as_secs_f64()))?
+}
+
+/// Reads a response within limits of size and silence. The fault has what was read before it.
+async fn text(
+    mut response: Response,
+    max_bytes: usize,
+    silent_for: Duration,
+) -> Result<String, Fault> {
+    let status = response.status();
+    let headers = response.headers().clone();
+    if status.is_redirection() {
+        let target = headers.get(LOCATION).and_then(|to| to.to_str().ok());
+        let target = target.and_then(|to| response.url().join(to).ok());
+        let target = target.map_or_else(|| "nowhere".to_owned(), |url| host(&url));
+        return Err(Fault::Status {
+            status: status.as_u16(),
+            headers: Box::new(headers),
+            code: String::new(),
+            message: format!("it redirects to `{target}`, which is not followed"),
+        });
+    }
+    let mut bytes = Vec::new();
+    let end = loop {
+        match tokio::time::timeout(silent_for, response.chunk()).await {
+            Ok(Ok(Some(more))) => {
+                bytes.extend(more);
+                if bytes.len() > max_bytes {
+                    bytes.truncate(max_bytes);
+                    break Some((format!("more than {max_bytes} bytes"), true));
+                }
+            }
+            Ok(Ok(None)) => break None,
+            Ok(Err(_)) => break Some(("the connection was cut".to_owned(), false)),
+            Err(_) => {
+                let seconds = silent_for.as_secs_f64();
+                break Some((format!("nothing came for {seconds} s"), false));
+            }
+        }
+    };
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    if !status.is_success() {
+        // A partial error text is better than none.
+        let body = serde_json::from_str(&text).unwrap_or_else(|_| Value::from(shortened(&text)));
+        return Err(Fault::read(status.as_u16(), headers, &body));
+    }
+    match end {
+        None => Ok(text),
+        Some((reason, true)) => Err(Fault::Malformed { reason, text }),
+        Some((reason, false)) => Err(Fault::Broken { reason, text }),
     }
 }
 
-/// Reads events until the protocol or the stream ends.
-async fn read_stream(
-    protocol: &impl Protocol,
-    mut body: Body,
-    progress: OnProgress<'_>,
-    draft: &mut Draft,
-) -> Result<(), Fault> {
-    let mut decoder = sse::Decoder::default();
-    loop {
-        let chunk = match body.chunk().await {
-            Ok(chunk) => chunk,
-            // Only the token count is missing.
-            Err(Fault::Broken(_)) if draft.complete => return Ok(()),
-            Err(fault) => return Err(fault),
-        };
-        let at_end = chunk.is_none();
-        let events = match chunk {
-            Some(bytes) => decoder.push(&bytes),
-            None => Vec::from_iter(std::mem::take(&mut decoder).finish()),
-        };
-        for event in &events {
-            let before = draft.text.len();
-            let last = protocol.event(draft, event)?;
-            if draft.text.len() > before {
-                progress(Progress::Text(&draft.text[before..]));
-            }
-            if last {
-                return Ok(());
-            }
-        }
-        if at_end && !draft.complete {
-            let reason = "the stream ended before the answer";
-            return Err(Fault::Broken(reason.to_owned()));
-        }
-        if at_end {
-            return Ok(());
-        }
+/// Parses a URL and builds its client, which sends these headers with each request.
+///
+/// # Errors
+///
+/// The reason as text: an invalid URL, or no TLS.
+fn client(
+    url: &str,
+    connect_within: Duration,
+    headers: HeaderMap,
+) -> Result<(Url, Client), String> {
+    let url = Url::parse(url).map_err(|error| format!("the base URL is not valid: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err("the base URL does not begin with `http://` or `https://`".to_owned());
+    }
+    let Some(host) = url.host() else {
+        return Err("the base URL has no host".to_owned());
+    };
+    let mut builder = Client::builder()
+        .user_agent(concat!("memctl/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(connect_within);
+    if is_loopback(&host) {
+        // A proxy cannot reach local servers.
+        builder = builder.no_proxy();
+    }
+    if url.scheme() == "http" {
+        // Reading the system's certificates takes time, and they may be missing.
+        builder = builder.tls_certs_only([]);
+    }
+    // The only possible error is that a provider is already installed.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let client = builder
+        .build()
+        .map_err(|error| format!("no TLS: {}", source_of(&error)))?;
+    Ok((url, client))
+}
+
+/// Error of a configuration that cannot work.
+pub(super) fn unusable(model: &str, reason: &str) -> Error {
+    let message = format!("the model `{model}` is not usable: {reason}");
+    Error::new(ErrorKind::Config, message)
+}
+
+/// Headers with the key as bearer token.
+pub(super) fn bearer(key: Option<&Secret>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    if let Some(key) = key {
+        headers.insert(AUTHORIZATION, header(key, "Bearer ")?);
+    }
+    Ok(headers)
+}
+
+/// Header value of a key.
+pub(super) fn header(key: &Secret, prefix: &str) -> Result<HeaderValue, String> {
+    let value = HeaderValue::from_str(&format!("{prefix}{}", key.expose()));
+    let value = value.ok().filter(|_| !key.expose().is_empty());
+    let mut value = value.ok_or("the key is empty or contains invalid characters")?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Returns `true` if the host is this machine. Host names that only resemble a loopback address do not
+/// count.
+fn is_loopback(host: &Host<&str>) -> bool {
+    match host {
+        Host::Domain(name) => name.eq_ignore_ascii_case("localhost"),
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.to_canonical().is_loopback(),
     }
 }
 
-fn path<P: Protocol>(_: &P) -> &'static str {
-    P::PATH
+/// Host and port of the URL.
+fn host(url: &Url) -> String {
+    let name = url.host_str().unwrap_or_default();
+    match url.port() {
+        Some(port) => format!("{name}:{port}"),
+        None => name.to_owned(),
+    }
+}
+
+fn source_of(error: &dyn std::error::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), source_of)
+}
+
+/// Random number in `0.0..1.0`, from the random keys of a hash map.
+fn random() -> f64 {
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    let top = u32::try_from(random >> 32).unwrap_or_default();
+    f64::from(top) / f64::from(u32::MAX).next_up()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_loopback_addresses_and_localhost_bypass_the_proxy() {
+        let check = |url: &str, expected: bool| {
+            let url = Url::parse(url).unwrap();
+            assert_eq!(is_loopback(&url.host().unwrap()), expected, "{url}");
+        };
+        check("http://localhost:11434/v1", true);
+        check("http://127.0.0.1:8080", true);
+        check("http://127.8.9.10", true);
+        check("http://[::1]:8080", true);
+        check("http://[::ffff:127.0.0.1]", true);
+        check("http://127.evil.example", false);
+        check("http://127.0.0.1.evil.example", false);
+        check("http://localhost.evil.example", false);
+        check("http://192.0.2.7", false);
+        check("http://[2001:db8::1]", false);
+    }
 }

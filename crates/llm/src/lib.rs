@@ -1,7 +1,7 @@
 //! Requests to language models: one question, one answer; and vectors of texts ([`Embeddings`]).
 //! Independent of the memory.
 //!
-//! [`Llm`] is the model: Anthropic, a server with `OpenAI`'s chat protocol, a program, or a file of
+//! [`Llm`] is the model: a server with Anthropic's or `OpenAI`'s chat protocol, a program, or a file of
 //! recorded replies. All of them give the same guarantees:
 //!
 //! - a question ends: one time limit covers retries and repair;
@@ -11,7 +11,7 @@
 //! - a paid answer is never lost: the reply or the [`Error`] holds the received text;
 //! - a key is sent in one header and appears nowhere else ([`Secret`]).
 //!
-//! Deliberately absent: conversations, tools, sampling parameters (providers reject them by now),
+//! Deliberately absent: conversations, tools, streams, sampling parameters (providers reject them by now),
 //! environment variables (configuration comes as structs), and an offline model.
 //!
 //! Futures need a tokio runtime with time and I/O enabled.
@@ -23,46 +23,29 @@
     )
 )]
 
-mod anthropic;
 mod ask;
-mod attempt_error;
-mod attempt_log;
-mod body;
-mod client;
-mod document;
+mod chat;
 mod embeddings;
 mod error;
 mod exec;
+mod fault;
 mod http;
-mod model;
-mod models;
-mod openai;
 mod price;
-mod protocol;
-mod reply;
 mod request;
 mod retry;
 mod schema;
 mod scripted;
 mod secret;
-mod sse;
 mod structure;
-mod words;
 
-pub use anthropic::{Anthropic, AnthropicConfig};
-pub use document::get_json;
-pub use embeddings::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, SENT};
-pub use error::Error;
-pub use exec::{Exec, ExecConfig};
-pub use model::Llm;
-pub use models::list_models;
-pub use openai::{OpenAi, OpenAiConfig};
-pub use price::Pricing;
-pub use protocol::Limits;
-pub use reply::{Paid, Reply, Usage};
-pub use request::{OnProgress, Progress, Request, Schema};
+pub use ask::Llm;
+pub use chat::Chat;
+pub use embeddings::{Embeddings, EmbeddingsProtocol, SENT};
+pub use error::{Error, ErrorKind};
+pub use exec::Exec;
+pub use http::{Endpoint, Limits, get_json, list_models};
+pub use request::{OnProgress, Paid, Progress, Reply, Request, Schema, Usage};
 pub use retry::Policy;
 pub use scripted::Scripted;
 pub use secret::Secret;
 pub use structure::json_object;
-pub use words::words;

@@ -5,15 +5,15 @@
 //! ms), so programs that use no model do not pay for it. A model that is not in the table costs
 //! `None`, never 0, so that an unknown price does not look like a free answer.
 //!
-//! [`Pricing::Free`] has to be configured. A local address may be a gateway that bills.
+//! Only a model of a provider `local` or `ollama` is free. A local address may be a gateway that bills.
 
 use genai_prices::{Calculator, PriceRequest, UsageKey};
 
 use super::Usage;
 
 /// Price source for the models of a provider.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Pricing {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pricing {
     /// Free models on the user's own machine.
     Free,
     /// Provider id in the table: `anthropic`, `openai`, …
@@ -45,7 +45,7 @@ impl From<Tokens> for Usage {
 }
 
 /// Cost from the table; `None` if unknown.
-pub(super) fn price(pricing: &Pricing, base_url: &str, model: &str, tokens: Tokens) -> Option<f64> {
+pub(super) fn price(pricing: Pricing, base_url: &str, model: &str, tokens: Tokens) -> Option<f64> {
     let usage = genai_prices::Usage::from([
         (UsageKey::INPUT_TOKENS, count(tokens.input)),
         (UsageKey::CACHE_READ_TOKENS, count(tokens.cache_read)),
@@ -81,24 +81,24 @@ mod tests {
 
     #[test]
     fn known_models_have_a_price_and_unknown_ones_none() {
-        let known = |pricing: &Pricing, url, model| {
+        let known = |pricing: Pricing, url, model| {
             price(pricing, url, model, MILLION).is_some_and(|dollars| dollars > 0.0)
         };
         let anthropic = Pricing::Provider("anthropic");
-        assert!(known(&anthropic, "", "claude-haiku-4-5"));
-        assert!(known(&anthropic, "", "claude-haiku-4-5-20251001"));
-        assert!(known(&Pricing::Provider("openai"), "", "gpt-5"));
+        assert!(known(anthropic, "", "claude-haiku-4-5"));
+        assert!(known(anthropic, "", "claude-haiku-4-5-20251001"));
+        assert!(known(Pricing::Provider("openai"), "", "gpt-5"));
         let groq = "https://api.groq.com/openai/v1";
-        assert!(known(&Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
-        assert_eq!(price(&anthropic, "", "no-such-model", MILLION), None);
+        assert!(known(Pricing::BaseUrl, groq, "llama-3.3-70b-versatile"));
+        assert_eq!(price(anthropic, "", "no-such-model", MILLION), None);
         // A known model name at an unknown address has no known price.
         let own = "http://10.0.0.5:8000/v1";
-        assert_eq!(price(&Pricing::BaseUrl, own, "gpt-5", MILLION), None);
+        assert_eq!(price(Pricing::BaseUrl, own, "gpt-5", MILLION), None);
     }
 
     #[test]
     fn own_machines_cost_nothing() {
-        let free = |model| price(&Pricing::Free, "", model, MILLION);
+        let free = |model| price(Pricing::Free, "", model, MILLION);
         assert_eq!(free("llama3.2"), Some(0.0));
         assert_eq!(free("gpt-oss:120b-cloud"), None);
     }
@@ -107,7 +107,7 @@ mod tests {
     fn cached_tokens_are_cheaper_to_read_and_dearer_to_write() {
         let dollars = |tokens| {
             price(
-                &Pricing::Provider("anthropic"),
+                Pricing::Provider("anthropic"),
                 "",
                 "claude-haiku-4-5",
                 tokens,

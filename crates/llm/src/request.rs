@@ -1,7 +1,8 @@
-//! Question to a model, and the progress of its answer.
+//! Question to a model, the progress of its answer, and the answer with its tokens and cost.
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Question to a model.
@@ -29,16 +30,14 @@ pub struct Schema {
 /// Progress of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// Next piece of the answer.
-    Text(&'a str),
-    /// The request failed and is sent again; earlier pieces of the answer are void.
+    /// The request failed and is sent again.
     Retry {
         /// Pause before the retry.
         after: Duration,
         /// Reason as text.
         reason: &'a str,
     },
-    /// The answer does not match the schema and is requested again; its pieces are void.
+    /// The answer does not match the schema and is requested again.
     Repair {
         /// Reason as text.
         reason: &'a str,
@@ -65,4 +64,47 @@ pub(super) fn in_words(request: &Request) -> Request {
         system,
         ..request.clone()
     }
+}
+
+/// Answer of a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reply {
+    /// Answer text. With a schema: only the JSON object, as the model wrote it.
+    pub text: String,
+    /// `provider/model`.
+    pub model: String,
+    /// Token counts, including a repair; `None` if not reported.
+    pub usage: Option<Usage>,
+    /// Cost in US dollars; `None` (not 0) if the price is unknown.
+    pub cost_usd: Option<f64>,
+    /// Wall-clock time from the question to the end of the answer.
+    pub latency: Duration,
+    /// Number of requests sent; 1 without retries.
+    pub attempts: u32,
+    /// `true` if the first answer did not match the schema.
+    pub repaired: bool,
+}
+
+/// Token counts of a question and its answer.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct Usage {
+    /// Tokens read, including cached tokens.
+    pub input_tokens: u64,
+    /// Tokens written, including hidden reasoning.
+    pub output_tokens: u64,
+}
+
+/// Answer of a request that failed nevertheless.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Paid {
+    /// Text as received.
+    pub text: String,
+    /// `provider/model`.
+    pub model: String,
+    /// Token counts, as far as reported.
+    pub usage: Option<Usage>,
+    /// Cost in US dollars; `None` if unknown.
+    pub cost_usd: Option<f64>,
 }

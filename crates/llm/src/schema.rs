@@ -7,92 +7,71 @@
 use serde_json::{Map, Value, json};
 
 /// Keywords that every strict mode supports; others go into the description.
-const KNOWN: [&str; 15] = [
-    "type", "properties", "required", "items", "anyOf", "allOf", "enum", "const", "$ref", "$defs",
-    "definitions", "title", "description", "format", "minItems",
+const KNOWN: [&str; 7] = [
+    "type", "required", "enum", "const", "$ref", "title", "description",
 ];
 
 const FORMATS: [&str; 9] = [
     "date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid",
 ];
 
-/// Treatment of optional properties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Optional {
-    /// Optional properties may be missing.
-    Absent,
-    /// Strict mode requires every property, so optional ones may be `null`.
-    Null,
-}
-
-/// Returns the schema with closed objects and without unsupported keywords.
-pub(super) fn strict(schema: &Value, optional: Optional) -> Value {
+/// Returns the schema with closed objects and without unsupported keywords. If a strict mode
+/// requires all properties, optional ones may be `null`.
+pub(super) fn strict(schema: &Value, requires_all: bool) -> Value {
     let Value::Object(schema) = schema else {
         return schema.clone();
+    };
+    let each = |value: &Value| match value {
+        Value::Object(map) => {
+            let fields = map.iter();
+            fields
+                .map(|(name, value)| (name.clone(), strict(value, requires_all)))
+                .collect()
+        }
+        Value::Array(items) => items
+            .iter()
+            .map(|item| strict(item, requires_all))
+            .collect(),
+        other => other.clone(),
     };
     let mut kept = Map::new();
     let mut words = Vec::new();
     for (key, value) in schema {
-        match key.as_str() {
-            "properties" | "$defs" | "definitions" => {
-                kept.insert(key.clone(), each_value(value, optional));
-            }
-            "items" => {
-                kept.insert(key.clone(), strict(value, optional));
-            }
-            "anyOf" | "allOf" => {
-                kept.insert(key.clone(), each_item(value, optional));
+        let (key, value) = match key.as_str() {
+            "properties" | "$defs" | "definitions" | "anyOf" | "allOf" => {
+                (key.as_str(), each(value))
             }
             // Both mean the same to a model, but providers accept only `anyOf`.
-            "oneOf" => {
-                kept.insert("anyOf".to_owned(), each_item(value, optional));
-            }
-            "additionalProperties" | "$schema" | "$id" => {}
+            "oneOf" => ("anyOf", each(value)),
+            "items" => ("items", strict(value, requires_all)),
+            "additionalProperties" | "$schema" | "$id" => continue,
             "format" if value.as_str().is_some_and(|f| FORMATS.contains(&f)) => {
-                kept.insert(key.clone(), value.clone());
+                ("format", value.clone())
             }
-            "minItems" if value.as_u64().is_some_and(|n| n <= 1) => {
-                kept.insert(key.clone(), value.clone());
+            "minItems" if value.as_u64().is_some_and(|n| n <= 1) => ("minItems", value.clone()),
+            known if KNOWN.contains(&known) => (known, value.clone()),
+            _ => {
+                words.push(format!("{key}: {value}"));
+                continue;
             }
-            "format" | "minItems" => words.push(format!("{key}: {value}")),
-            _ if KNOWN.contains(&key.as_str()) => {
-                kept.insert(key.clone(), value.clone());
-            }
-            _ => words.push(format!("{key}: {value}")),
-        }
+        };
+        kept.insert(key.to_owned(), value);
     }
     if !words.is_empty() {
         let words = format!("{{{}}}", words.join(", "));
         let description = match kept.get("description").and_then(Value::as_str) {
-            Some(said) => format!("{said}\n\n{words}"),
+            Some(description) => format!("{description}\n\n{words}"),
             None => words,
         };
         kept.insert("description".to_owned(), Value::String(description));
     }
     if kept.get("type").is_some_and(|t| t == "object") || kept.contains_key("properties") {
         kept.insert("additionalProperties".to_owned(), Value::Bool(false));
-        if optional == Optional::Null {
+        if requires_all {
             require_all(&mut kept);
         }
     }
     Value::Object(kept)
-}
-
-fn each_value(value: &Value, optional: Optional) -> Value {
-    match value {
-        Value::Object(map) => map
-            .iter()
-            .map(|(key, value)| (key.clone(), strict(value, optional)))
-            .collect(),
-        other => other.clone(),
-    }
-}
-
-fn each_item(value: &Value, optional: Optional) -> Value {
-    match value {
-        Value::Array(items) => items.iter().map(|item| strict(item, optional)).collect(),
-        other => other.clone(),
-    }
 }
 
 fn require_all(object: &mut Map<String, Value>) {
@@ -118,14 +97,14 @@ fn require_all(object: &mut Map<String, Value>) {
 mod tests {
     use super::*;
 
-    fn check(optional: Optional, input: &Value, expected: &Value) {
-        assert_eq!(&strict(input, optional), expected);
+    fn check(requires_all: bool, input: &Value, expected: &Value) {
+        assert_eq!(&strict(input, requires_all), expected);
     }
 
     #[test]
     fn objects_are_closed_at_every_depth() {
         check(
-            Optional::Absent,
+            false,
             &json!({"$schema": "x", "type": "object", "required": ["a"], "properties": {
                 "a": {"type": "array", "items": {"type": "object", "properties": {}, "additionalProperties": true}},
                 "b": {"oneOf": [{"type": "string"}, {"type": "object"}]},
@@ -140,17 +119,17 @@ mod tests {
     #[test]
     fn what_is_not_enforced_is_said() {
         check(
-            Optional::Absent,
+            false,
             &json!({"type": "number", "description": "Certainty", "minimum": 0, "maximum": 1}),
             &json!({"type": "number", "description": "Certainty\n\n{minimum: 0, maximum: 1}"}),
         );
         check(
-            Optional::Absent,
+            false,
             &json!({"type": "array", "minItems": 2, "maxItems": 5}),
             &json!({"type": "array", "description": "{minItems: 2, maxItems: 5}"}),
         );
         check(
-            Optional::Absent,
+            false,
             &json!({"type": "string", "format": "date", "enum": ["a"]}),
             &json!({"type": "string", "format": "date", "enum": ["a"]}),
         );
@@ -160,13 +139,13 @@ mod tests {
     fn a_property_that_is_named_like_a_keyword_stays_a_property() {
         let schema = json!({"type": "object", "required": ["pattern"], "additionalProperties": false,
             "properties": {"pattern": {"type": "string"}}});
-        check(Optional::Null, &schema, &schema);
+        check(true, &schema, &schema);
     }
 
     #[test]
     fn optional_properties_become_nullable_where_all_are_required() {
         check(
-            Optional::Null,
+            true,
             &json!({"type": "object", "required": ["a"], "properties": {
                 "a": {"type": "string"}, "b": {"type": "integer"}}}),
             &json!({"type": "object", "required": ["a", "b"], "additionalProperties": false, "properties": {

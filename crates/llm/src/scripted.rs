@@ -18,7 +18,9 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Error, Request, Usage};
+use super::ask::Draft;
+use super::price::Tokens;
+use super::{Error, ErrorKind, Request, Usage};
 
 /// File of recorded replies.
 #[derive(Debug)]
@@ -29,22 +31,20 @@ pub struct Scripted {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Recorded {
+struct Recorded {
     reply: Box<RawValue>,
     #[serde(default)]
     when: When,
     #[serde(default)]
-    pub(super) usage: Option<Usage>,
+    usage: Option<Usage>,
     #[serde(default)]
-    pub(super) cost_usd: Option<f64>,
+    cost_usd: Option<f64>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 struct When {
-    #[serde(default)]
     contains: Vec<String>,
-    #[serde(default)]
     not_contains: Vec<String>,
 }
 
@@ -53,34 +53,29 @@ impl Scripted {
     ///
     /// # Errors
     ///
-    /// [`Error::ScriptInvalid`] with the line, or the position in the array.
+    /// [`ErrorKind::Config`] with the line, or the position in the array.
     pub fn parse(name: &str, text: &str) -> Result<Self, Error> {
         let model = format!("scripted/{name}");
-        let invalid = |place: String, reason: String| Error::ScriptInvalid {
-            script: model.clone(),
-            place,
-            reason,
+        let invalid = |place: String, error: serde_json::Error| {
+            let message = format!("invalid recorded replies `{model}`: {place}: {error}");
+            Error::new(ErrorKind::Config, message)
         };
         let text = text.trim_start_matches('\u{feff}');
-        let mut replies = Vec::new();
-        if text.trim_start().starts_with('[') {
+        let (unit, entries): (&str, Vec<&str>) = if text.trim_start().starts_with('[') {
             let entries: Vec<&RawValue> = serde_json::from_str(text)
-                .map_err(|error| invalid("the array".to_owned(), error.to_string()))?;
-            for (number, entry) in (1..).zip(entries) {
-                let reply = serde_json::from_str(entry.get())
-                    .map_err(|error| invalid(format!("reply {number}"), error.to_string()))?;
-                replies.push(reply);
-            }
+                .map_err(|error| invalid("the array".to_owned(), error))?;
+            ("reply", entries.iter().map(|entry| entry.get()).collect())
         } else {
-            for (number, line) in (1..).zip(text.lines()) {
-                if line.trim().is_empty() {
-                    continue;
-                }
-                let reply = serde_json::from_str(line)
-                    .map_err(|error| invalid(format!("line {number}"), error.to_string()))?;
-                replies.push(reply);
-            }
-        }
+            ("line", text.lines().collect())
+        };
+        let entries = (1..).zip(entries);
+        let replies = entries
+            .filter(|(_, entry)| !entry.trim().is_empty())
+            .map(|(number, entry)| {
+                serde_json::from_str(entry)
+                    .map_err(|error| invalid(format!("{unit} {number}"), error))
+            })
+            .collect::<Result<_, Error>>()?;
         Ok(Self { model, replies })
     }
 
@@ -90,26 +85,42 @@ impl Scripted {
     }
 
     /// Returns the first matching reply.
-    pub(super) fn answer(&self, request: &Request) -> Result<&Recorded, Error> {
-        let mut looked_for = Vec::new();
-        for reply in &self.replies {
-            match reply.when.misses(request) {
-                None => return Ok(reply),
-                Some(missed) => looked_for.push(missed),
-            }
+    pub(super) fn answer(&self, request: &Request) -> Result<Draft, Error> {
+        let mut missed = Vec::new();
+        for (number, reply) in (1..).zip(&self.replies) {
+            let Some(part) = reply.when.misses(request) else {
+                return Ok(reply.draft());
+            };
+            missed.push(format!("reply {number} waits for {part}"));
         }
-        Err(Error::ScriptNoMatch {
-            script: self.model.clone(),
-            question: beginning(&request.user),
-            looked_for,
-        })
+        let (replies, model) = (missed.len(), &self.model);
+        let question = beginning(&request.user);
+        let mut message =
+            format!("none of the {replies} replies of `{model}` fits the question `{question}`");
+        if replies > 5 {
+            missed.truncate(5);
+            missed.push("…".to_owned());
+        }
+        if replies > 0 {
+            message = format!("{message}: {}", missed.join("; "));
+        }
+        Err(Error::new(ErrorKind::NoReply, message))
     }
 }
 
 impl Recorded {
-    /// The text of the reply.
-    pub(super) fn text(&self) -> String {
-        serde_json::from_str(self.reply.get()).unwrap_or_else(|_| self.reply.get().to_owned())
+    fn draft(&self) -> Draft {
+        let reply = self.reply.get();
+        Draft {
+            text: serde_json::from_str(reply).unwrap_or_else(|_| reply.to_owned()),
+            tokens: self.usage.map(|usage| Tokens {
+                input: usage.input_tokens,
+                output: usage.output_tokens,
+                ..Tokens::default()
+            }),
+            cost_usd: self.cost_usd,
+            ..Draft::default()
+        }
     }
 }
 
@@ -147,7 +158,7 @@ mod tests {
         };
         script
             .answer(&request)
-            .map(Recorded::text)
+            .map(|draft| draft.text)
             .map_err(|error| error.to_string())
     }
 

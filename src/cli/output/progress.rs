@@ -95,23 +95,12 @@ impl Work {
 
 /// Returns a callback that shows the progress of an answer on a spinner.
 pub(crate) fn follow(work: &Work) -> impl FnMut(Progress<'_>) + Send + use<'_> {
-    let mut received = 0;
-    move |progress| match progress {
-        Progress::Text(text) => {
-            received += text.chars().count();
-            work.say(format!("answering, {received} characters"));
-        }
-        Progress::Retry { after, reason } => {
-            received = 0;
-            work.say(format!(
-                "retrying in {:.1} s: {reason}",
-                after.as_secs_f64()
-            ));
-        }
-        Progress::Repair { reason } => {
-            received = 0;
-            work.say(format!("retrying: {reason}"));
-        }
+    |progress| match progress {
+        Progress::Retry { after, reason } => work.say(format!(
+            "retrying in {:.1} s: {reason}",
+            after.as_secs_f64()
+        )),
+        Progress::Repair { reason } => work.say(format!("retrying: {reason}")),
     }
 }
 

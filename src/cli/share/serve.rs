@@ -78,10 +78,7 @@ pub(crate) struct ServeArgs {
 }
 
 pub(crate) fn serve(context: &Context, args: &ServeArgs) -> Result<u8, UserError> {
-    let origins = Origins::new(&args.allow_host, &args.allow_origin);
-    let origins = origins.map_err(|error| {
-        UserError::from(error).with_hint("memctl serve --allow-origin https://app.example")
-    })?;
+    let origins = Origins::new(&args.allow_host, &args.allow_origin)?;
     if !Environment::has_http_time() {
         return Err(UserError::usage(
             "the system clock is before 1970 or after 9998, which HTTP dates cannot represent",
@@ -270,10 +267,8 @@ pub(crate) fn token(context: &Context, args: &TokenArgs) -> Done {
 
 /// Returns the secret in the given file, or the secret of this workspace.
 pub(crate) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, UserError> {
-    let hint = "openssl rand -hex 32 > secret.txt";
-    let refused = |error| UserError::from(error).with_hint(hint);
     if let Some(file) = file {
-        return Secret::read(&context.environment.absolute(file)).map_err(refused);
+        return Secret::read(&context.environment.absolute(file));
     }
     let Some(state) = &context.environment.state_dir else {
         let message = "cannot store the secret: no home directory found";
@@ -281,7 +276,7 @@ pub(crate) fn secret(context: &Context, file: Option<&Path>) -> Result<Secret, U
     };
     let file = default_file(state, &context.places.memory);
     let secret = Secret::read_or_make(&file, random);
-    secret.map_err(|error| UserError::from(error).with_hint(format!("rm {}", file.display())))
+    secret.map_err(|error| error.with_hint(format!("rm {}", file.display())))
 }
 
 impl Report for Minted {

@@ -126,7 +126,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
     };
     check(disabled, Kind::Permission, 5);
     check(
-        store::Error::Primary(remote::Error::Url("no".to_owned()).into()),
+        store::Error::Primary(remote::Address::parse("no").unwrap_err().into()),
         Kind::Input,
         2,
     );
@@ -137,10 +137,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
     };
     check(no_skill, Kind::NotFound, 2);
     check(skill::Error::Link { path: path() }, Kind::Input, 2);
-    let refused = memctl_llm::Error::Auth {
-        provider: "p".to_owned(),
-        message: "no".to_owned(),
-    };
+    let refused = memctl_llm::Error::new(memctl_llm::ErrorKind::Auth, "no".to_owned());
     check(refused, Kind::Model, 4);
 }
 

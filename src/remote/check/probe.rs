@@ -5,12 +5,10 @@
 //! Only unprepared statements are used here: behind such a pooler a prepared statement may be lost, or be the
 //! one that another program prepared under the same name.
 
-use tokio_postgres::error::SqlState;
-use tokio_postgres::{SimpleQueryMessage, Transaction};
+use tokio_postgres::SimpleQueryMessage;
 
-use crate::remote::address::Address;
-use crate::remote::check::Answer;
-use crate::remote::connection::{Connection, failure};
+use crate::remote::check::DOING;
+use crate::remote::connection::Connection;
 use crate::remote::error::Error;
 use crate::remote::{LOGS, TABLES};
 
@@ -63,48 +61,44 @@ fn sample(table: &str, user: &str) -> String {
 }
 
 /// Lists the tables that accept a row in another user's name. Each attempt is rolled back.
-pub(super) async fn forged_owner(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
+pub(super) async fn forged_owner(connection: &Connection) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for table in tables() {
-        transaction.batch_execute("savepoint forged").await?;
+        connection.batch(DOING, "savepoint forged").await?;
         // A log row needs an existing session.
         if table == "public.agent_execution_logs" {
             let session = sample("public.agent_sessions", "memctl.current_user_id()");
-            transaction.batch_execute(&session).await?;
+            connection.batch(DOING, &session).await?;
         }
-        let tried = transaction
-            .batch_execute(&sample(&table, &format!("'{STRANGER}'")))
-            .await;
-        let is_locked = |e: &tokio_postgres::Error| e.code() == Some(&SqlState::LOCK_NOT_AVAILABLE);
-        if tried.as_ref().is_err_and(is_locked) {
-            return tried.map(|()| wrong);
+        let forged = sample(&table, &format!("'{STRANGER}'"));
+        match connection.batch(DOING, &forged).await {
+            Err(Error::Statement { denied: true, .. }) => {}
+            // Other errors of a statement, such as a missing user, occur only after the policies
+            // allowed the row.
+            Ok(()) | Err(Error::Statement { .. }) => {
+                wrong.push(format!("`{}` takes rows in another's name", shown(&table)));
+            }
+            Err(error) => return Err(error),
         }
-        // Other errors, such as a missing user, occur only after the policies allowed the row.
-        let denied =
-            matches!(&tried, Err(e) if e.code() == Some(&SqlState::INSUFFICIENT_PRIVILEGE));
-        if !denied {
-            wrong.push(format!("`{}` takes rows in another's name", shown(&table)));
-        }
-        transaction
-            .batch_execute("rollback to savepoint forged")
+        connection
+            .batch(DOING, "rollback to savepoint forged")
             .await?;
     }
     Ok(wrong)
 }
 
 /// Writes a row into each table, then tries to read and change it as another user.
-pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> {
+pub(super) async fn probe(connection: &Connection) -> Result<Vec<String>, Error> {
     let mut wrong = Vec::new();
     for table in tables() {
-        transaction
-            .batch_execute(&sample(&table, "memctl.current_user_id()"))
-            .await?;
+        let own = sample(&table, "memctl.current_user_id()");
+        connection.batch(DOING, &own).await?;
     }
-    let own = count(transaction).await?;
-    transaction
-        .batch_execute("set local memctl.probe = 'on'")
+    let own = count(connection).await?;
+    connection
+        .batch(DOING, "set local memctl.probe = 'on'")
         .await?;
-    let of_another = count(transaction).await?;
+    let of_another = count(connection).await?;
     for table in tables() {
         let column = if table == "memctl.disabled_users" {
             "is_disabled"
@@ -115,18 +109,18 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
             format!("update {table} set {column} = {column}"),
             format!("delete from {table}"),
         ] {
-            transaction.batch_execute("savepoint change").await?;
-            let changed = transaction.execute(&change, &[]).await;
+            connection.batch(DOING, "savepoint change").await?;
+            let changed = connection.run(DOING, &change, &[]).await;
             if changed.is_ok_and(|rows| rows > 0) {
                 wrong.push(format!("another user can change `{}`", shown(&table)));
             }
-            transaction
-                .batch_execute("rollback to savepoint change")
+            connection
+                .batch(DOING, "rollback to savepoint change")
                 .await?;
         }
     }
-    transaction
-        .batch_execute("set local memctl.probe = 'off'")
+    connection
+        .batch(DOING, "set local memctl.probe = 'off'")
         .await?;
     for ((table, own), of_another) in tables().zip(own).zip(of_another) {
         let table = shown(&table);
@@ -141,12 +135,12 @@ pub(super) async fn probe(transaction: &Transaction<'_>) -> Answer<Vec<String>> 
 }
 
 /// Number of visible rows per table, at most 1,000.
-async fn count(transaction: &Transaction<'_>) -> Answer<Vec<i64>> {
+async fn count(connection: &Connection) -> Result<Vec<i64>, Error> {
     let mut counts = Vec::new();
     for table in tables() {
         // The limit keeps the count fast on large tables.
         let sql = format!("select count(*) from (select from {table} limit 1000) seen");
-        counts.push(transaction.query_one(&sql, &[]).await?.get(0));
+        counts.push(connection.row(DOING, &sql, &[]).await?.get(0));
     }
     Ok(counts)
 }
@@ -156,14 +150,14 @@ async fn count(transaction: &Transaction<'_>) -> Answer<Vec<i64>> {
 const ROUNDS: usize = 4;
 
 /// Returns `true` if `first` gets another session while a second connection holds one.
-pub(super) async fn are_shared(address: &Address, first: &Connection) -> Result<bool, Error> {
-    let second = Connection::open(address).await?;
-    let own = ask(address, first, PROCESS).await?;
+pub(super) async fn are_shared(first: &Connection) -> Result<bool, Error> {
+    let second = Connection::open(&first.address).await?;
+    let own = ask(first, PROCESS).await?;
     for _ in 0..ROUNDS {
         // The transaction keeps the session that it gets, and what the first gave back last is next in turn.
-        let held = ask(address, &second, "begin; select pg_backend_pid()").await?;
-        ask(address, &second, "rollback").await?;
-        if held == own || ask(address, first, PROCESS).await? != own {
+        let held = ask(&second, "begin; select pg_backend_pid()").await?;
+        ask(&second, "rollback").await?;
+        if held == own || ask(first, PROCESS).await? != own {
             return Ok(true);
         }
     }
@@ -173,13 +167,13 @@ pub(super) async fn are_shared(address: &Address, first: &Connection) -> Result<
 const PROCESS: &str = "select pg_backend_pid()";
 
 /// Role of a connection.
-pub(super) async fn role(address: &Address, connection: &Connection) -> Result<String, Error> {
-    ask(address, connection, "select current_user").await
+pub(super) async fn role(connection: &Connection) -> Result<String, Error> {
+    ask(connection, "select current_user").await
 }
 
 /// First value of the answer; empty without one.
-async fn ask(address: &Address, connection: &Connection, sql: &str) -> Result<String, Error> {
-    let failed = |e| failure(address, "the session cannot be inspected", &e);
+async fn ask(connection: &Connection, sql: &str) -> Result<String, Error> {
+    let failed = connection.failed("the session cannot be inspected");
     let answers = connection.client.simple_query(sql).await.map_err(failed)?;
     let row = answers.iter().find_map(|answer| match answer {
         SimpleQueryMessage::Row(row) => row.get(0),

@@ -10,11 +10,10 @@
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
-use tokio_postgres::types::{ToSql, Type};
 
 use crate::model::{Kind, error};
 use crate::remote::address::Address;
-use crate::remote::connection::Connection;
+use crate::remote::connection::{Connection, Parameter};
 use crate::remote::error::Error;
 use crate::remote::sync::{self, OnSync, SyncReport, Table, table};
 use crate::store::{
@@ -54,7 +53,7 @@ pub async fn join(
         );
         return Err(Error::input(message, "memctl remote join support"));
     }
-    let mut connection = sync::open(address).await?;
+    let connection = sync::open(address).await?;
     let place = PrimaryName {
         database: connection.name().await?,
         shown: address.shown(),
@@ -92,7 +91,7 @@ pub async fn join(
             ));
         }
         report.created = true;
-        return begin(&mut connection, moving, place, replica, report, on).await;
+        return begin(&connection, moving, place, replica, report, on).await;
     };
     let Some(tombstone_key) = there.tombstone_key else {
         // The replica that pushes under this name may turn it into a memory; so may an interrupted
@@ -102,7 +101,7 @@ pub async fn join(
             return Err(Error::input(message, "choose another name"));
         }
         report.created = true;
-        return begin(&mut connection, moving, place, replica, report, on).await;
+        return begin(&connection, moving, place, replica, report, on).await;
     };
     if held > 0 {
         return Err(Error::input(
@@ -138,8 +137,7 @@ async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>,
     let claimed = "select replica, tombstone_key from memctl.origins
         where user_id = (select memctl.current_user_id()) and origin = $1";
     let doing = "the name of the memory cannot be looked up";
-    let name: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
-    let rows = connection.rows_typed(doing, claimed, &name).await?;
+    let rows = connection.rows(doing, claimed, &[&name]).await?;
     Ok(rows.first().map(|row| Claimed {
         replica: row.get(0),
         tombstone_key: row.get(1),
@@ -148,7 +146,7 @@ async fn claimed(connection: &Connection, name: &str) -> Result<Option<Claimed>,
 
 /// Sends the local records and creates the memory from them.
 async fn begin(
-    connection: &mut Connection,
+    connection: &Connection,
     moving: Moving,
     place: PrimaryName,
     replica: String,
@@ -161,8 +159,7 @@ async fn begin(
     let doing = "the memory cannot be begun";
     let claim =
         "insert into memctl.origins (origin, replica) values ($1, $2) on conflict do nothing";
-    let claimed: [(&(dyn ToSql + Sync), Type); 2] = [(name, Type::TEXT), (&replica, Type::TEXT)];
-    connection.run_typed(doing, claim, &claimed).await?;
+    connection.run(doing, claim, &[name, &replica]).await?;
     let mut sent = SyncReport {
         origin: name.clone(),
         ..SyncReport::default()
@@ -174,11 +171,11 @@ async fn begin(
     for user in disabled_users(store.directory())? {
         put(connection, name, &user, true).await?;
     }
-    let key: [(&(dyn ToSql + Sync), Type); 2] =
-        [(name, Type::TEXT), (&own.tombstone_key, Type::TEXT)];
     let open = "update memctl.origins set tombstone_key = $2
         where user_id = (select memctl.current_user_id()) and origin = $1";
-    connection.run_typed(doing, open, &key).await?;
+    connection
+        .run(doing, open, &[name, &own.tombstone_key])
+        .await?;
     let identity = Identity {
         origin: name.clone(),
         tombstone_key: own.tombstone_key,
@@ -205,13 +202,10 @@ async fn send_tombstones(
             };
             let ids: Vec<&str> = fit().map(|(id, _)| id.as_str()).collect();
             let lines: Vec<&str> = fit().map(|(_, line)| line.as_str()).collect();
-            let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
-                (&origin, Type::TEXT),
-                (&ids, Type::TEXT_ARRAY),
-                (&lines, Type::TEXT_ARRAY),
-            ];
             let doing = "the tombstones cannot be sent";
-            connection.run_typed(doing, &statement, &parameters).await?;
+            connection
+                .run(doing, &statement, &[&origin, &ids, &lines])
+                .await?;
         }
     }
     Ok(())
@@ -224,16 +218,12 @@ pub(super) async fn put(
     user: &str,
     is_disabled: bool,
 ) -> Result<(), Error> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
-        (&origin, Type::TEXT),
-        (&user, Type::TEXT),
-        (&is_disabled, Type::BOOL),
-    ];
     let put = "insert into memctl.disabled_users (origin, sub, is_disabled) values ($1, $2, $3)
         on conflict (held_by, origin, sub) do update
           set is_disabled = excluded.is_disabled, changed_at = now()";
     let doing = "the memory of a user cannot be switched";
-    connection.run_typed(doing, put, &parameters).await
+    let parameters: [&dyn Parameter; 3] = [&origin, &user, &is_disabled];
+    connection.run(doing, put, &parameters).await.map(drop)
 }
 
 /// Users for whom a memory is disabled.
@@ -241,8 +231,7 @@ pub(super) async fn list(connection: &Connection, origin: &str) -> Result<Vec<St
     let users = "select sub from memctl.disabled_users
         where held_by = (select memctl.current_user_id()) and origin = $1 and is_disabled";
     let doing = "users without a memory cannot be listed";
-    let origin: [(&(dyn ToSql + Sync), Type); 1] = [(&origin, Type::TEXT)];
-    let rows = connection.rows_typed(doing, users, &origin).await?;
+    let rows = connection.rows(doing, users, &[&origin]).await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -256,9 +245,8 @@ const ALL: [Kind; 6] = Kind::ALL;
 /// Counter that grows with every write.
 pub(super) async fn clock(connection: &Connection) -> Result<i64, Error> {
     let doing = "the shared store does not answer";
-    let rows = connection.rows_typed(doing, "select memctl.clock()", &[]);
-    let rows = rows.await?;
-    Ok(rows.first().map_or(0, |row| row.get(0)))
+    let row = connection.row(doing, "select memctl.clock()", &[]);
+    Ok(row.await?.get(0))
 }
 
 /// Joins one subquery per kind with `between`.
@@ -270,20 +258,18 @@ fn of_each(between: &str, of: impl Fn(usize, Table) -> String) -> String {
 
 /// SQL expression for the sequence number of the user's last change.
 pub(super) fn last_change() -> String {
-    let last = of_each(", ", |_, Table { name, holder, .. }| {
-        format!(
-            "(select max(seq) from public.{name} where {holder} = (select memctl.current_user_id()))"
-        )
+    let last = of_each(", ", |_, table| {
+        format!("(select max(seq) from {})", table.own())
     });
     format!("coalesce(greatest({last}), 0)")
 }
 
 /// SQL expression that is true if a memory (`$1`) has changes after a sequence number (`$2`).
 pub(super) fn has_changed() -> String {
-    of_each(" or ", |_, Table { name, holder, .. }| {
+    of_each(" or ", |_, table| {
         format!(
-            "exists (select from public.{name}
-               where {holder} = (select memctl.current_user_id()) and origin = $1 and seq > $2)"
+            "exists (select from {} and origin = $1 and seq > $2)",
+            table.own()
         )
     })
 }
@@ -296,34 +282,31 @@ pub(super) async fn changes(
     after: i64,
     batches: &tokio::sync::mpsc::Sender<Vec<PrimaryChange>>,
 ) -> Result<Fetched, Error> {
-    let failed = connection.failed("the memory cannot be fetched");
-    let client = &connection.client;
+    let doing = "the memory cannot be fetched";
     let until = format!("select {}", last_change());
     // One round trip for both.
     let (until, disabled_users) =
-        tokio::join!(client.query_one(&until, &[]), list(connection, origin));
-    let until: i64 = until.map_err(&failed)?.get(0);
-    let disabled_users = disabled_users?;
+        tokio::try_join!(connection.row(doing, &until, &[]), list(connection, origin))?;
+    let until: i64 = until.get(0);
     let fetched = |seq| Fetched {
         seq,
         disabled_users,
     };
-    let union = of_each(" union all ", |n, Table { name, holder, .. }| {
+    let union = of_each(" union all ", |n, table| {
         format!(
             "select {n}, seq, born, entry_id, entry, tombstone,
                     to_char(deleted_at at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')
-             from public.{name}
-             where {holder} = (select memctl.current_user_id()) and origin = $1 and seq > $2 and seq <= $3"
+             from {} and origin = $1 and seq > $2 and seq <= $3",
+            table.own()
         )
     });
     let order = if after == 0 { 3 } else { 2 };
     let query = format!("{union} order by 1, {order}");
-    let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &after, &until];
-    let rows = client.query_raw(&query, parameters).await;
-    let mut rows = std::pin::pin!(rows.map_err(&failed)?);
+    let parameters: [&dyn Parameter; 3] = [&origin, &after, &until];
+    let mut rows = connection.stream(doing, &query, &parameters).await?;
     let mut batch = Vec::new();
     let mut bytes = 0;
-    while let Some(row) = rows.try_next().await.map_err(&failed)? {
+    while let Some(row) = rows.try_next().await? {
         let number = usize::try_from(row.get::<_, i32>(0)).unwrap_or(usize::MAX);
         let Some(kind) = ALL.get(number).copied() else {
             continue;

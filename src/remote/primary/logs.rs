@@ -5,7 +5,6 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
-use tokio_postgres::types::{ToSql, Type};
 
 use crate::model::ExecutionLog;
 use crate::store::Scoped;
@@ -13,9 +12,6 @@ use crate::store::Scoped;
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::super::sync::{is_fit, time, without_nul};
-
-/// Maximum number of lines per statement.
-const LINES: usize = 500;
 
 /// Age of the oldest line that [`send_missing`] looks for, in days. Older lines may have been dropped
 /// there on purpose.
@@ -74,13 +70,8 @@ pub(super) async fn put(
     lines: &[String],
 ) -> Result<(), Error> {
     let rows: Vec<String> = lines.iter().filter_map(|line| fields(line)).collect();
-    for rows in rows.chunks(LINES) {
-        let parameters: [(&(dyn ToSql + Sync), Type); 2] =
-            [(&origin, Type::TEXT), (&rows, Type::TEXT_ARRAY)];
-        let doing = "the log of agents cannot be sent";
-        connection.run_typed(doing, INSERT, &parameters).await?;
-    }
-    Ok(())
+    let doing = "the log of agents cannot be sent";
+    connection.insert_lines(doing, INSERT, origin, &rows).await
 }
 
 /// Returns the newest lines of sessions, newest first.
@@ -91,17 +82,14 @@ pub(super) async fn newest(
     limit: usize,
 ) -> Result<Vec<String>, Error> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
-        (&origin, Type::TEXT),
-        (&sessions, Type::TEXT_ARRAY),
-        (&limit, Type::INT8),
-    ];
     let newest = "select entry from public.agent_execution_logs
         where held_by = (select memctl.current_user_id()) and origin = $1 and session = any ($2)
           and entry is not null
         order by created_at desc, born desc limit $3";
     let doing = "the log of agents cannot be read";
-    let rows = connection.rows_typed(doing, newest, &parameters).await?;
+    let rows = connection
+        .rows(doing, newest, &[&origin, &sessions, &limit])
+        .await?;
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
@@ -111,13 +99,10 @@ pub(super) async fn delete(
     origin: &str,
     user: Option<&str>,
 ) -> Result<(), Error> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&user, Type::TEXT)];
     let sql = "select memctl.delete_logs($1, $2)";
     let doing = "the log of agents cannot be deleted";
-    connection
-        .rows_typed(doing, sql, &parameters)
-        .await
-        .map(drop)
+    let deleted = connection.rows(doing, sql, &[&origin, &user]).await;
+    deleted.map(drop)
 }
 
 /// Sends the recent lines of this directory that the database does not have. Hooks of a copy write them
@@ -127,18 +112,15 @@ pub(in super::super) async fn send_missing(
     store: &Scoped,
     origin: &str,
 ) -> Result<u64, Error> {
-    let parameters: [(&(dyn ToSql + Sync), Type); 2] = [(&origin, Type::TEXT), (&DAYS, Type::INT4)];
     let known = "select entry_id from public.agent_execution_logs
         where held_by = (select memctl.current_user_id()) and origin = $1
           and created_at > now() - make_interval(days => $2)";
     let doing = "the log of agents cannot be compared";
-    let known = connection.rows_typed(doing, known, &parameters).await?;
+    let known = connection.rows(doing, known, &[&origin, &DAYS]).await?;
     let known: HashSet<String> = known.iter().map(|row| row.get(0)).collect();
     let since =
         "select to_char((now() - make_interval(days => $1)) at time zone 'utc', 'YYYY-MM-DD')";
-    let since = connection.rows_typed(doing, since, &[(&DAYS, Type::INT4)]);
-    let since = since.await?;
-    let since: String = since.first().map(|row| row.get(0)).unwrap_or_default();
+    let since: String = connection.row(doing, since, &[&DAYS]).await?.get(0);
     let missing: Vec<String> = store
         .log_lines_since(&since)?
         .into_iter()

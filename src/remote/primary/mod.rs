@@ -131,6 +131,22 @@ impl PgStore {
         reader.is_ok_and(|open| open.as_ref().is_some_and(|open| !open.client.is_closed()))
     }
 
+    /// Runs work with the session for reads and the name of the memory, and blocks until it is done.
+    fn with_reader<T, F>(
+        &self,
+        work: impl FnOnce(Arc<Connection>, String) -> F + Send + 'static,
+    ) -> Result<T, Fault>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send,
+    {
+        let shared = Arc::clone(&self.shared);
+        self.ask(async move {
+            let reader = shared.reader().await?;
+            work(reader, shared.name.origin.clone()).await
+        })
+    }
+
     /// Runs a future on the store's runtime and blocks until it is done.
     fn ask<T, F>(&self, future: F) -> Result<T, Fault>
     where
@@ -216,43 +232,34 @@ impl Primary for PgStore {
     }
 
     fn switch_user(&self, user: &str, is_disabled: bool) -> Result<(), Fault> {
-        let (shared, user) = (Arc::clone(&self.shared), user.to_owned());
-        self.ask(async move {
-            let reader = shared.reader().await?;
-            join::put(&reader, &shared.name.origin, &user, is_disabled).await
+        let user = user.to_owned();
+        self.with_reader(move |reader, origin| async move {
+            join::put(&reader, &origin, &user, is_disabled).await
         })
     }
 
     fn put_logs(&self, lines: &[String]) -> Result<(), Fault> {
-        let (shared, lines) = (Arc::clone(&self.shared), lines.to_vec());
-        self.ask(async move {
-            let reader = shared.reader().await?;
-            logs::put(&reader, &shared.name.origin, &lines).await
-        })
+        let lines = lines.to_vec();
+        self.with_reader(|reader, origin| async move { logs::put(&reader, &origin, &lines).await })
     }
 
     fn newest_logs(&self, sessions: &[String], limit: usize) -> Result<Vec<String>, Fault> {
-        let (shared, sessions) = (Arc::clone(&self.shared), sessions.to_vec());
-        self.ask(async move {
-            let reader = shared.reader().await?;
-            logs::newest(&reader, &shared.name.origin, &sessions, limit).await
+        let sessions = sessions.to_vec();
+        self.with_reader(move |reader, origin| async move {
+            logs::newest(&reader, &origin, &sessions, limit).await
         })
     }
 
     fn delete_logs(&self, user: Option<&str>) -> Result<(), Fault> {
-        let (shared, user) = (Arc::clone(&self.shared), user.map(str::to_owned));
-        self.ask(async move {
-            let reader = shared.reader().await?;
-            logs::delete(&reader, &shared.name.origin, user.as_deref()).await
+        let user = user.map(str::to_owned);
+        self.with_reader(|reader, origin| async move {
+            logs::delete(&reader, &origin, user.as_deref()).await
         })
     }
 
     fn put_audit(&self, lines: &[SharedLine]) -> Result<(), Fault> {
-        let (shared, lines) = (Arc::clone(&self.shared), lines.to_vec());
-        self.ask(async move {
-            let reader = shared.reader().await?;
-            audit::put(&reader, &shared.name.origin, &lines).await
-        })
+        let lines = lines.to_vec();
+        self.with_reader(|reader, origin| async move { audit::put(&reader, &origin, &lines).await })
     }
 
     fn audit(&self, take: &mut dyn FnMut(SharedLine)) -> Result<(), Fault> {

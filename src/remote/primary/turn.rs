@@ -14,12 +14,12 @@ use futures_util::future::join_all;
 use tokio::runtime::Handle;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::model::Kind;
 use crate::store::{Fault, PrimaryRow, Reached, Turn};
 
-use super::super::connection::Connection;
+use super::super::connection::{Connection, Parameter, typed};
 use super::super::error::Error;
 use super::super::sync::{fields_or_blank, is_fit, table};
 use super::join::{has_changed, last_change};
@@ -88,7 +88,7 @@ impl Sessions {
             LONGEST_TURN.as_millis()
         );
         let origin = &shared.name.origin;
-        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(origin, Type::TEXT)];
+        let parameters = typed(&[origin]);
         let turn = client.query_typed(
             "select tombstone_key is not null from memctl.origins
              where user_id = (select memctl.current_user_id()) and origin = $1 for update",
@@ -120,13 +120,13 @@ impl Sessions {
         origin: &str,
         after: i64,
         statement: &str,
-        all: &[&[(&(dyn ToSql + Sync), Type)]],
+        all: &[&[&dyn Parameter]],
     ) -> Result<Reached, Error> {
         let failed = self.data.failed("records cannot be stored");
         let asked = format!("select {}", has_changed());
         let asked = self.prepared(&asked, &[Type::TEXT, Type::INT8]).await?;
         let types = all.first().into_iter().flat_map(|first| first.iter());
-        let types: Vec<Type> = types.map(|(_, of)| of.clone()).collect();
+        let types: Vec<Type> = types.map(|value| value.sql_type()).collect();
         let statement = self.prepared(statement, &types).await?;
         let reached = format!("select memctl.clock(), {}", last_change());
         let reached = self.prepared(&reached, &[]).await?;
@@ -142,7 +142,10 @@ impl Sessions {
             Ok(row.map_err(&failed)?.get::<_, bool>(0))
         };
         let stored = all.iter().map(|parameters| async {
-            let parameters: Vec<_> = parameters.iter().map(|(value, _)| *value).collect();
+            let parameters: Vec<_> = typed(parameters)
+                .into_iter()
+                .map(|(value, _)| value)
+                .collect();
             let done = client.execute(&statement, &parameters).await;
             done.map(drop).map_err(&failed)
         });
@@ -211,23 +214,24 @@ impl Sessions {
             })
         });
         let fields: Vec<String> = fields.collect::<Result<_, _>>()?;
-        let columns = |part: fn(&PrimaryRow) -> &str| -> Vec<Vec<&str>> {
-            let chunks = rows.chunks(ROWS);
-            chunks.map(|rows| rows.iter().map(part).collect()).collect()
-        };
-        let ids = columns(|row| &row.id);
-        let skills = columns(|row| &row.skill);
-        let texts = columns(|row| &row.text);
-        let fields: Vec<&[String]> = fields.chunks(ROWS).collect();
-        let all: Vec<[(&(dyn ToSql + Sync), Type); 5]> = (0..ids.len())
-            .map(|n| {
-                [
-                    (&origin as &(dyn ToSql + Sync), Type::TEXT),
-                    (&ids[n], Type::TEXT_ARRAY),
-                    (&skills[n], Type::TEXT_ARRAY),
-                    (&texts[n], Type::TEXT_ARRAY),
-                    (&fields[n], Type::TEXT_ARRAY),
-                ]
+        let rows: Vec<_> = rows.iter().zip(&fields).collect();
+        let chunks = rows.chunks(ROWS).map(|rows| {
+            let part = |part: fn(&PrimaryRow) -> &str| -> Vec<&str> {
+                rows.iter().map(|(row, _)| part(row)).collect()
+            };
+            let fields = rows.iter().map(|(_, fields)| fields.as_str());
+            [
+                part(|row| &row.id),
+                part(|row| &row.skill),
+                part(|row| &row.text),
+                fields.collect(),
+            ]
+        });
+        let chunks: Vec<[Vec<&str>; 4]> = chunks.collect();
+        let all: Vec<[&dyn Parameter; 5]> = chunks
+            .iter()
+            .map(|[ids, skills, texts, fields]| {
+                [&origin as &dyn Parameter, ids, skills, texts, fields]
             })
             .collect();
         let all: Vec<&[_]> = all.iter().map(|all| &all[..]).collect();
@@ -247,11 +251,7 @@ impl Sessions {
             .iter()
             .map(|(_, tombstone)| tombstone.as_str())
             .collect();
-        let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
-            (&origin, Type::TEXT),
-            (&ids, Type::TEXT_ARRAY),
-            (&tombstones, Type::TEXT_ARRAY),
-        ];
+        let parameters: [&dyn Parameter; 3] = [&origin, &ids, &tombstones];
         self.store(origin, after, &table(kind).bury(), &[&parameters])
             .await
     }

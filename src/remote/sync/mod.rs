@@ -194,7 +194,7 @@ pub async fn sync(
     }
     // Taken first, so that a second process cannot do the same work at once.
     let puller = store.pull()?;
-    let mut connection = open(address).await?;
+    let connection = open(address).await?;
     let mut report = SyncReport {
         database: address.shown(),
         dry_run: options.dry_run,
@@ -207,57 +207,41 @@ pub async fn sync(
         puller: &puller,
         origin: &report.origin.clone(),
     };
-    // Both plans are made before either is executed, so that a refusal changes nothing.
+    // All plans are made before one is executed, so that a refusal changes nothing.
     let push_plan = if options.way == Direction::Pull {
         None
     } else {
         Some(push::plan(&connection, store, Unreadable::Skip, &mut report, on).await?)
     };
-    let pull_plan = if options.way == Direction::Push {
+    let pull_plans = if options.way == Direction::Push {
         None
     } else {
-        Some(pull.plan(&connection).await?)
+        let others = other_programs::plan(&connection, &puller).await?;
+        Some((pull.plan(&connection).await?, others))
     };
-    let others_plan = if options.way == Direction::Push {
-        None
-    } else {
-        Some(other_programs::plan(&connection, &puller).await?)
-    };
-    if !options.may_shrink {
-        let plans = push_plan.iter().map(push::Plans::shrinking);
-        for shrinking in plans
-            .chain(pull_plan.iter().map(pull::PullPlan::shrinking))
-            .chain(
-                others_plan
-                    .iter()
-                    .map(other_programs::OthersPlan::shrinking),
-            )
-        {
-            if shrinking.is_much() {
-                return Err(Error::Shrinks(shrinking));
-            }
-        }
+    let pushed = push_plan.iter().map(push::Plans::shrinking);
+    let pulled = pull_plans.iter();
+    let pulled = pulled.flat_map(|(pull, others)| [pull.shrinking(), others.shrinking()]);
+    let much = pushed.chain(pulled).find(|shrinking| shrinking.is_much());
+    if let Some(shrinking) = much.filter(|_| !options.may_shrink) {
+        return Err(Error::Shrinks(shrinking));
     }
-    if let Some(plan) = push_plan {
-        if options.dry_run {
-            plan.count(&mut report);
-        } else {
-            plan.carry_out(&mut connection, &mut report, on).await?;
-        }
+    match push_plan {
+        Some(plan) if options.dry_run => plan.count(&mut report),
+        Some(plan) => plan.carry_out(&connection, &mut report, on).await?,
+        None => {}
     }
-    if let Some(plan) = pull_plan {
-        if options.dry_run {
-            plan.count(&mut report);
-        } else {
-            pull.carry_out(&connection, &plan, &mut report, on).await?;
+    match pull_plans {
+        Some((pull_plan, others)) if options.dry_run => {
+            pull_plan.count(&mut report);
+            others.count(&mut report);
         }
-    }
-    if let Some(plan) = others_plan {
-        if options.dry_run {
-            plan.count(&mut report);
-        } else {
-            plan.carry_out(&connection, &puller, &mut report).await?;
+        Some((pull_plan, others)) => {
+            pull.carry_out(&connection, &pull_plan, &mut report, on)
+                .await?;
+            others.carry_out(&connection, &puller, &mut report).await?;
         }
+        None => {}
     }
     if !options.dry_run && (is_copy || options.way != Direction::Pull) {
         report.lines = MovedLines {
@@ -281,7 +265,7 @@ async fn send_audit(connection: &Connection, store: &Scoped, origin: &str) -> Re
 
 /// Sends all local records under the origin in the report.
 pub(super) async fn push_all(
-    connection: &mut Connection,
+    connection: &Connection,
     store: &Scoped,
     report: &mut SyncReport,
     on: OnSync<'_>,

@@ -18,9 +18,8 @@ use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 use super::super::connection::Connection;
 use super::super::error::Error;
 use super::SyncReport;
-use super::plan::Shrinking;
-use super::plan::State;
-use super::tables::{Table, table};
+use super::plan::{Shrinking, State};
+use super::tables::table;
 
 /// Kinds whose tables other programs write.
 const KINDS: [Kind; 2] = [Kind::Procedure, Kind::Memory];
@@ -71,12 +70,10 @@ pub(super) async fn plan(connection: &Connection, puller: &Puller) -> Result<Oth
     let mut kinds = Vec::new();
     let (mut held, mut going) = (0, 0);
     for kind in KINDS {
-        let Table { name, holder, .. } = table(kind);
-        let after = state.reached(&database, &progress(name));
+        let after = state.reached(&database, &progress(table(kind).name));
         let list = format!(
-            "select id::text, seq from public.{name}
-             where {holder} = (select memctl.current_user_id()) and origin is null and deleted_at is null
-             order by seq"
+            "select id::text, seq from {} and origin is null and deleted_at is null order by seq",
+            table(kind).own()
         );
         let doing = "rows of other programs cannot be listed";
         let rows = connection.rows(doing, &list, &[]).await?;
@@ -194,7 +191,7 @@ impl OthersPlan {
 
 /// Fetches rows by their ids, without those that are too large.
 async fn fetched(connection: &Connection, kind: Kind, ids: &[String]) -> Result<Vec<Row>, Error> {
-    let Table { name, holder, .. } = table(kind);
+    let own = table(kind).own();
     let time = |column: &str| {
         format!("to_char({column} at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')")
     };
@@ -206,8 +203,8 @@ async fn fetched(connection: &Connection, kind: Kind, ids: &[String]) -> Result<
         ("uuid", format!("{}, memory_type", times.join(", ")))
     };
     let sql = format!(
-        "select id::text, coalesce(content, ''), metadata::text, {columns} from public.{name}
-         where {holder} = (select memctl.current_user_id()) and origin is null and deleted_at is null
+        "select id::text, coalesce(content, ''), metadata::text, {columns} from {own}
+           and origin is null and deleted_at is null
            and id = any ($1::text[]::{key}[])
            and coalesce(octet_length(content), 0) + coalesce(octet_length(metadata::text), 0) <= {BYTES}
          order by seq"

@@ -1,7 +1,5 @@
 //! Plan of a push: records to send and rows to remove, per kind. Pure.
 //!
-//! Compact manifest of the local records of a kind, one small entry per record.
-//!
 //! Pull progress per database, stored next to the pulled records.
 //!
 //! Origin: name of this workspace in the shared store.
@@ -11,7 +9,7 @@
 //! uses its replica name. Otherwise each copy would remove the records that only the other one has.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -48,70 +46,42 @@ impl Plan {
     }
 }
 
-/// Comparison of local records with rows.
-#[derive(Debug)]
-pub(super) struct Comparison {
-    lines: Vec<Line>,
-    /// One flag per line: the row is identical, or the record is not to be sent.
-    is_settled: Vec<bool>,
-    plan: Plan,
-}
-
-impl Comparison {
-    pub(super) fn new(manifest: Manifest) -> Self {
-        Self {
-            is_settled: manifest
-                .lines
-                .iter()
-                .map(|line| line.text.is_none())
-                .collect(),
-            lines: manifest.lines,
-            plan: Plan::default(),
-        }
-    }
-
-    /// Adds a row of this workspace: its id, and the first 8 bytes of its hash.
-    pub(super) fn meet(&mut self, id: &str, text: u64) {
-        self.plan.there += 1;
-        let found = self
-            .lines
-            .binary_search_by_key(&hash_of_id(id), |line| line.id);
-        match found {
-            Ok(at) => self.is_settled[at] |= self.lines[at].text == Some(text),
-            Err(_) => self.plan.remove.push(id.to_owned()),
-        }
-    }
-
-    /// Returns the plan after all rows have been added.
-    pub(super) fn finish(self) -> Plan {
-        let open = self.lines.iter().zip(&self.is_settled);
-        let mut send: Vec<u32> = open
-            .filter(|(_, is_settled)| !**is_settled)
-            .map(|(line, _)| line.place)
-            .collect();
-        send.sort_unstable();
-        Plan { send, ..self.plan }
-    }
-}
-
-/// Manifest entry of one record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line {
-    /// Hash of the record id.
-    pub(super) id: u64,
-    /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
-    /// are not sent, and their rows are not removed.
-    pub(super) text: Option<u64>,
-    /// Place among the records of its kind.
-    pub(super) place: u32,
-}
-
-/// Manifest of a kind, sorted by id hash, each id once.
+/// Compact list of the local records of a kind, with a small entry for each.
 #[derive(Debug, Default)]
 pub(super) struct Manifest {
-    pub(super) lines: Vec<Line>,
+    lines: HashMap<u64, Line>,
     /// Number of records that cannot be sent.
     pub(super) unfit: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    /// First 8 bytes of the SHA-256 of the text; `None` if the record has expired. Expired records
+    /// are not sent, and their rows are not removed.
+    text: Option<u64>,
+    /// Place among the records of its kind.
+    place: u32,
+}
+
+impl Manifest {
+    /// Compares a row of this workspace: its id, and the first 8 bytes of its hash.
+    pub(super) fn meet(&mut self, id: &str, text: u64, plan: &mut Plan) {
+        plan.there += 1;
+        match self.lines.get_mut(&hash_of_id(id)) {
+            // The row is identical.
+            Some(line) if line.text == Some(text) => line.text = None,
+            Some(_) => {}
+            None => plan.remove.push(id.to_owned()),
+        }
+    }
+
+    /// Completes the plan after all rows have been compared.
+    pub(super) fn finish(self, plan: Plan) -> Plan {
+        let open = self.lines.values().filter(|line| line.text.is_some());
+        let mut send: Vec<u32> = open.map(|line| line.place).collect();
+        send.sort_unstable();
+        Plan { send, ..plan }
+    }
 }
 
 /// Record prepared for sending.
@@ -167,7 +137,6 @@ pub(super) fn manifest(
     on_record: &mut dyn FnMut(),
 ) -> Result<Manifest, Error> {
     let mut manifest = Manifest::default();
-    manifest.lines.reserve(positions.len());
     for place in positions.places() {
         on_record();
         let Some((_, entry)) = positions.any_entry(place)? else {
@@ -178,17 +147,11 @@ pub(super) fn manifest(
             manifest.unfit += 1;
             continue;
         };
-        manifest.lines.push(Line {
-            id: hash_of_id(&outgoing.entry.id),
-            text: is_alive.then(|| hash_of_text(&outgoing.text)),
-            place,
-        });
+        let text = is_alive.then(|| hash_of_text(&outgoing.text));
+        // If records share an id, the last one wins, as everywhere.
+        let id = hash_of_id(&outgoing.entry.id);
+        manifest.lines.insert(id, Line { text, place });
     }
-    // If records share an id, the last one wins, as everywhere.
-    manifest
-        .lines
-        .sort_by_key(|line| (line.id, std::cmp::Reverse(line.place)));
-    manifest.lines.dedup_by_key(|line| line.id);
     Ok(manifest)
 }
 
@@ -319,28 +282,23 @@ mod tests {
     use super::*;
 
     fn manifest(records: &[(&str, Option<u64>)]) -> Manifest {
-        let mut lines: Vec<Line> = records
-            .iter()
-            .enumerate()
-            .map(|(place, (id, text))| Line {
-                id: hash_of_id(id),
-                text: *text,
-                place: u32::try_from(place).unwrap(),
-            })
-            .collect();
-        lines.sort_by_key(|line| line.id);
-        Manifest { lines, unfit: 0 }
+        let lines = records.iter().zip(0..);
+        let lines = lines.map(|((id, text), place)| (hash_of_id(id), Line { text: *text, place }));
+        Manifest {
+            lines: lines.collect(),
+            unfit: 0,
+        }
     }
 
     #[test]
     fn what_differs_goes_and_what_is_gone_is_removed() {
         let check =
             |here: &[(&str, Option<u64>)], there: &[(&str, u64)], send: &[u32], remove: &[&str]| {
-                let mut comparison = Comparison::new(manifest(here));
+                let (mut manifest, mut plan) = (manifest(here), Plan::default());
                 for (id, text) in there {
-                    comparison.meet(id, *text);
+                    manifest.meet(id, *text, &mut plan);
                 }
-                let plan = comparison.finish();
+                let plan = manifest.finish(plan);
                 assert_eq!(
                     (plan.send.as_slice(), plan.there),
                     (send, there.len() as u64)

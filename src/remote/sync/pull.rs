@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
-use tokio_postgres::types::ToSql;
 
 use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller, is_origin};
 
-use super::super::connection::Connection;
+use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
 use super::plan::{ORDER, Shrinking, State};
-use super::tables::{Table, table};
+use super::tables::table;
 use super::{OnSync, SyncReport, SyncStage};
 
 /// Maximum number of removals per lookup, and of rows and bytes per batch.
@@ -59,32 +58,27 @@ impl Pull<'_> {
         if !damaged.is_empty() {
             state.forget(&database);
         }
-        let failed = connection.failed(COUNT);
-        let client = &connection.client;
         let mut kinds = Vec::new();
         for kind in ORDER {
-            let Table { name, holder, .. } = table(kind);
-            let after = state.reached(&database, name);
+            let own = table(kind).own();
+            let after = state.reached(&database, table(kind).name);
             let count = format!(
                 "select coalesce(max(seq), 0), count(*) filter (where entry is not null and origin <> $2)
-                 from public.{name} where {holder} = (select memctl.current_user_id()) and seq > $1"
+                 from {own} and seq > $1"
             );
-            let row = connection
-                .row(COUNT, &count, &[&after, &self.origin])
-                .await?;
+            let parameters: [&dyn Parameter; 2] = [&after, &self.origin];
+            let row = connection.row(COUNT, &count, &parameters).await?;
             let (until, records): (i64, i64) = (row.get(0), row.get(1));
             let gone = format!(
-                "select origin, entry_id from public.{name}
-                 where {holder} = (select memctl.current_user_id()) and seq > $1 and seq <= $2
+                "select origin, entry_id from {own} and seq > $1 and seq <= $2
                    and origin <> $3 and deleted_at is not null and entry_id is not null"
             );
-            let parameters: [&(dyn ToSql + Sync); 3] = [&after, &until, &self.origin];
-            let rows = client.query_raw(&gone, parameters).await.map_err(&failed)?;
-            let mut rows = std::pin::pin!(rows);
+            let parameters: [&dyn Parameter; 3] = [&after, &until, &self.origin];
+            let mut rows = connection.stream(COUNT, &gone, &parameters).await?;
             let mut removals = 0;
             let mut ids: BTreeMap<String, Vec<String>> = BTreeMap::new();
             let mut waiting = 0;
-            while let Some(row) = rows.try_next().await.map_err(&failed)? {
+            while let Some(row) = rows.try_next().await? {
                 ids.entry(row.get(0)).or_default().push(row.get(1));
                 waiting += 1;
                 if waiting == ROWS {
@@ -141,10 +135,8 @@ impl Pull<'_> {
     async fn is_known(&self, connection: &Connection, origin: &str) -> Result<bool, Error> {
         let doing = "the rows of a workspace cannot be looked for";
         for kind in ORDER {
-            let Table { name, holder, .. } = table(kind);
-            let any = format!(
-                "select exists (select from public.{name} where {holder} = (select memctl.current_user_id()) and origin = $1)"
-            );
+            let own = table(kind).own();
+            let any = format!("select exists (select from {own} and origin = $1)");
             if connection.row(doing, &any, &[&origin]).await?.get(0) {
                 return Ok(true);
             }
@@ -182,21 +174,19 @@ impl Pull<'_> {
         for origin in &plan.damaged {
             self.puller.discard(origin)?;
         }
-        let failed = connection.failed("what others have sent cannot be read");
+        let doing = "what others have sent cannot be read";
         for KindPlan { kind, until, .. } in &plan.kinds {
-            let Table { name, holder, .. } = table(*kind);
+            let (name, own) = (table(*kind).name, table(*kind).own());
             let after = state.reached(&plan.database, name);
             let query = format!(
-                "select seq, origin, entry_id, entry from public.{name}
-                 where {holder} = (select memctl.current_user_id()) and seq > $1 and seq <= $2 and origin <> $3
-                   and entry_id is not null
+                "select seq, origin, entry_id, entry from {own}
+                   and seq > $1 and seq <= $2 and origin <> $3 and entry_id is not null
                  order by seq"
             );
-            let parameters: [&(dyn ToSql + Sync); 3] = [&after, until, &self.origin];
-            let rows = connection.client.query_raw(&query, parameters).await;
-            let mut rows = std::pin::pin!(rows.map_err(&failed)?);
+            let parameters: [&dyn Parameter; 3] = [&after, until, &self.origin];
+            let mut rows = connection.stream(doing, &query, &parameters).await?;
             let mut batch = Batch::default();
-            while let Some(row) = rows.try_next().await.map_err(&failed)? {
+            while let Some(row) = rows.try_next().await? {
                 batch.add(row.get(1), row.get(2), row.get(3));
                 done += 1;
                 if batch.is_full() {

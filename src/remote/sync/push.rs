@@ -15,9 +15,8 @@ use crate::store::{Positions, Scoped};
 
 use super::super::connection::Connection;
 use super::super::error::Error;
-use super::plan::Shrinking;
-use super::plan::{Comparison, Manifest, ORDER, Outgoing, Plan, hash_of_id, outgoing};
-use super::tables::{Table, fields, fields_or_blank, table};
+use super::plan::{Manifest, ORDER, Outgoing, Plan, Shrinking, hash_of_id, outgoing};
+use super::tables::{fields, fields_or_blank, table};
 use super::{OnSync, SyncReport, SyncStage};
 
 /// Number of batches that are sent before the first of them is stored.
@@ -81,11 +80,8 @@ pub(super) async fn plan(
 
 /// Returns `true` if this workspace has sent records of a kind before.
 async fn has_rows(connection: &Connection, kind: Kind, origin: &str) -> Result<bool, Error> {
-    let Table { name, holder, .. } = table(kind);
-    let query = format!(
-        "select exists (select from public.{name}
-         where {holder} = (select memctl.current_user_id()) and origin = $1)"
-    );
+    let own = table(kind).own();
+    let query = format!("select exists (select from {own} and origin = $1)");
     let row = connection.row(CANNOT_COMPARE, &query, &[&origin]).await?;
     Ok(row.get(0))
 }
@@ -95,24 +91,22 @@ async fn compare(
     connection: &Connection,
     kind: Kind,
     origin: &str,
-    manifest: Manifest,
+    mut manifest: Manifest,
 ) -> Result<Plan, Error> {
-    let mut comparison = Comparison::new(manifest);
-    let Table { name, holder, .. } = table(kind);
+    let mut plan = Plan::default();
+    let own = table(kind).own();
     let query = format!(
-        "select entry_id, left(hash, 16) from public.{name}
-         where {holder} = (select memctl.current_user_id()) and origin = $1 and deleted_at is null"
+        "select entry_id, left(hash, 16) from {own} and origin = $1 and deleted_at is null"
     );
-    let failed = connection.failed(CANNOT_COMPARE);
-    let parameters: [&(dyn ToSql + Sync); 1] = [&origin];
-    let rows = connection.client.query_raw(&query, parameters);
-    let rows = rows.await.map_err(&failed)?;
-    let mut rows = std::pin::pin!(rows);
-    while let Some(row) = rows.try_next().await.map_err(&failed)? {
+    let mut rows = connection
+        .stream(CANNOT_COMPARE, &query, &[&origin])
+        .await?;
+    while let Some(row) = rows.try_next().await? {
         let (id, hash): (&str, &str) = (row.get(0), row.get(1));
-        comparison.meet(id, u64::from_str_radix(hash, 16).unwrap_or_default());
+        let hash = u64::from_str_radix(hash, 16).unwrap_or_default();
+        manifest.meet(id, hash, &mut plan);
     }
-    Ok(comparison.finish())
+    Ok(manifest.finish(plan))
 }
 
 fn warn_of_unfit(unfit: u64, report: &mut SyncReport) {
@@ -146,7 +140,7 @@ impl Plans {
     /// Executes the plan. A thread reads and redacts the next records while the database stores those before.
     pub(super) async fn carry_out(
         self,
-        connection: &mut Connection,
+        connection: &Connection,
         report: &mut SyncReport,
         on: OnSync<'_>,
     ) -> Result<(), Error> {
@@ -222,15 +216,15 @@ async fn store(
 
 /// Turns the rows of removed records into tombstones. Returns their number.
 async fn bury(
-    connection: &mut Connection,
+    connection: &Connection,
     kind: Kind,
     origin: &str,
     ids: &[String],
 ) -> Result<u64, Error> {
-    let (statement, tombstones) = (table(kind).bury(), vec![None::<&str>; ids.len()]);
-    let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &ids, &tombstones];
+    let tombstones = vec![None::<&str>; ids.len()];
+    let doing = "removals cannot be sent";
     connection
-        .run("removals cannot be sent", &statement, &parameters)
+        .run(doing, &table(kind).bury(), &[&origin, &ids, &tombstones])
         .await
 }
 

@@ -4,7 +4,6 @@
 //! SQL or `PostgREST`. Values that a column cannot hold are replaced by its default.
 
 use chrono::DateTime;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::model::{Kind, Memory, Procedure, Record as _, Session};
@@ -13,125 +12,107 @@ use crate::model::{Kind, Memory, Procedure, Record as _, Session};
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Table {
     pub(crate) name: &'static str,
-    /// Columns besides the common ones. Each has an SQL value in terms of `f`, a JSON object, and a
-    /// value for tombstones.
-    pub(crate) columns: &'static [Column],
+    /// Columns besides the common ones, each with the field of the record of the same name.
+    columns: &'static [Column],
     /// `true` if the content has a vector.
     pub(crate) has_vector: bool,
     /// Column with the user whose login wrote the row; with origin and id, it names the row.
     pub(crate) holder: &'static str,
 }
 
+/// Name of a column, its type, and its value in a tombstone; `None` keeps the column, which reveals no
+/// content.
+type Column = (&'static str, Of, Option<&'static str>);
+
+/// Type of a column.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    value: &'static str,
-    /// Value in a tombstone; `None` keeps the column, which reveals no content.
-    cleared: Option<&'static str>,
+enum Of {
+    Text,
+    Status,
+    Flag,
+    Number,
+    Whole,
+    Time,
+    /// Time that is now, if the record has none.
+    Created,
+    Texts,
+    Json,
+    Object,
 }
 
-const fn column(name: &'static str, value: &'static str, cleared: Option<&'static str>) -> Column {
-    Column {
-        name,
-        value,
-        cleared,
-    }
-}
-
-/// Text field of the record of the same name.
-macro_rules! text {
-    ($name:literal) => {
-        column($name, concat!("f->>'", $name, "'"), Some("null"))
-    };
-}
-
-/// Object or list of the record, as JSON.
-macro_rules! json_value {
-    ($name:literal) => {
-        column($name, concat!("f->'", $name, "'"), Some("null"))
-    };
-}
+const NULL: Option<&str> = Some("null");
+const KEPT: Option<&str> = None;
 
 const EXECUTION: &[Column] = &[
-    text!("execution_id"),
-    column("timestamp", "(f->>'timestamp')::timestamptz", None),
-    json_value!("input_summary"),
-    json_value!("output_summary"),
-    text!("outcome"),
-    column("cost_usd", "(f->>'cost_usd')::float8", Some("null")),
-    column("latency_ms", "(f->>'latency_ms')::float8", Some("null")),
-    text!("model_used"),
+    ("execution_id", Of::Text, NULL),
+    ("timestamp", Of::Time, KEPT),
+    ("input_summary", Of::Json, NULL),
+    ("output_summary", Of::Json, NULL),
+    ("outcome", Of::Text, NULL),
+    ("cost_usd", Of::Number, NULL),
+    ("latency_ms", Of::Number, NULL),
+    ("model_used", Of::Text, NULL),
 ];
 
 const CORRECTION: &[Column] = &[
-    text!("correction_id"),
-    text!("execution_id"),
-    column("timestamp", "(f->>'timestamp')::timestamptz", None),
-    json_value!("original_output"),
-    text!("user_correction"),
+    ("correction_id", Of::Text, NULL),
+    ("execution_id", Of::Text, NULL),
+    ("timestamp", Of::Time, KEPT),
+    ("original_output", Of::Json, NULL),
+    ("user_correction", Of::Text, NULL),
 ];
 
 const REFLEXION: &[Column] = &[
-    text!("reflexion_id"),
-    column("created_at", "(f->>'created_at')::timestamptz", None),
-    text!("correction_id"),
-    text!("mistake"),
-    text!("root_cause"),
-    text!("rule"),
-    text!("applies_when"),
-    column("confidence", "(f->>'confidence')::float8", Some("null")),
-    column(
-        "validated_by_test",
-        "(f->>'validated_by_test')::boolean",
-        Some("null"),
-    ),
-    json_value!("generated_test_ids"),
+    ("reflexion_id", Of::Text, NULL),
+    ("created_at", Of::Time, KEPT),
+    ("correction_id", Of::Text, NULL),
+    ("mistake", Of::Text, NULL),
+    ("root_cause", Of::Text, NULL),
+    ("rule", Of::Text, NULL),
+    ("applies_when", Of::Text, NULL),
+    ("confidence", Of::Number, NULL),
+    ("validated_by_test", Of::Flag, NULL),
+    ("generated_test_ids", Of::Json, NULL),
 ];
 
 const PROCEDURE: &[Column] = &[
-    column("content", "f->>'content'", Some("null")),
-    column("metadata", "f->'metadata'", Some("null")),
-    column("created_dt", CREATED, None),
+    ("content", Of::Text, NULL),
+    ("metadata", Of::Json, NULL),
+    ("created_dt", Of::Created, KEPT),
 ];
 
 const MEMORY: &[Column] = &[
-    column("memory_type", "f->>'memory_type'", None),
-    column("content", "f->>'content'", Some("''")),
-    column("metadata", "coalesce(f->'metadata', '{}')", Some("'{}'")),
-    column("created_at", CREATED, None),
-    column("expires_at", "(f->>'expires')::timestamptz", Some("null")),
+    ("memory_type", Of::Text, KEPT),
+    ("content", Of::Text, Some("''")),
+    ("metadata", Of::Object, Some("'{}'")),
+    ("created_at", Of::Created, KEPT),
+    ("expires_at", Of::Time, NULL),
 ];
 
 const SESSION: &[Column] = &[
-    column("status", "coalesce(f->>'status', 'initializing')", None),
-    column("current_step", "f->>'current_step'", Some("null")),
-    column("progress_percentage", "(f->>'progress')::integer", None),
-    column("total_steps", "(f->>'total_steps')::integer", None),
-    column(
-        "completed_steps",
-        "array(select jsonb_array_elements_text(f->'completed_steps'))",
-        Some("array[]::text[]"),
-    ),
-    column("error_message", "f->>'error_message'", Some("null")),
-    column(
-        "session_data",
-        "coalesce(f->'session_data', '{}')",
-        Some("'{}'"),
-    ),
-    column(
-        "started_at",
-        "coalesce((f->>'started')::timestamptz, now())",
-        None,
-    ),
-    column("completed_at", "(f->>'completed')::timestamptz", None),
-    column("created_at", CREATED, None),
+    ("status", Of::Status, KEPT),
+    ("current_step", Of::Text, NULL),
+    ("progress_percentage", Of::Whole, KEPT),
+    ("total_steps", Of::Whole, KEPT),
+    ("completed_steps", Of::Texts, Some("array[]::text[]")),
+    ("error_message", Of::Text, NULL),
+    ("session_data", Of::Object, Some("'{}'")),
+    ("started_at", Of::Created, KEPT),
+    ("completed_at", Of::Time, KEPT),
+    ("created_at", Of::Created, KEPT),
 ];
-
-const CREATED: &str = "coalesce((f->>'created')::timestamptz, now())";
 
 /// Returns the table of a kind.
 pub(crate) fn table(kind: Kind) -> Table {
-    let of_seed = |name, columns, has_vector| Table {
+    let (name, columns, has_vector) = match kind {
+        Kind::Execution => ("executions", EXECUTION, false),
+        Kind::Correction => ("corrections", CORRECTION, false),
+        Kind::Reflexion => ("reflexions", REFLEXION, false),
+        Kind::Procedure => ("context_eng_memories", PROCEDURE, true),
+        Kind::Memory => ("agent_memory", MEMORY, true),
+        Kind::Session => ("agent_sessions", SESSION, false),
+    };
+    Table {
         name,
         columns,
         has_vector,
@@ -140,32 +121,68 @@ pub(crate) fn table(kind: Kind) -> Table {
         } else {
             "user_id"
         },
-    };
-    match kind {
-        Kind::Execution => of_seed("executions", EXECUTION, false),
-        Kind::Correction => of_seed("corrections", CORRECTION, false),
-        Kind::Reflexion => of_seed("reflexions", REFLEXION, false),
-        Kind::Procedure => of_seed("context_eng_memories", PROCEDURE, true),
-        Kind::Memory => of_seed("agent_memory", MEMORY, true),
-        Kind::Session => of_seed("agent_sessions", SESSION, false),
+    }
+}
+
+impl Of {
+    /// SQL of the value, in terms of `f`, a JSON object.
+    fn sql(self, name: &str) -> String {
+        let text = format!("f->>'{name}'");
+        match self {
+            Self::Text => text,
+            Self::Status => format!("coalesce({text}, 'initializing')"),
+            Self::Flag => format!("({text})::boolean"),
+            Self::Number => format!("({text})::float8"),
+            Self::Whole => format!("({text})::integer"),
+            Self::Time => format!("({text})::timestamptz"),
+            Self::Created => format!("coalesce(({text})::timestamptz, now())"),
+            Self::Texts => format!("array(select jsonb_array_elements_text(f->'{name}'))"),
+            Self::Json => format!("f->'{name}'"),
+            Self::Object => format!("coalesce(f->'{name}', '{{}}')"),
+        }
+    }
+
+    /// The value, if the column can hold it: the files are edited by hand.
+    fn fitting(self, value: &Value) -> Option<Value> {
+        let fits = match self {
+            Self::Text | Self::Status => value.is_string(),
+            Self::Flag => value.is_boolean(),
+            Self::Number => value.is_number(),
+            Self::Texts => value.is_array(),
+            Self::Json => true,
+            Self::Object => !value.is_null(),
+            Self::Time | Self::Created => return value.as_str().and_then(time).map(Value::from),
+            Self::Whole => {
+                let whole = value.as_f64().map(f64::round)?;
+                let range = f64::from(i32::MIN)..=f64::from(i32::MAX);
+                #[expect(clippy::cast_possible_truncation, reason = "it is in range")]
+                return range.contains(&whole).then_some(Value::from(whole as i64));
+            }
+        };
+        fits.then(|| value.clone())
     }
 }
 
 impl Table {
+    /// SQL of the rows of this login, after `from`; a condition may follow.
+    pub(crate) fn own(self) -> String {
+        let Self { name, holder, .. } = self;
+        format!("public.{name} where {holder} = (select memctl.current_user_id())")
+    }
+
     /// SQL that inserts rows, and fails if one of them is there. Parameters: origin, and arrays of
     /// ids, skills, texts and JSON objects for the other columns. A row belongs to the user that its
     /// record names, or else to the login.
     pub(crate) fn insert(self) -> String {
         let (name, holder) = (self.name, self.holder);
-        let list = |part: &dyn Fn(&Column) -> String| {
-            let parts = self
-                .columns
-                .iter()
-                .map(|column| format!(", {}", part(column)));
-            parts.collect::<String>()
-        };
-        let mut names = list(&|column| column.name.to_owned());
-        let mut values = list(&|column| column.value.to_owned());
+        let columns = self.columns.iter();
+        let mut names: String = columns
+            .clone()
+            .map(|(name, ..)| format!(", {name}"))
+            .collect();
+        let mut values: String = columns
+            .map(|(name, of, _)| format!(", {}", of.sql(name)))
+            .collect();
         // The defaults of these columns say the same, and would look up the user for each row.
         let me = "(select memctl.current_user_id())";
         names.push_str(", user_id");
@@ -192,8 +209,9 @@ impl Table {
     /// SQL that writes rows, with the parameters of [`Self::insert`]. Identical rows are not touched.
     pub(crate) fn upsert(self) -> String {
         let columns = self.columns.iter();
-        let sets = columns.map(|column| format!(", {0} = excluded.{0}", column.name));
-        let sets: String = sets.collect();
+        let sets: String = columns
+            .map(|(name, ..)| format!(", {name} = excluded.{name}"))
+            .collect();
         let set_user = if self.has_user() {
             ", user_id = excluded.user_id"
         } else {
@@ -239,10 +257,10 @@ impl Table {
 
     /// SQL that turns rows into tombstones. Parameters: origin, and arrays of ids and tombstones.
     pub(crate) fn bury(self) -> String {
-        let cleared = self.columns.iter().filter_map(|column| {
-            let value = column.cleared?;
-            Some(format!(", {} = {value}", column.name))
-        });
+        let cleared = self
+            .columns
+            .iter()
+            .filter_map(|(name, _, cleared)| cleared.map(|value| format!(", {name} = {value}")));
         let vector = if self.has_vector {
             ", embedding = null"
         } else {
@@ -263,12 +281,18 @@ impl Table {
 /// JSON object for the columns of a record, with the user that the record names; `None` if the text
 /// is not a valid record of its kind.
 pub(crate) fn fields(kind: Kind, text: &str) -> Option<String> {
-    let mut fields = columns(kind, text)?;
+    let record = document(kind, text)?;
+    let columns = table(kind).columns.iter();
+    let fields = columns.filter_map(|(name, of, _)| {
+        let value = of.fitting(record.get(*name)?)?;
+        Some(((*name).to_owned(), value))
+    });
+    let mut fields: Map<String, Value> = fields.collect();
     let user = memctl_files::json::string_field(text.as_bytes(), "user_id");
     if let Some(user) = user.filter(|_| kind.has_user()) {
-        fields["user"] = Value::from(user);
+        fields.insert("user".to_owned(), Value::from(user));
     }
-    Some(without_nul(&fields.to_string()))
+    Some(without_nul(&Value::Object(fields).to_string()))
 }
 
 /// As [`fields`], with defaults for an unreadable record: the row keeps its text, and cannot be found
@@ -281,77 +305,44 @@ pub(crate) fn fields_or_blank(kind: Kind, text: &str) -> String {
     fields(kind, text).unwrap_or_else(|| blank.to_owned())
 }
 
-fn columns(kind: Kind, text: &str) -> Option<Value> {
-    let fields = match kind {
+/// Fields of a record, by the names of columns.
+fn document(kind: Kind, text: &str) -> Option<Value> {
+    match kind {
         Kind::Procedure => {
             let record: Procedure = serde_json::from_str(text).ok()?;
             let document = record.document();
-            json!({
+            let data: Value = serde_json::from_str(record.data.get()).ok()?;
+            Some(json!({
                 "content": record.shown_content(),
                 "metadata": {
                     "status": record.status,
-                    "data": value(&record.data),
+                    "data": data,
                     "id": document.id,
                     "skill": document.skill,
                     "trust": document.trust,
                 },
-                "created": time(&document.created),
-            })
+                "created_dt": document.created,
+            }))
         }
         Kind::Memory => {
             let record: Memory = serde_json::from_str(text).ok()?;
-            json!({
-                "memory_type": record.memory_type.name(),
-                "content": record.content,
-                "metadata": value(&record.metadata),
-                "created": time(&record.created_at),
-                "expires": record.expires_at.as_deref().and_then(time),
-            })
+            serde_json::to_value(record).ok()
         }
         Kind::Session => {
-            let record: Session = serde_json::from_str(text).ok()?;
-            #[expect(clippy::cast_possible_truncation, reason = "it was brought between 0 and 100")]
-            let progress = record
-                .progress_percentage
-                .map(|p| p.clamp(0.0, 100.0).round() as i32);
-            json!({
-                "status": record.status.is_known().then(|| record.status.to_string()),
-                "current_step": record.current_step,
-                "progress": progress,
-                "total_steps": record.total_steps.and_then(|steps| i32::try_from(steps).ok()),
-                "completed_steps": record.completed_steps,
-                "error_message": record.error_message,
-                "session_data": value(&record.session_data),
-                "started": time(&record.started_at),
-                "completed": record.completed_at.as_deref().and_then(time),
-                "created": time(&record.created_at),
-            })
-        }
-        Kind::Execution | Kind::Correction | Kind::Reflexion => of_document(text),
-    };
-    Some(fields)
-}
-
-/// Fields of the source document that have the type of their column. Others are left out: the files are
-/// edited by hand.
-fn of_document(text: &str) -> Value {
-    let mut fields: Map<String, Value> = serde_json::from_str(text).unwrap_or_default();
-    fields.retain(|name, value| match name.as_str() {
-        "timestamp" | "created_at" => match value.as_str().and_then(time) {
-            Some(at) => {
-                *value = Value::from(at);
-                true
+            let mut record: Session = serde_json::from_str(text).ok()?;
+            let progress = record.progress_percentage;
+            record.progress_percentage = progress.map(|percent| percent.clamp(0.0, 100.0));
+            let is_known = record.status.is_known();
+            let mut fields = serde_json::to_value(record).ok()?;
+            if !is_known {
+                fields["status"] = Value::Null;
             }
-            None => false,
-        },
-        "cost_usd" | "latency_ms" | "confidence" => value.is_number(),
-        "validated_by_test" => value.is_boolean(),
-        "input_summary" | "output_summary" | "original_output" | "generated_test_ids" => true,
-        "execution_id" | "outcome" | "model_used" | "correction_id" | "user_correction"
-        | "reflexion_id" | "mistake" | "root_cause" | "rule" | "applies_when" => value.is_string(),
-        _ => false,
-    });
-    Value::Object(fields)
+            Some(fields)
+        }
+        Kind::Execution | Kind::Correction | Kind::Reflexion => Some(Value::Object(
+            serde_json::from_str(text).unwrap_or_default(),
+        )),
+    }
 }
 
 /// Normalised RFC 3339 time; `None` if `text` is invalid.
@@ -359,13 +350,6 @@ pub(crate) fn time(text: &str) -> Option<String> {
     DateTime::parse_from_rfc3339(text)
         .ok()
         .map(|at| at.to_rfc3339())
-}
-
-/// Parsed JSON value; `None` for `null` or invalid JSON.
-fn value(raw: &RawValue) -> Option<Value> {
-    serde_json::from_str(raw.get())
-        .ok()
-        .filter(|value| !Value::is_null(value))
 }
 
 /// Removes NUL escapes, which the server's JSON does not support. After an escaped backslash,
@@ -418,11 +402,11 @@ mod tests {
         );
         assert_eq!(run, json!({ "execution_id": "EXEC-1", "latency_ms": 7 }));
         let fields = read(Kind::Session, session);
-        for name in ["status", "total_steps", "started", "session_data"] {
+        for name in ["status", "total_steps", "started_at", "session_data"] {
             assert_eq!(fields[name], Value::Null, "{name}");
         }
-        assert_eq!(fields["progress"], 100);
-        assert_eq!(fields["completed"], "2026-05-01T00:00:00+00:00");
+        assert_eq!(fields["progress_percentage"], 100);
+        assert_eq!(fields["completed_at"], "2026-05-01T00:00:00+00:00");
         assert_eq!(
             super::fields(Kind::Memory, "{\"memory_type\": \"odd\"}"),
             None

@@ -7,10 +7,9 @@
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use tokio_postgres::types::ToSql;
 
 use super::super::address::Address;
-use super::super::connection::Connection;
+use super::super::connection::{Connection, Parameter};
 use super::super::error::Error;
 use super::plan::ORDER;
 use super::tables::{Table, table};
@@ -50,11 +49,7 @@ pub async fn fill_vectors(
     let connection = Connection::open(address).await?;
     let doing = "vectors cannot be stored";
     let schema = connection.vector_schema().await?;
-    let marked = connection
-        .client
-        .batch_execute("set memctl.vectors = 'on'")
-        .await;
-    marked.map_err(connection.failed(doing))?;
+    connection.batch(doing, "set memctl.vectors = 'on'").await?;
     // Clients that name no model search these vectors.
     let note = "insert into memctl.embedders (model) values ($1)
         on conflict (user_id) do update set model = excluded.model
@@ -62,10 +57,10 @@ pub async fn fill_vectors(
     connection.run(doing, note, &[&embedder]).await?;
     let lacking = |table: Table| {
         format!(
-            "{} = (select memctl.current_user_id()) and deleted_at is null and content <> ''
+            "{} and deleted_at is null and content <> ''
              and (origin = $1 and (embedding is null or embedding_model <> $2)
                or origin is null and embedding is null)",
-            table.holder
+            table.own()
         )
     };
     let names = || {
@@ -80,7 +75,7 @@ pub async fn fill_vectors(
     };
     for table in names() {
         let lacking = lacking(table);
-        let count = format!("select count(*) from public.{} where {lacking}", table.name);
+        let count = format!("select count(*) from {lacking}");
         let row = connection.row(doing, &count, &[&origin, &embedder]).await?;
         let count: i64 = row.get(0);
         report.waiting += u64::try_from(count).unwrap_or_default();
@@ -93,7 +88,7 @@ pub async fn fill_vectors(
             _ => ("bigint", "0"),
         };
         let some = format!(
-            "select id::text, content from public.{name} where {lacking} and id > $3::text::{key}
+            "select id::text, content from {lacking} and id > $3::text::{key}
              order by id limit {BATCH}"
         );
         let store = format!(
@@ -103,7 +98,7 @@ pub async fn fill_vectors(
         );
         let mut after = first.to_owned();
         while start.elapsed() < limit {
-            let parameters: [&(dyn ToSql + Sync); 3] = [&origin, &embedder, &after];
+            let parameters: [&dyn Parameter; 3] = [&origin, &embedder, &after];
             let rows = connection.rows(doing, &some, &parameters).await?;
             let ids: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
             let texts: Vec<String> = rows.iter().map(|row| row.get(1)).collect();
@@ -114,7 +109,7 @@ pub async fn fill_vectors(
                 Error::stopped(format!("cannot create vectors: {reason}"), hint)
             })?;
             let vectors: Vec<String> = vectors.iter().map(|vector| as_vector(vector)).collect();
-            let parameters: [&(dyn ToSql + Sync); 4] = [&embedder, &ids, &texts, &vectors];
+            let parameters: [&dyn Parameter; 4] = [&embedder, &ids, &texts, &vectors];
             let stored = connection.run(doing, &store, &parameters).await?;
             report.made += stored;
             report.waiting = report.waiting.saturating_sub(stored);

@@ -12,13 +12,16 @@ use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
-use serde::de::value::{Error, MapDeserializer};
-use serde::de::{self, DeserializeOwned, Deserializer, IntoDeserializer, Visitor};
-use serde::{Serialize, forward_to_deserialize_any};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use url::form_urlencoded;
 
 use crate::serve::http::problem::Problem;
 use crate::store;
+
+/// Answer of a handler.
+pub(super) type Answer = Result<Response, Problem>;
 
 /// Body parsed as JSON.
 pub(super) struct Body<T>(pub(super) T);
@@ -34,7 +37,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for Body<T> {
 async fn bytes<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Problem> {
     if !is_json(request.headers()) {
         return Err(Problem::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            415,
             "input",
             "the content type of the body is not JSON",
             "send `Content-Type: application/json`",
@@ -69,12 +72,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 
 fn too_long(rejection: &BytesRejection) -> Problem {
     if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        return Problem::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "input",
-            "the body is too large",
-            "send a smaller body",
-        );
+        return Problem::new(413, "input", "the body is too large", "send a smaller body");
     }
     Problem::input("the body is incomplete", "send it again")
 }
@@ -111,9 +109,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Problem> {
-        let given = pairs(parts).map(|(name, value)| (name, Parameter(value)));
-        let read = T::deserialize(MapDeserializer::new(given));
-        read.map(Self).map_err(|error: Error| {
+        let mut given = Map::new();
+        for (name, value) in pairs(parts) {
+            // The only number among the parameters.
+            let value = match value.parse::<i64>() {
+                Ok(number) if name == "limit" => Value::from(number),
+                _ => Value::from(value),
+            };
+            if given.contains_key(&name) {
+                let message = format!("`{}` is given twice", name.escape_debug());
+                return Err(Problem::input(message, "see /openapi.json"));
+            }
+            given.insert(name, value);
+        }
+        let read = T::deserialize(Value::Object(given));
+        read.map(Self).map_err(|error| {
             let message = format!("the query parameters do not match: {error}");
             Problem::input(message, "see /openapi.json")
         })
@@ -124,48 +134,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Parameters<T> 
 pub(super) fn pairs(parts: &Parts) -> impl Iterator<Item = (String, String)> {
     let query = parts.uri.query().unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned()
-}
-
-/// Value of a query parameter: a number where one is expected, text elsewhere.
-struct Parameter(String);
-
-impl<'de> Deserializer<'de> for Parameter {
-    type Error = Error;
-
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_string(self.0)
-    }
-
-    fn deserialize_i64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        let number = self.0.parse().map_err(de::Error::custom);
-        visitor.visit_i64(number?)
-    }
-
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
-        visitor.visit_some(self)
-    }
-
-    fn deserialize_enum<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Error> {
-        visitor.visit_enum(self.0.into_deserializer())
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct
-        newtype_struct seq tuple tuple_struct map struct identifier ignored_any
-    }
-}
-
-impl IntoDeserializer<'_, Error> for Parameter {
-    type Deserializer = Self;
-
-    fn into_deserializer(self) -> Self {
-        self
-    }
 }
 
 /// Path parameters.
@@ -184,7 +152,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Names<T
 }
 
 /// Returns a value as a redacted JSON response.
-pub(super) fn reply<T: Serialize>(value: &T) -> Result<Response, Problem> {
+pub(super) fn reply<T: Serialize>(value: &T) -> Answer {
     let text = serde_json::to_string(value).map_err(store::Error::from)?;
     Ok(json(memctl_redact::redact_json(&text).text.into_owned()))
 }

@@ -17,6 +17,8 @@ use tokio::sync::Semaphore;
 
 use memctl_files::process;
 
+use crate::model::error::{Kind, UserError};
+
 use super::state::Server;
 use super::table;
 
@@ -31,22 +33,6 @@ const BREATH: Duration = Duration::from_millis(50);
 /// IP address and port.
 pub type Address = SocketAddr;
 
-/// Reason why a server does not listen.
-#[derive(Debug, thiserror::Error)]
-pub enum NotListening {
-    /// Other machines can reach the address, and that was not permitted.
-    #[error("`{0}` is not a loopback address")]
-    NotLoopback(SocketAddr),
-    /// The system refuses the address.
-    #[error("cannot listen on `{address}`")]
-    Refused {
-        /// Requested address.
-        address: SocketAddr,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-}
-
 /// Listening socket, before it accepts connections.
 #[derive(Debug)]
 pub struct Bound {
@@ -60,16 +46,22 @@ pub struct Bound {
 ///
 /// # Errors
 ///
-/// See [`NotListening`].
-pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<Bound, NotListening> {
+/// Fails if other machines can reach the address and that is not permitted, or if the system refuses it.
+pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<Bound, UserError> {
     let is_local = match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback(),
         IpAddr::V6(ip) => ip.is_loopback(),
     };
     if !is_local && !allow_remote {
-        return Err(NotListening::NotLoopback(address));
+        return Err(UserError::usage(
+            format!("`{address}` is not a loopback address"),
+            "add `--allow-remote` to serve other machines",
+        ));
     }
-    let refused = |source| NotListening::Refused { address, source };
+    let refused = |error| {
+        let message = format!("cannot listen on `{address}`: {error}");
+        UserError::new(Kind::Io, message, "memctl serve --addr 127.0.0.1:0")
+    };
     let listener = std::net::TcpListener::bind(address).map_err(refused)?;
     listener.set_nonblocking(true).map_err(refused)?;
     let address = listener.local_addr().map_err(refused)?;
@@ -88,7 +80,7 @@ impl Bound {
         stop: impl Future<Output = ()>,
     ) -> std::io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
-        let seats = Arc::new(Semaphore::new(server.limits().connections.max(1)));
+        let seats = Arc::new(Semaphore::new(server.options.limits.connections.max(1)));
         let graceful = GracefulShutdown::new();
         let service = TowerToHyperService::new(table::router(&server));
         let mut builder = http1::Builder::new();
@@ -115,7 +107,7 @@ impl Bound {
             // Answers are short; delaying them to combine packets gains nothing.
             drop(stream.set_nodelay(true));
             // A peer that reads nothing keeps no connection.
-            let stall = Some(server.limits().stall);
+            let stall = Some(server.options.limits.stall);
             drop(process::limit_unreceived(&SockRef::from(&stream), stall));
             let connection = builder.serve_connection(TokioIo::new(stream), service.clone());
             let connection = graceful.watch(connection);
@@ -126,12 +118,12 @@ impl Bound {
             });
         }
         drop(listener);
-        let grace = server.limits().grace;
+        let grace = server.options.limits.grace;
         if tokio::time::timeout(grace, graceful.shutdown())
             .await
             .is_err()
         {
-            server.log("some clients did not finish in time and were disconnected");
+            (server.options.log)("some clients did not finish in time and were disconnected");
         }
         Ok(())
     }
@@ -154,9 +146,6 @@ mod tests {
         check("192.0.2.1:0", false, false);
         let bound = bind("127.0.0.1:0".parse().unwrap(), false).unwrap();
         assert_ne!(bound.address.port(), 0);
-        assert!(matches!(
-            bind(bound.address, false),
-            Err(NotListening::Refused { .. })
-        ));
+        assert_eq!(bind(bound.address, false).unwrap_err().kind, Kind::Io);
     }
 }

@@ -9,7 +9,7 @@
 use std::time::Instant;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 
@@ -28,17 +28,17 @@ pub(super) async fn observe(
     let path = request.extensions().get::<MatchedPath>();
     // Unknown paths share one label, because their number is unlimited.
     let route = path.map_or("other", MatchedPath::as_str).to_owned();
-    let id = request_id(&request).unwrap_or_else(|| server.random());
+    let id = request_id(&request).unwrap_or_else(|| (server.options.workspace.random)());
     let mut response = next.run(request).await;
     let (status, took) = (response.status(), start.elapsed());
     let problem = response.extensions().get::<Problem>();
     if let Some(inner) = problem.and_then(|problem| problem.inner.as_deref()) {
-        server.log(&format!("{method} {route} {id}: {inner}"));
+        (server.options.log)(&format!("{method} {route} {id}: {inner}"));
     }
-    server.log_access(|| {
-        let ms = took.as_secs_f64() * 1_000.0;
-        format!("{method} {route} {} {ms:.1} ms {id}", status.as_u16())
-    });
+    if let Some(log) = &server.options.access_log {
+        let (status, ms) = (status.as_u16(), took.as_secs_f64() * 1_000.0);
+        log(&format!("{method} {route} {status} {ms:.1} ms {id}"));
+    }
     if let Ok(id) = id.parse() {
         response.headers_mut().insert("x-request-id", id);
     }
@@ -59,7 +59,11 @@ pub(super) async fn check_origin(
     request: Request,
     next: Next,
 ) -> Response {
-    match server.origins().permits(request.uri(), request.headers()) {
+    match server
+        .options
+        .origins
+        .permits(request.uri(), request.headers())
+    {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
@@ -71,11 +75,11 @@ pub(super) async fn in_time(
     request: Request,
     next: Next,
 ) -> Response {
-    let limit = server.limits().time;
+    let limit = server.options.limits.time;
     match tokio::time::timeout(limit, next.run(request)).await {
         Ok(response) => response,
         Err(_) => Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
+            504,
             "time",
             format!("no answer within {} s", limit.as_secs_f64()),
             "the write may have succeeded; check before you send it again",
@@ -94,12 +98,13 @@ pub(super) async fn caller(
         Ok(token) => token.to_owned(),
         Err(refused) => return Problem::from(refused).into_response(),
     };
-    let caller = match server.verifier().caller(&token, server.now()).await {
+    let caller = server.options.verifier.caller(&token, server.now());
+    let caller = match caller.await {
         Ok(caller) => caller,
         Err(refused) => return Problem::from(refused).into_response(),
     };
     drop(token);
-    if let Err(wait) = server.rates().take(caller.user.as_str()) {
+    if let Err(wait) = server.rates.take(caller.user.as_str()) {
         return Problem::too_often(wait).into_response();
     }
     // Handlers get the caller, not the token.

@@ -5,10 +5,9 @@
 //!   `route`: one operation.
 //! - `state`: shared state of all requests; the one place where a request opens the memory.
 //! - `problem`: error responses, in the formats of three kinds of clients.
-//! - `input`: bodies and parameters, and their errors. `reply`: responses.
+//! - `input`: bodies and parameters, their errors, and responses. `limits`: shares of users.
 //! - `supabase`: endpoints in the format of Supabase: edge functions, RPC and tables.
-//! - `v1`: executions, corrections, hints, search, prompts.
-//! - `mcp`: the tools for agents.
+//! - `v1`: executions, corrections, hints, search, prompts, and the tools for agents.
 //! - `openapi`: description of the API for programs.
 //!
 //! Invariants: no request without a token reaches the memory. The store limits reads and writes to
@@ -21,20 +20,17 @@
 mod input;
 mod limits;
 mod listen;
-mod mcp;
 mod middleware;
 mod openapi;
 mod origin;
 mod problem;
 mod route;
-mod shares;
 mod state;
 mod supabase;
 mod table;
 mod v1;
 
 pub use limits::Limits;
-pub use listen::{Address, Bound, NotListening, bind};
-pub use origin::{InvalidOrigin, Origins};
-pub use state::Log;
-pub use state::{Clock, Options, Server};
+pub use listen::{Address, Bound, bind};
+pub use origin::Origins;
+pub use state::{Clock, Log, Options, Server};

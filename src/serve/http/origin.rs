@@ -9,8 +9,10 @@ use std::net::IpAddr;
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, header};
 use tower_http::cors::CorsLayer;
+
+use crate::model::error::UserError;
 
 use super::problem::Problem;
 
@@ -27,16 +29,9 @@ pub struct Origins {
     pages: Vec<HeaderValue>,
 }
 
-/// Reason why a text is no host name or origin.
-#[derive(Debug, thiserror::Error)]
-#[error("`{}` is not a valid {what}: {reason}", given.escape_debug())]
-pub struct InvalidOrigin {
-    /// Invalid text.
-    pub given: String,
-    /// Expected kind of text.
-    pub what: &'static str,
-    /// Reason.
-    pub reason: &'static str,
+fn invalid(given: &str, what: &str, reason: &str) -> UserError {
+    let message = format!("`{}` is not a valid {what}: {reason}", given.escape_debug());
+    UserError::input(message, "memctl serve --allow-origin https://app.example")
 }
 
 impl Origins {
@@ -45,25 +40,18 @@ impl Origins {
     /// # Errors
     ///
     /// Fails for an invalid host name or origin.
-    pub fn new(hosts: &[String], pages: &[String]) -> Result<Self, InvalidOrigin> {
+    pub fn new(hosts: &[String], pages: &[String]) -> Result<Self, UserError> {
         let mut read = Self::default();
         for given in hosts {
             let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
             if given.is_empty() || !given.chars().all(plain) {
-                return Err(InvalidOrigin {
-                    given: given.clone(),
-                    what: "host name",
-                    reason: "write it without a scheme and a port, as in `memory.example.org`",
-                });
+                let reason = "write it without a scheme and a port, as in `memory.example.org`";
+                return Err(invalid(given, "host name", reason));
             }
             read.hosts.push(given.to_ascii_lowercase());
         }
         for given in pages {
-            let invalid = |reason| InvalidOrigin {
-                given: given.clone(),
-                what: "origin",
-                reason,
-            };
+            let invalid = |reason| invalid(given, "origin", reason);
             if given == "*" {
                 return Err(invalid("`*` is not supported; name each allowed origin"));
             }
@@ -116,7 +104,7 @@ impl Origins {
         let known = |name: Option<&str>| name.is_none_or(|name| self.knows_host(name));
         if another.is_some() || host.is_none() || !known(host) || !known(asked) {
             return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+                403,
                 "host",
                 "the `Host` header does not name this server",
                 "use `localhost` or the IP address, or start the server with `--allow-host NAME`",
@@ -127,7 +115,7 @@ impl Origins {
             return Ok(());
         }
         Err(Problem::new(
-            StatusCode::FORBIDDEN,
+            403,
             "origin",
             "requests from this origin are not allowed",
             "start the server with `--allow-origin ORIGIN`",

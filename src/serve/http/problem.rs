@@ -22,7 +22,7 @@ use crate::store::{self, skill};
 /// Error of a request.
 #[derive(Debug, Clone)]
 pub(super) struct Problem {
-    pub(super) status: StatusCode,
+    pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn new(
-        status: StatusCode,
+        status: u16,
         kind: &'static str,
         message: impl Into<String>,
         hint: impl Into<String>,
@@ -51,38 +51,51 @@ impl Problem {
 
     /// Returns the error for a malformed request.
     pub(super) fn input(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "input", message, hint)
+        Self::new(400, "input", message, hint)
     }
 
     /// Returns the error for a well-formed request with invalid content.
     pub(super) fn unfit(message: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "input", message, hint)
+        Self::new(422, "input", message, hint)
+    }
+
+    /// Adds the time after which the client may retry.
+    pub(super) fn after(self, seconds: u64) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// Adds a detail for the log.
+    fn because(self, inner: String) -> Self {
+        Self {
+            inner: Some(inner),
+            ..self
+        }
     }
 
     /// Returns the error for an overloaded server.
     pub(super) fn busy(message: &str, retry_after: u64) -> Self {
-        Self {
-            retry_after: Some(retry_after),
-            ..Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "busy",
-                message,
-                "try again after the time in `retry-after`",
-            )
-        }
+        let hint = "try again after the time in `retry-after`";
+        Self::new(503, "busy", message, hint).after(retry_after)
+    }
+
+    /// Returns the error for a disabled memory.
+    pub(super) fn disabled() -> Self {
+        let message = "the memory is switched off";
+        Self::new(503, "disabled", message, "memctl memory enable").after(60)
+    }
+
+    /// Returns the error for a database that does not answer.
+    fn no_database(inner: String) -> Self {
+        Self::busy("the database of the memory does not answer", 2).because(inner)
     }
 
     /// Returns an internal error; `inner` goes to the log.
     pub(super) fn fault(kind: &'static str, message: &str, inner: String) -> Self {
-        Self {
-            inner: Some(inner),
-            ..Self::new(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                kind,
-                message,
-                "see the server's log for the request with this `x-request-id`",
-            )
-        }
+        let hint = "see the server's log for the request with this `x-request-id`";
+        Self::new(500, kind, message, hint).because(inner)
     }
 
     fn body(&self, path: &str) -> Value {
@@ -98,7 +111,7 @@ impl Problem {
 
     /// Returns the error code of `PostgREST`.
     fn code(&self) -> &'static str {
-        match (self.kind, self.status.as_u16()) {
+        match (self.kind, self.status) {
             ("token", _) => "PGRST301",
             ("permission" | "origin" | "host", _) => "42501",
             ("function", _) => "PGRST202",
@@ -119,9 +132,11 @@ impl Problem {
 /// Attaches the problem to the response; [`render`] writes the format of the path.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let mut response = self.status.into_response();
+        let status = StatusCode::from_u16(self.status);
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
         let headers = response.headers_mut();
-        if self.status == StatusCode::UNAUTHORIZED {
+        if self.status == 401 {
             let challenge = HeaderValue::from_static("Bearer");
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
@@ -150,44 +165,26 @@ pub(super) async fn render(request: Request, next: Next) -> Response {
 
 impl From<Refused> for Problem {
     fn from(refused: Refused) -> Self {
-        let hint = match refused {
-            Refused::Missing => "send `Authorization: Bearer TOKEN`; `memctl token` creates one",
-            Refused::Audience => "create a token for the `--audience` of this server",
-            Refused::NoKeys => "try again after the time in `retry-after`",
-            _ => "memctl token --sub ID --scope DOMAINS",
-        };
-        match refused {
-            Refused::NoScope => Self::new(
-                StatusCode::FORBIDDEN,
-                Kind::Permission.name(),
-                refused.to_string(),
-                hint,
+        let message = refused.to_string();
+        let mint = "memctl token --sub ID --scope DOMAINS";
+        let (status, kind, hint) = match refused {
+            Refused::Missing => {
+                let hint = "send `Authorization: Bearer TOKEN`; `memctl token` creates one";
+                (401, "token", hint)
+            }
+            Refused::Audience => (
+                401,
+                "token",
+                "create a token for the `--audience` of this server",
             ),
-            Refused::NoKeys => Self {
-                retry_after: Some(30),
-                ..Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "token",
-                    refused.to_string(),
-                    hint,
-                )
-            },
-            _ => Self::new(StatusCode::UNAUTHORIZED, "token", refused.to_string(), hint),
-        }
-    }
-}
-
-/// Returns the status of a kind. Statuses of single errors, such as 410, are decided below.
-const fn status(kind: Kind) -> StatusCode {
-    match kind {
-        Kind::Usage | Kind::Input => StatusCode::UNPROCESSABLE_ENTITY,
-        Kind::NotFound => StatusCode::NOT_FOUND,
-        Kind::Permission => StatusCode::FORBIDDEN,
-        Kind::Model => StatusCode::BAD_GATEWAY,
-        Kind::Remote => StatusCode::SERVICE_UNAVAILABLE,
-        Kind::Store | Kind::Io | Kind::Internal | Kind::Interrupted => {
-            StatusCode::INTERNAL_SERVER_ERROR
-        }
+            Refused::NoScope => (403, Kind::Permission.name(), mint),
+            Refused::NoKeys => {
+                let hint = "try again after the time in `retry-after`";
+                return Self::new(503, "token", message, hint).after(30);
+            }
+            _ => (401, "token", mint),
+        };
+        Self::new(status, kind, message, hint)
     }
 }
 
@@ -200,28 +197,25 @@ impl From<UserError> for Problem {
             hint,
         } = error;
         let hint = hint.unwrap_or_else(|| "see /openapi.json".to_owned());
-        let shown = match kind {
+        let (status, shown) = match kind {
             Kind::Usage | Kind::Input => return Self::unfit(message, hint),
-            Kind::NotFound | Kind::Permission => {
-                return Self::new(status(kind), kind.name(), message, hint);
-            }
-            Kind::Remote => {
-                return Self {
-                    inner: Some(message),
-                    ..Self::busy("the database of the memory does not answer", 2)
-                };
-            }
-            Kind::Model => "the model did not answer",
-            Kind::Store => "the memory cannot be read or written",
-            Kind::Io => "the operating system of the server reported an error",
-            Kind::Internal | Kind::Interrupted => "the server failed to answer",
+            Kind::NotFound => return Self::new(404, kind.name(), message, hint),
+            Kind::Permission => return Self::new(403, kind.name(), message, hint),
+            Kind::Remote => return Self::no_database(message),
+            Kind::Model => (502, "the model did not answer"),
+            Kind::Store => (500, UNUSABLE),
+            Kind::Io => (500, "the operating system of the server reported an error"),
+            Kind::Internal | Kind::Interrupted => (500, "the server failed to answer"),
         };
         Self {
-            status: status(kind),
+            status,
             ..Self::fault(kind.name(), shown, message)
         }
     }
 }
+
+/// Message for a store that fails.
+const UNUSABLE: &str = "the memory cannot be read or written";
 
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
@@ -234,9 +228,16 @@ impl From<Error> for Problem {
         let message = error.to_string();
         match error {
             Error::Store(error) | Error::NotStored { source: error, .. } => Self::from(error),
-            Error::Skill(error) => of_skill(error),
+            Error::Skill(skill::Error::NotFound { .. } | skill::Error::NoDirectory { .. }) => {
+                let hint = "memctl list executions --json shows the skills that ran";
+                Self::new(404, Kind::NotFound.name(), "the skill does not exist", hint)
+            }
+            Error::Skill(error) => {
+                let message = "the skill cannot be read";
+                Self::fault(Kind::Store.name(), message, chain(&error))
+            }
             Error::Forgotten { .. } => Self::new(
-                StatusCode::GONE,
+                410,
                 "forgotten",
                 message,
                 "the record was deleted on purpose",
@@ -244,14 +245,14 @@ impl From<Error> for Problem {
             Error::SkillPath(_) => Self::input(message, "a skill is written as `domain/skill`"),
             Error::NoId(_) | Error::NotJson { .. } => Self::input(message, "correct the request"),
             // The caller chose neither the model nor the files of the server.
-            Error::ModelName { .. } => Self::from(UserError {
-                kind: Kind::Model,
-                ..error.into()
-            }),
-            Error::Unreadable { .. } => Self::from(UserError {
-                kind: Kind::Io,
-                ..error.into()
-            }),
+            Error::ModelName { .. } | Error::Unreadable { .. } => {
+                let kind = match error {
+                    Error::ModelName { .. } => Kind::Model,
+                    _ => Kind::Io,
+                };
+                let error = UserError::from(error);
+                Self::from(UserError { kind, ..error })
+            }
             error => match error.into() {
                 UserError {
                     kind: Kind::Usage | Kind::Input,
@@ -275,76 +276,35 @@ impl Problem {
         use store::Error as Of;
         let message = error.to_string();
         match error {
-            Of::NotFound { .. } => Self::new(
-                status(Kind::NotFound),
-                Kind::NotFound.name(),
-                message,
-                "not found in the domains of the token",
-            ),
-            Of::Ambiguous { .. } => Self::input(message, "give the whole id"),
-            Of::Exists { .. } => {
-                Self::new(StatusCode::CONFLICT, "exists", message, "choose another id")
+            Of::NotFound { .. } => {
+                let hint = "not found in the domains of the token";
+                Self::new(404, Kind::NotFound.name(), message, hint)
             }
-            Of::OutOfScope { .. } => Self::new(
-                status(Kind::Permission),
-                Kind::Permission.name(),
-                message,
-                "use a token whose `domain_scope` covers it",
-            ),
+            Of::Ambiguous { .. } => Self::input(message, "give the whole id"),
+            Of::Exists { .. } => Self::new(409, "exists", message, "choose another id"),
+            Of::OutOfScope { .. } => {
+                let hint = "use a token whose `domain_scope` covers it";
+                Self::new(403, Kind::Permission.name(), message, hint)
+            }
             Of::Locked { .. } | Of::Changing { .. } => {
                 Self::busy("another program is writing to the memory", 1)
             }
             Of::Disabled { .. } => Self::disabled(),
-            Of::DisabledForUser { .. } => Self::new(
-                StatusCode::FORBIDDEN,
-                "disabled",
-                "the memory is switched off for this user",
-                "POST /v1/users/me/enable",
-            ),
+            Of::DisabledForUser { .. } => {
+                let message = "the memory is switched off for this user";
+                Self::new(403, "disabled", message, "POST /v1/users/me/enable")
+            }
             Of::Group(error) => Self::of_store(error),
-            Of::Primary(error) => Self {
-                inner: Some(chain(error)),
-                ..Self::busy("the database of the memory does not answer", 2)
-            },
+            Of::Primary(error) => Self::no_database(chain(error)),
             // Every other error is a failure of the server.
             error => {
                 let kind = match error.explain().0 {
                     kind @ Kind::Internal => kind,
                     _ => Kind::Store,
                 };
-                let message = "the memory cannot be read or written";
-                Self::fault(kind.name(), message, chain(error))
+                Self::fault(kind.name(), UNUSABLE, chain(error))
             }
         }
-    }
-
-    /// Returns the error for a disabled memory.
-    pub(super) fn disabled() -> Self {
-        Self {
-            retry_after: Some(60),
-            ..Self::new(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "disabled",
-                "the memory is switched off",
-                "memctl memory enable",
-            )
-        }
-    }
-}
-
-fn of_skill(error: skill::Error) -> Problem {
-    match error {
-        skill::Error::NotFound { .. } | skill::Error::NoDirectory { .. } => Problem::new(
-            status(Kind::NotFound),
-            Kind::NotFound.name(),
-            "the skill does not exist",
-            "memctl list executions --json shows the skills that ran",
-        ),
-        error => Problem::fault(
-            Kind::Store.name(),
-            "the skill cannot be read",
-            chain(&error),
-        ),
     }
 }
 

@@ -4,29 +4,29 @@
 //! threads; a request that waits too long for one gets a retry status. A write that has started is
 //! completed even if the client is gone.
 
-use std::path::PathBuf;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use chrono::{DateTime, Utc};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 
 use crate::model::Viewer;
 use crate::model::error::Kind;
 use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
-use crate::store::workspace::{Providers, Settings, Workspace};
-use crate::store::{
-    Approvals, AuditContext, GroupCommit, Primary, Scoped, SeenEntries, is_disabled,
-};
+use crate::store::workspace::{Providers, Workspace};
+use crate::store::{AuditContext, Scoped, is_disabled};
 use memctl_files::Directory;
 use memctl_search::embedder::EmbedderCache;
 
-use super::limits::{Limits, Rates};
+use super::limits::{Limits, Place, Rates, Shares};
 use super::origin::Origins;
 use super::problem::Problem;
-use super::shares::{Place, Shares};
 
 /// Maximum wait of a request for a thread.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -67,181 +67,179 @@ pub struct Options {
 
 /// Server. Cloned for every request.
 #[derive(Clone)]
-pub struct Server(Arc<Inner>);
+pub struct Server(Arc<Shared>);
 
-struct Inner {
-    memory: PathBuf,
-    /// Trust decisions of the user who runs the server.
-    approvals: Approvals,
-    /// Primary of the memory; `None` if it is in its files.
-    primary: Option<Arc<dyn Primary>>,
-    skills_dir: PathBuf,
-    settings: Settings,
-    providers: Providers,
-    spare_dir: PathBuf,
-    random: fn() -> String,
-    group_commit: Arc<GroupCommit>,
-    seen_memories: Arc<SeenEntries>,
-    clock: Clock,
-    verifier: Verifier,
-    origins: Origins,
-    limits: Limits,
-    rates: Rates,
+/// State shared by all requests.
+pub struct Shared {
+    pub(super) options: Options,
+    pub(super) rates: Rates,
     slots: Shares,
     /// Queue of writers: few at a time and in order, because the lock of the directory is not fair.
     turns: Semaphore,
     /// Queue of additions, which share their writes.
     additions: Shares,
-    log: Log,
-    access_log: Option<Log>,
+}
+
+impl Deref for Server {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
 }
 
 impl Server {
     /// Creates a server that does not listen yet.
-    pub fn new(options: Options) -> Self {
-        let Options { workspace, .. } = options;
-        Self(Arc::new(Inner {
-            memory: workspace.store.directory().to_path_buf(),
-            approvals: workspace.store.approvals().clone(),
-            primary: workspace.store.primary().cloned(),
-            skills_dir: workspace.skills_dir,
-            settings: workspace.settings,
-            providers: Providers {
-                kept: Some(EmbedderCache::default()),
-                ..workspace.providers
-            },
-            spare_dir: workspace.spare_dir,
-            random: workspace.random,
-            group_commit: workspace.group_commit,
-            seen_memories: workspace.seen_memories,
-            clock: options.clock,
-            verifier: options.verifier,
-            origins: options.origins,
+    pub fn new(mut options: Options) -> Self {
+        options.workspace.providers = Providers {
+            kept: Some(EmbedderCache::default()),
+            ..options.workspace.providers
+        };
+        Self(Arc::new(Shared {
             rates: Rates::new(options.limits.rate),
             slots: Shares::new(options.limits.at_once),
             turns: Semaphore::new(WRITERS),
             additions: Shares::new(ADDITIONS),
-            limits: options.limits,
-            log: options.log,
-            access_log: options.access_log,
+            options,
         }))
     }
 
-    /// Opens the memory for one request: for this caller, purpose and time.
-    fn workspace(&self, caller: &Caller, why: &str) -> Workspace {
-        let now = self.now();
+    pub(super) fn now(&self) -> DateTime<Utc> {
+        (self.options.clock)()
+    }
+}
+
+/// Request of an authenticated caller.
+#[derive(Clone)]
+pub(super) struct Call {
+    pub(super) server: Server,
+    pub(super) caller: Caller,
+}
+
+impl FromRequestParts<Server> for Call {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, server: &Server) -> Result<Self, Problem> {
+        let caller = Extension::<Caller>::from_request_parts(parts, server).await;
+        let Extension(caller) = caller.map_err(|error| {
+            let message = "the server failed to answer";
+            Problem::fault(Kind::Internal.name(), message, error.to_string())
+        })?;
+        Ok(Self {
+            server: server.clone(),
+            caller,
+        })
+    }
+}
+
+/// Use of the memory by work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Any,
+    /// It only adds records: many at a time, because they share their writes. The writer fetches
+    /// what the other copies of the memory have written.
+    Adds,
+    /// It only writes: few at a time, in the order of arrival.
+    Writes,
+    /// It concerns all data of the caller, also while the memory is disabled for them.
+    OwnData,
+}
+
+impl Call {
+    /// Opens the memory for one request: for its caller, purpose and time.
+    fn workspace(&self, why: &str) -> Workspace {
+        let workspace = &self.server.options.workspace;
+        let now = self.server.now();
         let audit_context = AuditContext {
-            who: caller.user.to_string(),
+            who: self.caller.user.to_string(),
             why: why.to_owned(),
             at: now.to_rfc3339_opts(chrono::SecondsFormat::Micros, true),
-            change: AuditContext::change_name(&(self.0.random)()),
+            change: AuditContext::change_name(&(workspace.random)()),
         };
+        let owned = &workspace.store;
+        let memory = owned.directory().to_path_buf();
+        let store = Scoped::new(&memory, self.caller.scope.clone())
+            .seen_by(Viewer::User(self.caller.user.clone()))
+            .with_lock_limit(LOCK)
+            .at(now)
+            .trusting(owned.approvals().clone())
+            .acting(audit_context);
         Workspace {
-            store: self.store(caller).at(now).acting(audit_context),
-            skills_dir: self.0.skills_dir.clone(),
-            settings: self.0.settings.clone(),
-            providers: self.0.providers.clone(),
-            spare_dir: self.0.spare_dir.clone(),
+            store: match owned.primary() {
+                Some(primary) => store.backed_by(Arc::clone(primary)),
+                None => store,
+            },
             now,
-            random: self.0.random,
-            group_commit: Arc::clone(&self.0.group_commit),
-            seen_memories: Arc::clone(&self.0.seen_memories),
+            ..workspace.clone()
         }
     }
 
     /// Opens the memory after fetching the writes of its other copies. Blocks.
-    pub(super) fn caught_up(
-        &self,
-        caller: &Caller,
-        why: &str,
-    ) -> Result<Workspace, crate::store::workspace::Error> {
-        let workspace = self.workspace(caller, why);
+    pub(super) fn caught_up(&self, why: &str) -> Result<Workspace, crate::store::workspace::Error> {
+        let workspace = self.workspace(why);
         remote::catch_up(&workspace.store)?;
         Ok(workspace)
     }
 
-    /// Opens the store with the caller's scope and user.
-    pub(super) fn store(&self, caller: &Caller) -> Scoped {
-        let store = Scoped::new(&self.0.memory, caller.scope.clone())
-            .seen_by(Viewer::User(caller.user.clone()))
-            .with_lock_limit(LOCK)
-            .at(self.now())
-            .trusting(self.0.approvals.clone());
-        match &self.0.primary {
-            Some(primary) => store.backed_by(Arc::clone(primary)),
-            None => store,
-        }
-    }
-
     /// Runs work on the memory in a thread that may block.
     pub(super) async fn work<T: Send + 'static>(
-        &self,
-        caller: &Caller,
+        self,
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        self.work_with_model(caller, why, async move |workspace| work(workspace))
-            .await
+        self.using(Use::Any, why, work).await
     }
 
     /// Runs work on the memory that awaits calls of a model.
     pub(super) async fn work_with_model<T: Send + 'static>(
-        &self,
-        caller: &Caller,
+        self,
         why: &'static str,
         work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let slot = self.slot(caller).await?;
-        let (server, caller) = (self.clone(), caller.clone());
-        let open = move || Ok(server.caught_up(&caller, why)?);
-        Self::call(slot, open, work).await
+        self.run(Use::Any, why, work).await
     }
 
-    /// Runs work that only adds records: many at a time, because they share their writes. The writer
-    /// fetches what the other copies of the memory have written.
-    pub(super) async fn add<T: Send + 'static>(
-        &self,
-        caller: &Caller,
+    /// Runs work with this use of the memory.
+    pub(super) async fn using<T: Send + 'static>(
+        self,
+        how: Use,
         why: &'static str,
         work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
-        let slot = self.permit(&self.0.additions, caller).await?;
-        let (server, caller) = (self.clone(), caller.clone());
+        self.run(how, why, async move |workspace| work(workspace))
+            .await
+    }
+
+    async fn run<T: Send + 'static>(
+        self,
+        how: Use,
+        why: &'static str,
+        work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let server = self.server.clone();
+        let slot = match how {
+            Use::Adds => self.place(&server.additions).await?,
+            _ => self.slot().await?,
+        };
+        let _turn = match how {
+            Use::Writes | Use::OwnData => {
+                let turn = tokio::time::timeout(PATIENCE, server.turns.acquire()).await;
+                let turn = turn.ok().and_then(Result::ok);
+                Some(turn.ok_or_else(|| Problem::busy("too many writes are waiting", 1))?)
+            }
+            Use::Any | Use::Adds => None,
+        };
         let open = move || {
-            let workspace = server.workspace(&caller, why);
-            if workspace.store.must_be_enabled().is_err() {
-                // Another server may have enabled it again.
+            let mut workspace = self.workspace(why);
+            if how == Use::OwnData {
+                workspace.store = workspace.store.even_if_disabled();
+            }
+            // Another server may have enabled it again.
+            if how != Use::Adds || workspace.store.must_be_enabled().is_err() {
                 remote::catch_up(&workspace.store)?;
             }
             Ok(workspace)
         };
-        Self::call(slot, open, async move |workspace| work(workspace)).await
-    }
-
-    /// Runs work on all data of the caller, also while the memory is disabled for them.
-    pub(super) async fn own_data<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        why: &'static str,
-        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let slot = self.slot(caller).await?;
-        let _turn = self.turn().await?;
-        let (server, caller) = (self.clone(), caller.clone());
-        let open = move || {
-            let mut workspace = server.workspace(&caller, why);
-            workspace.store = workspace.store.even_if_disabled();
-            remote::catch_up(&workspace.store)?;
-            Ok(workspace)
-        };
-        Self::call(slot, open, async move |workspace| work(workspace)).await
-    }
-
-    async fn call<T: Send + 'static>(
-        slot: Place,
-        open: impl FnOnce() -> Result<Workspace, Problem> + Send + 'static,
-        work: impl AsyncFnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
         let done = blocking::call(open, async move |workspace| {
             // The client may be gone: the slot is taken until the work is done.
             let _slot = slot;
@@ -249,80 +247,29 @@ impl Server {
         });
         done.await.unwrap_or_else(|error| {
             let message = "the server failed to answer";
-            let kind = Kind::Internal.name();
-            Err(Problem::fault(kind, message, error.to_string()))
+            Err(Problem::fault(
+                Kind::Internal.name(),
+                message,
+                error.to_string(),
+            ))
         })
     }
 
-    /// Runs work that only writes: few at a time, in the order of arrival.
-    pub(super) async fn write<T: Send + 'static>(
-        &self,
-        caller: &Caller,
-        why: &'static str,
-        work: impl FnOnce(&Workspace) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<T, Problem> {
-        let slot = self.slot(caller).await?;
-        let _turn = self.turn().await?;
-        let (server, caller) = (self.clone(), caller.clone());
-        let open = move || Ok(server.caught_up(&caller, why)?);
-        Self::call(slot, open, async move |workspace| work(workspace)).await
-    }
-
-    /// Waits for the turn to write.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Problem> {
-        let turn = tokio::time::timeout(PATIENCE, self.0.turns.acquire()).await;
-        turn.ok()
-            .and_then(Result::ok)
-            .ok_or_else(|| Problem::busy("too many writes are waiting", 1))
-    }
-
     /// Waits for a place to use the memory: for the user's own share, then among all.
-    pub(super) async fn slot(&self, caller: &Caller) -> Result<Place, Problem> {
-        self.permit(&self.0.slots, caller).await
+    pub(super) async fn slot(&self) -> Result<Place, Problem> {
+        self.place(&self.server.slots).await
     }
 
-    async fn permit(&self, shares: &Shares, caller: &Caller) -> Result<Place, Problem> {
-        let place = tokio::time::timeout(PATIENCE, shares.place(caller.user.as_str())).await;
+    async fn place(&self, shares: &Shares) -> Result<Place, Problem> {
+        let place = shares.place(self.caller.user.as_str());
+        let place = tokio::time::timeout(PATIENCE, place).await;
         let Ok(Ok(place)) = place else {
             return Err(Problem::busy("the server is overloaded", 1));
         };
-        if is_disabled(&Directory::at(&self.0.memory)) {
+        let memory = self.server.options.workspace.store.directory();
+        if is_disabled(&Directory::at(memory.to_path_buf())) {
             return Err(Problem::disabled());
         }
         Ok(place)
-    }
-
-    pub(super) fn now(&self) -> DateTime<Utc> {
-        (self.0.clock)()
-    }
-
-    pub(super) fn random(&self) -> String {
-        (self.0.random)()
-    }
-
-    pub(super) fn verifier(&self) -> &Verifier {
-        &self.0.verifier
-    }
-
-    pub(super) fn origins(&self) -> &Origins {
-        &self.0.origins
-    }
-
-    pub(super) fn limits(&self) -> &Limits {
-        &self.0.limits
-    }
-
-    pub(super) fn rates(&self) -> &Rates {
-        &self.0.rates
-    }
-
-    pub(super) fn log(&self, line: &str) {
-        (self.0.log)(line);
-    }
-
-    pub(super) fn log_access(&self, line: impl FnOnce() -> String) {
-        if let Some(log) = &self.0.access_log {
-            log(&line());
-        }
     }
 }

@@ -2,7 +2,6 @@
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::http::StatusCode;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::post;
@@ -20,9 +19,10 @@ use super::problem::{Problem, render};
 use super::route::{self, Access, Route};
 use super::state::Server;
 use super::supabase::query::QueryParameters;
-use super::supabase::recall::{RankedRow, SimilarRow};
+use super::supabase::recall::{Hybrid, Near, RankedRow, SimilarRow};
 use super::supabase::{functions, rpc, tables};
-use super::{mcp, middleware, openapi, v1};
+use super::v1::{hints, records, search, users};
+use super::{middleware, openapi};
 
 /// Returns all routes.
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
@@ -51,12 +51,12 @@ pub(super) fn routes() -> Vec<Route> {
             .named("hybridSearch", "Search procedures by keywords and a vector")
             .answers::<Rows<RankedRow>>(ROWS)
             .parameters::<QueryParameters>()
-            .body::<rpc::HybridArguments>(),
+            .body::<Hybrid>(),
         Route::post("/rest/v1/rpc/match_memory", rpc::match_memory)
             .named("matchMemory", "Search the caller's memories by a vector")
             .answers::<Rows<SimilarRow>>(ROWS)
             .parameters::<QueryParameters>()
-            .body::<rpc::MatchArguments>(),
+            .body::<Near>(),
         Route::get("/rest/v1/agent_memory", tables::select::<tables::MemoryRow>)
             .named("selectMemories", "The caller's memories")
             .answers::<Rows<tables::MemoryRow>>(ROWS)
@@ -85,73 +85,73 @@ pub(super) fn routes() -> Vec<Route> {
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewProcedure>),
-        Route::get("/v1/executions", v1::executions)
+        Route::get("/v1/executions", records::executions)
             .named("listExecutions", "The newest executions")
-            .answers::<v1::Executions>("Newest first")
-            .parameters::<v1::Page>(),
-        Route::post("/v1/executions", v1::log_execution)
+            .answers::<records::Executions>("Newest first")
+            .parameters::<records::Page>(),
+        Route::post("/v1/executions", records::log_execution)
             .named("logExecution", "Add an execution that ran elsewhere")
             .answers::<LoggedExecution>("Stored")
             .creates()
-            .body::<v1::ExecutionBody>(),
-        Route::get("/v1/corrections", v1::corrections)
+            .body::<records::ExecutionBody>(),
+        Route::get("/v1/corrections", records::corrections)
             .named("listCorrections", "The newest corrections")
-            .answers::<v1::Corrections>("Newest first")
-            .parameters::<v1::Page>(),
-        Route::post("/v1/corrections", v1::correct)
+            .answers::<records::Corrections>("Newest first")
+            .parameters::<records::Page>(),
+        Route::post("/v1/corrections", records::correct)
             .named("correct", "Correct an execution, and learn a rule from it")
             .answers::<CorrectReport>("Result")
-            .body::<v1::CorrectionBody>(),
-        Route::post("/v1/hints", v1::hint)
+            .body::<records::CorrectionBody>(),
+        Route::post("/v1/hints", hints::hint)
             .named("hint", "Hints for an error")
             .answers::<HintReport>("Hints")
-            .body::<v1::HintBody>(),
-        Route::post("/v1/failures", v1::failure)
+            .body::<hints::HintBody>(),
+        Route::post("/v1/failures", hints::failure)
             .named("recordFailure", "Record code that failed, and return hints")
             .answers::<HintReport>("Hints")
-            .body::<v1::FailureBody>(),
-        Route::post("/v1/successes", v1::success)
+            .body::<hints::FailureBody>(),
+        Route::post("/v1/successes", hints::success)
             .named("recordSuccess", "Record code that works; with the failure before it, it becomes a pattern")
             .answers::<RecordReport>("Result")
-            .body::<v1::SuccessBody>(),
-        Route::get("/v1/search", v1::search_by_query)
+            .body::<hints::SuccessBody>(),
+        Route::get("/v1/search", search::search_by_query)
             .named("searchByQuery", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
-            .parameters::<v1::SearchBody>(),
-        Route::post("/v1/search", v1::search)
+            .parameters::<search::SearchBody>(),
+        Route::post("/v1/search", search::search)
             .named("search", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
-            .body::<v1::SearchBody>(),
-        Route::get("/v1/prompt/{domain}/{skill}", v1::prompt)
+            .body::<search::SearchBody>(),
+        Route::get("/v1/prompt/{domain}/{skill}", search::prompt)
             .named("prompt", "The prompt for a skill's model")
             .answers::<PromptReport>("The prompt and its parts"),
-        Route::post("/v1/embeddings", v1::embeddings)
+        Route::post("/v1/embeddings", search::embeddings)
             .named("embed", "Embeddings of texts by the embedder of this memory")
-            .answers::<v1::Embeddings>("One vector per text, in the same order")
-            .body::<v1::EmbeddingsBody>(),
-        Route::post("/v1/operations/{operation}", v1::operation)
+            .answers::<search::Embeddings>("One vector per text, in the same order")
+            .body::<search::EmbeddingsBody>(),
+        Route::post("/v1/operations/{operation}", search::operation)
             .named("operate", "Call an agent operation: search, hint, lesson, remember, correct or forget")
-            .answers::<v1::Operated>("Data for programs, and text for models")
+            .answers::<search::Operated>("Data for programs, and text for models")
             .body_of(route::object),
-        Route::post("/mcp", mcp::mcp)
+        Route::post("/mcp", search::mcp)
             .named("mcp", "Agent tools over the Model Context Protocol: JSON-RPC, without sessions")
             .body_of(route::object),
-        Route::get("/v1/users/me/export", v1::export_user)
+        Route::get("/v1/users/me/export", users::export_user)
             .named("exportUser", "Everything of the caller: memories, sessions, log lines and audit events, as JSON Lines")
             .answers_lines(
                 "application/x-ndjson",
                 "A header with `format`, `exported_at` and `counts`, then one record, log line or audit event a line",
             ),
-        Route::delete("/v1/users/me", v1::delete_user)
+        Route::delete("/v1/users/me", users::delete_user)
             .named("deleteUser", "Delete everything of the caller permanently: memories, sessions, vectors and log lines")
-            .answers::<v1::DeletedUser>("Numbers of what was deleted")
-            .parameters::<v1::Confirmation>(),
-        Route::post("/v1/users/me/disable", v1::disable_user)
+            .answers::<users::DeletedUser>("Numbers of what was deleted")
+            .parameters::<users::Confirmation>(),
+        Route::post("/v1/users/me/disable", users::disable_user)
             .named("disableUser", "Switch the memory off for the caller: their requests read and write nothing")
-            .answers::<v1::Switched>("State of the switch"),
-        Route::post("/v1/users/me/enable", v1::enable_user)
+            .answers::<users::Switched>("State of the switch"),
+        Route::post("/v1/users/me/enable", users::enable_user)
             .named("enableUser", "Switch the memory on again for the caller")
-            .answers::<v1::Switched>("State of the switch"),
+            .answers::<users::Switched>("State of the switch"),
     ]
 }
 
@@ -185,7 +185,7 @@ pub(super) fn router(server: &Server) -> Router {
     }
     // Unknown functions get an error in the format of PostgREST.
     closed = closed.route("/rest/v1/rpc/{function}", post(rpc::unknown));
-    let limit = DefaultBodyLimit::max(server.limits().body);
+    let limit = DefaultBodyLimit::max(server.options.limits.body);
     let with = |server: &Server| server.clone();
     let closed = closed.route_layer(from_fn_with_state(with(server), middleware::caller));
     let all = open
@@ -194,7 +194,7 @@ pub(super) fn router(server: &Server) -> Router {
         .method_not_allowed_fallback(no_method)
         .layer(limit)
         .layer(from_fn_with_state(with(server), middleware::in_time));
-    let all = match server.origins().layer() {
+    let all = match server.options.origins.layer() {
         Some(cors) => all.layer(cors),
         None => all,
     };
@@ -215,17 +215,12 @@ async fn healthz() -> Result<Response, Problem> {
 }
 
 async fn nothing() -> Problem {
-    Problem::new(
-        StatusCode::NOT_FOUND,
-        "not_found",
-        "unknown path",
-        "see /openapi.json",
-    )
+    Problem::new(404, "not_found", "unknown path", "see /openapi.json")
 }
 
 async fn no_method() -> Problem {
     Problem::new(
-        StatusCode::METHOD_NOT_ALLOWED,
+        405,
         "method",
         "this path does not support this method",
         "see /openapi.json",

@@ -13,10 +13,10 @@ use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
 use crate::model::error::UserError;
-use crate::model::{CANDIDATE, SkillPath, Trust};
-use crate::rules::hearing::{EarlierRule, EarlierState, HeardArgs, HeardReport, record_heard};
-use crate::rules::{Conflict, CorrectOptions, RelationReport, SimilarRule};
-use crate::serve::operations::{NOTICE, Report, token_budget, undo, user_error};
+use crate::model::{CANDIDATE, SkillPath};
+use crate::rules::hearing::{EarlierState, HeardArgs, HeardReport, record_heard};
+use crate::rules::{CorrectOptions, CorrectReport};
+use crate::serve::operations::{NOTICE, Report, undo, user_error};
 use crate::store::workspace::{Error, Workspace};
 use crate::{notes, rules, store};
 
@@ -48,48 +48,17 @@ pub struct Corrected {
     /// Notice that the texts of the answer are data; `None` if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<&'static str>,
-    /// Id of the correction.
-    pub correction_id: String,
-    /// Id of the corrected execution; `None` if the skill has none.
-    pub execution_id: Option<String>,
-    /// Id of the rule: the new one, or an existing one with the same content.
-    pub reflexion_id: Option<String>,
-    /// Text of the rule.
-    pub rule: Option<String>,
-    /// `candidate`, or `active` if a person wrote or approved the rule before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<&'static str>,
-    /// Trust level of the rule.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trust: Option<Trust>,
-    /// Condition under which the rule applies.
-    pub applies_when: Option<String>,
-    /// Specificity and actionability of the correction, from 0 to 1.
-    pub confidence: f64,
+    /// Correction, and its rule with the neighbours. Contradictory rules both stay, and a person decides.
+    #[serde(flatten)]
+    pub report: CorrectReport,
     /// `true` if a rule with the same content existed.
     pub known: bool,
-    /// Regression tests created; none before a person approves the rule.
-    pub tests: Vec<String>,
-    /// Contradictory rules; both stay, and a person decides.
-    pub conflicts: Vec<Conflict>,
-    /// Rules near the new one: it may repeat or narrow them, and a person decides.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub similar: Vec<SimilarRule>,
-    /// Rules that a model related to the new one, with its reasons.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub related: Vec<RelationReport>,
-    /// Reason why there is no rule, and advice for a better correction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub not_learned: Option<String>,
     /// Command with which a person approves the rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<String>,
     /// Command with which a person reverts the correction.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undo: Option<String>,
-    /// Problems that did not stop the operation.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub warnings: Vec<String>,
 }
 
 /// Refuses the text of an agent with a prompt injection.
@@ -129,58 +98,29 @@ pub(super) async fn correct(
     let report = rules::correct(workspace, options, &mut |_| {})
         .await
         .map_err(user_error)?;
-    let sanitize = |text: String| token_budget::sanitize(&text);
-    let conflicts = report.conflicts.into_iter().map(|conflict| Conflict {
-        rule: sanitize(conflict.rule),
-        reason: sanitize(conflict.reason),
-        ..conflict
-    });
-    let similar = report.similar.into_iter().map(|other| SimilarRule {
-        rule: sanitize(other.rule),
-        ..other
-    });
-    let related = report.related.into_iter().map(|other| RelationReport {
-        rule: sanitize(other.rule),
-        reason: sanitize(other.reason),
-        ..other
-    });
     let is_candidate = report.status == Some(CANDIDATE);
     let id = report.reflexion_id.as_deref().filter(|_| is_candidate);
     Ok(Corrected {
         notice: is_candidate.then_some(NOTICE),
-        status: report.status,
-        trust: report.trust,
-        approve: id.map(|id| format!("memctl approve {id}")),
-        correction_id: report.correction_id,
-        execution_id: report.execution_id,
-        reflexion_id: report.reflexion_id,
-        rule: report.rule.map(sanitize),
-        applies_when: report.applies_when.map(sanitize),
-        confidence: report.confidence,
         known: report.duplicate_of.is_some(),
-        tests: report.tests,
-        conflicts: conflicts.collect(),
-        similar: similar.collect(),
-        related: related.collect(),
-        not_learned: report.not_learned,
+        approve: id.map(|id| format!("memctl approve {id}")),
         undo: undo(workspace),
-        warnings: report.warnings,
+        report,
     })
 }
 
 impl Report for Corrected {
     fn text(&self, nonce: &str) -> String {
-        let on = self.execution_id.as_deref().unwrap_or("no execution");
-        let mut text = format!("Stored as {}, on {on}.\n", self.correction_id);
-        match (&self.reflexion_id, &self.not_learned) {
+        let report = &self.report;
+        let on = report.execution_id.as_deref().unwrap_or("no execution");
+        let mut text = format!("Stored as {}, on {on}.\n", report.correction_id);
+        match (&report.reflexion_id, &report.not_learned) {
             (_, Some(reason)) => text.extend(["No rule was learned: ", reason, ".\n"]),
             (Some(id), None) => {
                 text.push_str(id);
-                text.push_str(if self.known {
-                    " says the same already"
-                } else {
-                    ""
-                });
+                if self.known {
+                    text.push_str(" says the same already");
+                }
                 if let Some(approve) = &self.approve {
                     let is = if self.known { ", as" } else { " is" };
                     text.extend([
@@ -191,29 +131,29 @@ impl Report for Corrected {
                     ]);
                 }
                 text.push_str(".\n");
-                if let Some(rule) = self.rule.as_deref().filter(|_| self.approve.is_some()) {
+                let rule = report.rule.as_deref();
+                if let Some(rule) = rule.filter(|_| self.approve.is_some()) {
                     text.push_str(&fence(&[rule], nonce));
                 }
             }
             (None, None) => {}
         }
-        if !self.conflicts.is_empty() {
+        if !report.conflicts.is_empty() {
             text.push_str(
                 "These rules say the opposite, and stay active until the user decides:\n",
             );
-            let lines = self
-                .conflicts
-                .iter()
-                .map(|c| format!("{}: {} ({})", c.id, c.rule, c.reason));
+            let conflicts = report.conflicts.iter();
+            let lines = conflicts.map(|c| format!("{}: {} ({})", c.id, c.rule, c.reason));
             text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
         }
         if let Some(undo) = &self.undo {
             text.extend(["A person reverts it by `", undo, "`.\n"]);
         }
-        for warning in &self.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.report.warnings
     }
 }
 
@@ -232,29 +172,10 @@ pub struct Heard {
 
 pub(super) fn hear(workspace: &Workspace, args: HeardArgs) -> Result<Heard, UserError> {
     let report = record_heard(workspace, args).map_err(user_error)?;
-    let sanitize = |text: &str| token_budget::sanitize(text);
     Ok(Heard {
         notice: NOTICE,
         undo: undo(workspace),
-        report: HeardReport {
-            rule: sanitize(&report.rule),
-            earlier: report.earlier.map(|old| EarlierRule {
-                rule: sanitize(&old.rule),
-                ..old
-            }),
-            seen: report
-                .seen
-                .map(|calls| calls.iter().map(|call| sanitize(call)).collect()),
-            nearest: report
-                .nearest
-                .into_iter()
-                .map(|other| SimilarRule {
-                    rule: sanitize(&other.rule),
-                    ..other
-                })
-                .collect(),
-            ..report
-        },
+        report,
     })
 }
 
@@ -286,9 +207,10 @@ impl Report for Heard {
             let lines = lines.map(|other| format!("{}: {}", other.id, other.rule));
             text.push_str(&fence(&lines.collect::<Vec<_>>(), nonce));
         }
-        for warning in &self.report.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.report.warnings
     }
 }

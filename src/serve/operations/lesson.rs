@@ -83,9 +83,10 @@ impl Report for Recorded {
             text.push_str("Near it; if one says the same, send it again with `same`, if one is outdated with `replaces`:\n");
             text.push_str(&memctl_redact::fence(&lines, nonce));
         }
-        for warning in &self.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }

@@ -218,10 +218,11 @@ impl Report for Remembered {
                 "`.\n",
             ]);
         }
-        for warning in &self.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
@@ -276,9 +277,10 @@ impl Report for Forgotten {
         if let Some(undo) = &self.undo {
             text.extend(["A person restores it by `", undo, "`.\n"]);
         }
-        for warning in &self.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }

@@ -240,10 +240,11 @@ impl Report for Searched {
                 " more did not fit: lower `limit`, or raise `max_tokens`.\n",
             ]);
         }
-        for warning in &self.warnings {
-            text.extend(["warning: ", warning, "\n"]);
-        }
         text
+    }
+
+    fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -85,9 +86,17 @@ pub(super) struct Claims {
     exp: f64,
     nbf: Option<f64>,
     domain_scope: Option<Value>,
-    #[serde(default)]
-    app_metadata: Value,
+    app_metadata: Option<AppMetadata>,
     role: Option<String>,
+    /// Checked by the library; here so that a second one is an error.
+    #[serde(rename = "aud")]
+    _aud: Option<IgnoredAny>,
+}
+
+/// Claims that an application may add.
+#[derive(Debug, Deserialize)]
+struct AppMetadata {
+    domain_scope: Option<Value>,
 }
 
 /// Creates a token.
@@ -149,11 +158,11 @@ impl Claims {
             return Err(Refused::NotYet);
         }
         let user = self.sub.as_str().and_then(|sub| sub.parse().ok());
-        let given = self.domain_scope.as_ref();
-        let given = given.or_else(|| self.app_metadata.get("domain_scope"));
+        let of_app = self.app_metadata.and_then(|of_app| of_app.domain_scope);
+        let given = self.domain_scope.or(of_app);
         Ok(Caller {
             user: user.ok_or(Refused::NoSubject)?,
-            scope: given.and_then(scope).ok_or(Refused::NoScope)?,
+            scope: given.as_ref().and_then(scope).ok_or(Refused::NoScope)?,
             role: self.role.unwrap_or_default(),
             until: end(self.exp),
         })

@@ -16,6 +16,6 @@ mod verify;
 
 pub use claims::{AUDIENCE, Caller, Minted, NewToken, mint};
 pub use jwks::Jwks;
-pub use ring::{InvalidSecret, Secret, default_file};
+pub use ring::{Secret, default_file};
 pub use verify::Refused;
 pub use verify::{Keys, Verifier};

@@ -9,8 +9,8 @@
 //! never in the memory directory itself, which teams commit. Its memory is overwritten when it is
 //! dropped. There is no `Display` and no `Serialize`, and `Debug` prints a placeholder.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{self, ErrorKind};
@@ -21,6 +21,7 @@ use ring::{hmac, signature};
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
 
+use crate::model::error::{Kind, UserError, of_io};
 use crate::store;
 
 /// Installs these algorithms in the library; only the first call has an effect.
@@ -124,42 +125,15 @@ fn trimmed(number: &[u8]) -> &[u8] {
 /// Minimum length of a secret in bytes, the length of the signatures (RFC 7518 §3.2).
 const SHORTEST: usize = 32;
 
+/// Way to make a secret.
+const HINT: &str = "openssl rand -hex 32 > secret.txt";
+
 /// Maximum size of a secret file: 64 KiB.
 const LONGEST: u64 = 64 << 10;
 
 /// Secret.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<Vec<u8>>);
-
-/// Reason why there is no secret.
-#[derive(Debug, thiserror::Error)]
-pub enum InvalidSecret {
-    /// The file cannot be read.
-    #[error("cannot read the secret in `{}`", path.display())]
-    Unreadable {
-        /// Path of the file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// The secret is too short.
-    #[error("the secret in `{}` has {length} bytes and needs 32 or more", path.display())]
-    Short {
-        /// Path of the file.
-        path: PathBuf,
-        /// Length in bytes.
-        length: usize,
-    },
-    /// The file is too long.
-    #[error("the secret in `{}` is longer than 64 KiB", path.display())]
-    Long {
-        /// Path of the file.
-        path: PathBuf,
-    },
-    /// The secret cannot be written.
-    #[error(transparent)]
-    Store(#[from] store::Error),
-}
 
 /// Returns the path of a memory directory's secret, below the user's state directory.
 pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
@@ -171,29 +145,30 @@ pub fn default_file(state: &Path, memory: &Path) -> PathBuf {
 
 impl Secret {
     /// Reads the secret in a file; ignores surrounding white space.
-    pub fn read(path: &Path) -> Result<Self, InvalidSecret> {
-        let unreadable = |source| InvalidSecret::Unreadable {
-            path: path.to_owned(),
-            source,
+    pub fn read(path: &Path) -> Result<Self, UserError> {
+        let shown = path.display();
+        let invalid = |kind, message: String| UserError::new(kind, message, HINT);
+        let unreadable = |error: io::Error| {
+            let message = format!("cannot read the secret in `{shown}`: {error}");
+            invalid(of_io(&error), message)
         };
         if named::metadata(path).map_err(unreadable)?.len() > LONGEST {
-            return Err(InvalidSecret::Long {
-                path: path.to_owned(),
-            });
+            let message = format!("the secret in `{shown}` is longer than 64 KiB");
+            return Err(invalid(Kind::Input, message));
         }
         let bytes = named::read(path, LONGEST).map_err(unreadable)?;
         let secret = bytes.trim_ascii();
         if secret.len() < SHORTEST {
-            return Err(InvalidSecret::Short {
-                path: path.to_owned(),
-                length: secret.len(),
-            });
+            let length = secret.len();
+            let message =
+                format!("the secret in `{shown}` has {length} bytes and needs 32 or more");
+            return Err(invalid(Kind::Input, message));
         }
         Ok(Self(Zeroizing::new(secret.to_vec())))
     }
 
     /// Reads the secret in a file, or creates it. Concurrent callers get the same secret.
-    pub fn read_or_make(path: &Path, random: fn() -> String) -> Result<Self, InvalidSecret> {
+    pub fn read_or_make(path: &Path, random: fn() -> String) -> Result<Self, UserError> {
         if !named::exists(path) {
             if let Some(parent) = path.parent() {
                 named::create_dir(parent).map_err(store::Error::io("create", parent))?;

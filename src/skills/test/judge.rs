@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use memctl_llm::{Llm, OnProgress, Reply, Request, Schema};
+use memctl_llm::{ErrorKind, Llm, OnProgress, Reply, Request, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -97,7 +97,7 @@ impl Faults {
         let request = request(rubric, case.input.get(), &answer, own.unwrap_or(PROMPT));
         let verdict = match meter.ask(judge, &request).await {
             Ok(reply) => serde_json::from_str(&reply.text).map_err(|error| error.to_string()),
-            Err(Stop::Failed(error @ memctl_llm::Error::InvalidStructure { .. })) => {
+            Err(Stop::Failed(error)) if error.kind == ErrorKind::InvalidStructure => {
                 Err(chain(&error))
             }
             Err(stop) => return Err(stop),

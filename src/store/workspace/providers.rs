@@ -12,10 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use memctl_files::named;
-use memctl_llm::{
-    Anthropic, AnthropicConfig, Exec, ExecConfig, Limits, Llm, OpenAi, OpenAiConfig, Scripted,
-    Secret, list_models, words,
-};
+use memctl_llm::{Chat, Endpoint, Exec, Limits, Llm, Scripted, Secret, list_models};
 use memctl_search::embedder::config::Patience;
 use memctl_search::embedder::{Embedder, EmbedderCache, EmbedderConfig};
 
@@ -137,9 +134,8 @@ impl Providers {
             return Ok(Chosen::Offline);
         }
         if let Some(command) = given.strip_prefix("exec:") {
-            let mut config = ExecConfig::new(words(command)?);
-            config.answer_within = self.answer_within;
-            return Ok(Chosen::Model(Box::new(Llm::Exec(Exec::new(config)?))));
+            let exec = Exec::new(command, self.answer_within)?;
+            return Ok(Chosen::Model(Box::new(Llm::Exec(exec))));
         }
         if let Some(file) = given.strip_prefix("scripted:") {
             let path = PathBuf::from(file);
@@ -188,49 +184,27 @@ impl Providers {
 
     /// Returns a model of a provider; `None` if it is unknown, or has no key.
     fn of_provider(&self, provider: &str, model: &str) -> Result<Option<Chosen>, Error> {
-        let keys = (&self.anthropic_key, &self.openai_key, &self.openrouter_key);
-        let llm = match (provider, keys) {
-            ("anthropic", (Some(key), ..)) => {
-                let mut config = AnthropicConfig::new(model, key.clone());
-                if let Some(url) = &self.anthropic_url {
-                    config.base_url.clone_from(url);
-                }
-                config.limits = self.limits();
-                Llm::Anthropic(Anthropic::new(config)?)
-            }
-            ("openai", (_, Some(key), _)) => {
-                let config = OpenAiConfig::openai(model, key.clone());
-                self.speaks_openai(config, self.openai_url.as_deref())?
-            }
-            ("openrouter", (.., Some(key))) => {
-                let config = OpenAiConfig::openrouter(model, key.clone());
-                self.speaks_openai(config, self.openrouter_url.as_deref())?
-            }
-            ("local" | "ollama", _) => {
-                let mut config = OpenAiConfig::local(provider, &self.local_url, model);
-                config.key.clone_from(&self.local_key);
-                self.speaks_openai(config, None)?
-            }
+        let (key, url) = match provider {
+            "anthropic" => (&self.anthropic_key, &self.anthropic_url),
+            "openai" => (&self.openai_key, &self.openai_url),
+            "openrouter" => (&self.openrouter_key, &self.openrouter_url),
+            "local" | "ollama" => (&self.local_key, &Some(self.local_url.clone())),
             _ => return Ok(None),
         };
-        Ok(Some(Chosen::Model(Box::new(llm))))
-    }
-
-    fn speaks_openai(&self, mut config: OpenAiConfig, url: Option<&str>) -> Result<Llm, Error> {
-        if let Some(url) = url {
-            url.clone_into(&mut config.base_url);
+        if key.is_none() && !matches!(provider, "local" | "ollama") {
+            return Ok(None);
         }
-        config.limits = self.limits();
-        Ok(Llm::OpenAi(OpenAi::new(config)?))
-    }
-
-    fn limits(&self) -> Limits {
-        let mut limits = Limits {
+        let mut endpoint = Endpoint::new(provider, model, key.clone());
+        if let Some(url) = url {
+            endpoint.base_url.clone_from(url);
+        }
+        endpoint.limits = Limits {
             answer_within: self.answer_within,
             ..Limits::default()
         };
-        limits.retry.max_retries = self.max_retries;
-        limits
+        endpoint.limits.retry.max_retries = self.max_retries;
+        let chat = Chat::new(endpoint)?;
+        Ok(Some(Chosen::Model(Box::new(Llm::Chat(chat)))))
     }
 
     /// Returns the model of the local server. A configured server must respond; any other is only

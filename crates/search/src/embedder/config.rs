@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::error::Error;
 use super::local::{DIMENSIONS, EMBEDDER, built_in};
 use super::opened::{Driver, Embedder, Model};
-use memctl_llm::{Embeddings, EmbeddingsConfig, EmbeddingsProtocol, Limits, Secret};
+use memctl_llm::{Embeddings, EmbeddingsProtocol, Endpoint, Limits, Secret};
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
@@ -167,14 +167,14 @@ impl RemoteEmbedderConfig {
             limits.connect_within = SEARCH_CONNECTS;
             limits.retry.max_retries = 0;
         }
-        Ok(Embeddings::new(EmbeddingsConfig {
-            protocol: self.protocol,
+        let endpoint = Endpoint {
+            provider: self.protocol.name().to_owned(),
             base_url: self.base_url.clone(),
             key: self.key.clone(),
             model: self.model.clone(),
-            dimensions: self.dimensions,
             limits,
-        })?)
+        };
+        Ok(Embeddings::new(self.protocol, endpoint, self.dimensions)?)
     }
 }
 

@@ -3,9 +3,6 @@
 //!
 //! The server computes the vectors. Errors are `{"error": message}`, as in the source documents.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,14 +10,12 @@ use serde_json::Value;
 use crate::model::MemoryType;
 use crate::notes;
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
-use crate::serve::token::Caller;
 use crate::store::workspace::Workspace;
 
-use super::super::input::Body;
-use super::super::input::reply;
+use super::super::input::{Answer, Body, reply};
 use super::super::problem::Problem;
 use super::super::route;
-use super::super::state::Server;
+use super::super::state::{Call, Use};
 use super::recall::{Hybrid, Near, SimilarRow};
 use super::tables::{MemoryRow, options};
 
@@ -46,25 +41,15 @@ pub(crate) struct HybridBody {
 }
 
 /// `POST /functions/v1/hybrid-search-context-eng`
-pub(crate) async fn hybrid(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<HybridBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn hybrid(call: Call, Body(body): Body<HybridBody>) -> Answer {
     let search = Hybrid {
         query_text: text("query", body.query, LONGEST_QUERY)?,
-        query_embedding: None,
-        match_count: PROCEDURES.check("match_count", body.match_count)?,
-        full_text_weight: 1.0,
-        semantic_weight: 1.0,
-        rrf_k: 50.0,
+        match_count: body.match_count,
+        ..Hybrid::default()
     };
     let why = "serve hybrid-search-context-eng";
-    reply(
-        &server
-            .work(&caller, why, |workspace| search.rows(workspace))
-            .await?,
-    )
+    let work = call.work(why, |workspace| search.rows(workspace, PROCEDURES));
+    reply(&work.await?)
 }
 
 /// Search for typed memories.
@@ -85,20 +70,16 @@ pub(crate) struct ReadBody {
 }
 
 /// `POST /functions/v1/agent-memory-read`
-pub(crate) async fn read(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<ReadBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn read(call: Call, Body(body): Body<ReadBody>) -> Answer {
     let search = Near {
         query: text("query", body.query, LONGEST_QUERY)?,
-        query_embedding: None,
-        match_threshold: threshold(body.match_threshold, THRESHOLD)?,
-        match_count: RESULTS.check("match_count", body.match_count)?,
-        memory_type: body.memory_type.as_deref().map(memory_type).transpose()?,
+        match_threshold: body.match_threshold,
+        match_count: body.match_count,
+        memory_type: body.memory_type,
+        ..Near::default()
     };
-    let work = server.work(&caller, "serve agent-memory-read", |workspace| {
-        search.rows(workspace)
+    let work = call.work("serve agent-memory-read", |workspace| {
+        search.rows(workspace, RESULTS, THRESHOLD)
     });
     reply(&Read {
         results: work.await?,
@@ -137,11 +118,7 @@ pub(crate) struct Read {
 }
 
 /// `POST /functions/v1/agent-memory-write`
-pub(crate) async fn write(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<WriteBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn write(call: Call, Body(body): Body<WriteBody>) -> Answer {
     let WriteBody {
         content,
         memory_type,
@@ -150,11 +127,11 @@ pub(crate) async fn write(
         return_embedding,
     } = body;
     let options = options(content, &memory_type, metadata, expires_at)?;
-    let who = caller.clone();
-    let work = server.add(&caller, "serve agent-memory-write", move |workspace| {
+    let caller = call.caller.clone();
+    let work = call.using(Use::Adds, "serve agent-memory-write", move |workspace| {
         // A memory that another copy has deleted must not be learned again.
         workspace.store.catch_up()?;
-        MemoryRow::add(workspace, &who, &options, return_embedding)
+        MemoryRow::add(workspace, &caller, &options, return_embedding)
     });
     reply(&Written {
         memory: work.await?,
@@ -179,16 +156,4 @@ pub(crate) fn memory_type(name: &str) -> Result<MemoryType, Problem> {
             format!("it is one of {names}"),
         )
     })
-}
-
-/// Returns the similarity threshold, checked to be from -1 to 1.
-pub(crate) fn threshold(given: Option<f64>, usual: f64) -> Result<f64, Problem> {
-    let threshold = given.unwrap_or(usual);
-    if (-1.0..=1.0).contains(&threshold) {
-        return Ok(threshold);
-    }
-    Err(Problem::unfit(
-        format!("`match_threshold` is {threshold}"),
-        "give a number from -1 to 1",
-    ))
 }

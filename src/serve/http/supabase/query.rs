@@ -8,7 +8,7 @@ use std::cmp::Ordering::{self, Equal, Greater, Less};
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use chrono::DateTime;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 
 use crate::store;
 
-use super::super::input::{pairs, reply};
+use super::super::input::{Answer, pairs, reply};
 use super::super::problem::Problem;
 
 /// Maximum number of rows in an answer.
@@ -241,7 +241,7 @@ impl Query {
     }
 
     /// Answers with the requested columns of chosen rows.
-    pub(super) fn answer(&self, mut rows: Vec<Row>) -> Result<Response, Problem> {
+    pub(super) fn answer(&self, mut rows: Vec<Row>) -> Answer {
         if let Some(columns) = &self.columns {
             for row in &mut rows {
                 row.retain(|name, _| columns.contains(name));
@@ -251,7 +251,7 @@ impl Query {
             rows if !self.is_single => reply(&rows),
             [one] => reply(one),
             rows => Err(Problem::new(
-                StatusCode::NOT_ACCEPTABLE,
+                406,
                 "input",
                 format!("one row was requested, but there are {}", rows.len()),
                 "remove `.single()`, or narrow the query to one row",
@@ -260,12 +260,12 @@ impl Query {
     }
 
     /// Answers with the requested part of rows.
-    pub(super) fn reply<T: Serialize>(&self, rows: &[T]) -> Result<Response, Problem> {
+    pub(super) fn reply<T: Serialize>(&self, rows: &[T]) -> Answer {
         self.answer(self.choose(rows)?)
     }
 
     /// Answers for inserted rows: with the rows, if the client wants them.
-    pub(super) fn inserted<T: Serialize>(&self, rows: &[T]) -> Result<Response, Problem> {
+    pub(super) fn inserted<T: Serialize>(&self, rows: &[T]) -> Answer {
         if !self.wants_inserted {
             return Ok(StatusCode::CREATED.into_response());
         }

@@ -5,27 +5,54 @@
 //! dimensions of the source documents' tables.
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::{Kind, Memory, MemoryType, Procedure, Record, Trust};
+use crate::model::{Kind, Memory, Procedure, Record, Trust};
 use crate::notes::indexing::Filter;
 use crate::notes::{self, FindOptions, Found};
+use crate::serve::arguments::Bounds;
 use crate::store;
 use crate::store::workspace::Workspace;
 use memctl_search::{Fusion, Rrf};
 
 use super::super::problem::Problem;
+use super::super::route;
+use super::functions::memory_type;
 
-/// Search for procedures.
-#[derive(Debug)]
+/// Maximum dimension of a vector.
+const DIMENSIONS: usize = 4_096;
+/// Results of a search for procedures.
+pub(super) const PROCEDURES: Bounds = Bounds::of(0, 10, 200);
+/// Results of a search for memories.
+pub(super) const MEMORIES: Bounds = Bounds::of(0, 5, 200);
+/// Rank constants of reciprocal rank fusion.
+const RANK_CONSTANT: Bounds = Bounds::of(0, 50, 1_000_000);
+
+/// Search for procedures: the arguments of `hybrid_search_context_eng_memories`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Hybrid {
-    pub(crate) query_text: String,
-    pub(crate) query_embedding: Option<Vec<f32>>,
-    pub(crate) match_count: usize,
-    pub(crate) full_text_weight: f64,
-    pub(crate) semantic_weight: f64,
-    pub(crate) rrf_k: f64,
+    /// Search query.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
+    pub(super) query_text: String,
+    /// Vector of this memory's embedder, as a list or as text; computed if absent.
+    #[serde(default, deserialize_with = "vector")]
+    #[schemars(with = "Option<Vec<f32>>")]
+    pub(super) query_embedding: Option<Vec<f32>>,
+    /// Maximum number of results, 0 to 200; default 10.
+    #[schemars(range(min = PROCEDURES.least, max = PROCEDURES.most))]
+    pub(super) match_count: Option<i64>,
+    /// Weight of the keyword ranking; default 1.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub(super) full_text_weight: Option<f64>,
+    /// Weight of the semantic ranking; default 1.
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub(super) semantic_weight: Option<f64>,
+    /// Rank constant: a larger value favours the first ranks less; default 50.
+    #[schemars(range(min = RANK_CONSTANT.least, max = RANK_CONSTANT.most))]
+    pub(super) rrf_k: Option<i64>,
 }
 
 /// Row of `hybrid_search_context_eng_memories`.
@@ -50,8 +77,17 @@ pub(crate) struct Metadata {
 
 impl Hybrid {
     /// Returns the best matching procedures.
-    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<RankedRow>, Problem> {
-        if self.match_count == 0 {
+    pub(super) fn rows(
+        self,
+        workspace: &Workspace,
+        counts: Bounds,
+    ) -> Result<Vec<RankedRow>, Problem> {
+        let count = counts.check("match_count", self.match_count)?;
+        let keyword = weight("full_text_weight", self.full_text_weight)?;
+        let semantic = weight("semantic_weight", self.semantic_weight)?;
+        #[expect(clippy::cast_precision_loss, reason = "it is small")]
+        let k = RANK_CONSTANT.check("rrf_k", self.rrf_k)? as f64;
+        if count == 0 {
             return Ok(Vec::new());
         }
         let options = FindOptions {
@@ -60,13 +96,13 @@ impl Hybrid {
                 ..Filter::default()
             },
             fusion: Fusion::Rrf(Rrf {
-                k: self.rrf_k,
-                keyword: self.full_text_weight,
-                semantic: self.semantic_weight,
+                k,
+                keyword,
+                semantic,
             }),
             // The document's function has no minimum.
             floor: Some(f32::MIN_POSITIVE),
-            ..FindOptions::new(self.query_text, self.match_count)
+            ..FindOptions::new(self.query_text, count)
         };
         let found = notes::find_near(
             workspace,
@@ -76,7 +112,7 @@ impl Hybrid {
         )?;
         let part = |weight: f64, rank: Option<usize>| {
             #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
-            let part = rank.map_or(0.0, |rank| weight / (self.rrf_k + rank as f64));
+            let part = rank.map_or(0.0, |rank| weight / (k + rank as f64));
             part
         };
         let mut rows = Vec::new();
@@ -95,8 +131,7 @@ impl Hybrid {
                     status: procedure.status,
                     data: procedure.data,
                 },
-                rrf_score: part(self.full_text_weight, keyword_rank)
-                    + part(self.semantic_weight, semantic_rank),
+                rrf_score: part(keyword, keyword_rank) + part(semantic, semantic_rank),
                 keyword_rank,
                 semantic_rank,
             });
@@ -105,14 +140,28 @@ impl Hybrid {
     }
 }
 
-/// Search for typed memories.
-#[derive(Debug)]
+/// Search for typed memories: the arguments of `match_memory`.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Near {
-    pub(crate) query: String,
-    pub(crate) query_embedding: Option<Vec<f32>>,
-    pub(crate) match_threshold: f64,
-    pub(crate) match_count: usize,
-    pub(crate) memory_type: Option<MemoryType>,
+    /// Text to embed if there is no vector.
+    #[serde(skip)]
+    pub(super) query: String,
+    /// Vector of this memory's embedder, as a list or as text.
+    #[serde(deserialize_with = "vector")]
+    #[schemars(with = "Vec<f32>")]
+    pub(super) query_embedding: Option<Vec<f32>>,
+    /// Minimum similarity, from -1 to 1; default 0.7.
+    #[schemars(range(min = -1, max = 1))]
+    pub(super) match_threshold: Option<f64>,
+    /// Maximum number of results, 0 to 200; default 5.
+    #[schemars(range(min = MEMORIES.least, max = MEMORIES.most))]
+    pub(super) match_count: Option<i64>,
+    /// Only memories of this type.
+    #[schemars(extend("enum" = route::types_or_null()))]
+    pub(super) memory_type: Option<String>,
+    /// Id of the caller; another user's id returns nothing.
+    pub(super) filter_user_id: Option<String>,
 }
 
 /// Row of `match_memory`.
@@ -128,22 +177,36 @@ pub(crate) struct SimilarRow {
 
 impl Near {
     /// Returns the caller's memories above the similarity threshold, most similar first.
-    pub(crate) fn rows(self, workspace: &Workspace) -> Result<Vec<SimilarRow>, Problem> {
-        if self.match_count == 0 {
+    pub(super) fn rows(
+        self,
+        workspace: &Workspace,
+        counts: Bounds,
+        usual_threshold: f64,
+    ) -> Result<Vec<SimilarRow>, Problem> {
+        let count = counts.check("match_count", self.match_count)?;
+        let threshold = self.match_threshold.unwrap_or(usual_threshold);
+        if !(-1.0..=1.0).contains(&threshold) {
+            return Err(Problem::unfit(
+                format!("`match_threshold` is {threshold}"),
+                "give a number from -1 to 1",
+            ));
+        }
+        let memory_type = self.memory_type.as_deref().map(memory_type).transpose()?;
+        if count == 0 {
             return Ok(Vec::new());
         }
         let options = FindOptions {
             filter: Filter {
                 kind: Some(Kind::Memory),
-                memory_type: self.memory_type,
+                memory_type,
                 ..Filter::default()
             },
             fusion: Fusion::Semantic,
             // The rows are compared exactly below; this only lets all of them through.
             #[expect(clippy::cast_possible_truncation, reason = "rounded down")]
-            floor: Some((self.match_threshold as f32).next_down()),
+            floor: Some((threshold as f32).next_down()),
             explain: true,
-            ..FindOptions::new(self.query, self.match_count)
+            ..FindOptions::new(self.query, count)
         };
         let found = notes::find_near(
             workspace,
@@ -155,8 +218,7 @@ impl Near {
             |found: &Found| found.explain.as_ref().and_then(|explain| explain.semantic);
         let mut rows = Vec::new();
         for found in found.results {
-            let Some(similarity) = similarity(&found).filter(|like| *like > self.match_threshold)
-            else {
+            let Some(similarity) = similarity(&found).filter(|like| *like > threshold) else {
                 continue;
             };
             let Some(memory) = record::<Memory>(workspace, &found)? else {
@@ -182,5 +244,70 @@ fn record<R: Record>(workspace: &Workspace, found: &Found) -> Result<Option<R>, 
         Ok(record) => Ok(Some(record)),
         Err(store::Error::NotFound { .. }) => Ok(None),
         Err(error) => Err(error.into()),
+    }
+}
+
+fn weight(name: &str, given: Option<f64>) -> Result<f64, Problem> {
+    let weight = given.unwrap_or(1.0);
+    if (0.0..=1_000_000.0).contains(&weight) {
+        return Ok(weight);
+    }
+    Err(Problem::unfit(
+        format!("`{name}` is {weight}"),
+        "give a number from 0 to 1000000",
+    ))
+}
+
+/// Parses a vector from a list of numbers, or from the text form of PostgreSQL.
+fn vector<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<f32>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Given {
+        List(Vec<f32>),
+        Text(String),
+    }
+    let vector = match Option::<Given>::deserialize(reader)? {
+        None => return Ok(None),
+        Some(Given::List(list)) => list,
+        Some(Given::Text(text)) => serde_json::from_str(&text).map_err(D::Error::custom)?,
+    };
+    if vector.is_empty() || vector.len() > DIMENSIONS || vector.iter().any(|x| !x.is_finite()) {
+        return Err(D::Error::custom("a vector has 1 to 4096 finite numbers"));
+    }
+    Ok(Some(vector))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_vector_is_a_list_or_its_text() {
+        let check = |given: Value, expected: Option<Vec<f32>>| {
+            let read: Result<Hybrid, _> =
+                serde_json::from_value(json!({ "query_text": "x", "query_embedding": given }));
+            assert_eq!(
+                read.ok().map(|read| read.query_embedding),
+                expected.map(Some),
+                "{given}"
+            );
+        };
+        check(json!([1, 0.5]), Some(vec![1.0, 0.5]));
+        check(json!("[1,0.5]"), Some(vec![1.0, 0.5]));
+        for bad in [
+            json!([]),
+            json!("[]"),
+            json!("1"),
+            json!(1),
+            json!(["a"]),
+            json!([1e300]),
+        ] {
+            check(bad, None);
+        }
+        let none: Hybrid =
+            serde_json::from_value(json!({ "query_text": "x", "query_embedding": null })).unwrap();
+        assert_eq!(none.query_embedding, None);
     }
 }

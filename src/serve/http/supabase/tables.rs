@@ -7,10 +7,6 @@
 //! Deliberately absent: updates and deletions. Records are corrected and removed by the commands, which keep
 //! their history.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
@@ -24,10 +20,10 @@ use crate::serve::token::Caller;
 use crate::store::workspace::Workspace;
 use crate::store::{self, Selection};
 
-use super::super::input::Items;
+use super::super::input::{Answer, Items};
 use super::super::problem::Problem;
 use super::super::route;
-use super::super::state::Server;
+use super::super::state::{Call, Use};
 use super::functions::{memory_type, vector};
 use super::query::{MOST, Query, Row};
 use super::recall::Metadata;
@@ -42,12 +38,8 @@ pub(crate) trait Shows: Serialize + From<Self::Of> + 'static {
 }
 
 /// `GET /rest/v1/…`: the caller's rows. The read of those in the answer is audited.
-pub(crate) async fn select<T: Shows>(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> Result<Response, Problem> {
-    let work = server.work(&caller, "serve rows", move |workspace| {
+pub(crate) async fn select<T: Shows>(call: Call, query: Query) -> Answer {
+    let work = call.work("serve rows", move |workspace| {
         let records = workspace.store.list::<T::Of>(&Selection::default())?;
         let rows: Vec<T> = records.records.into_iter().map(T::from).collect();
         let rows = query.choose(&rows)?;
@@ -147,17 +139,19 @@ pub(crate) struct NewMemory {
 
 /// `POST /rest/v1/agent_memory`
 pub(crate) async fn insert_memories(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     query: Query,
     Items(rows): Items<NewMemory>,
-) -> Result<Response, Problem> {
+) -> Answer {
     at_most(rows.len())?;
     let mut all = Vec::new();
     for row in rows {
-        if row.user_id.is_some_and(|user| user != caller.user.as_str()) {
+        if row
+            .user_id
+            .is_some_and(|user| user != call.caller.user.as_str())
+        {
             return Err(Problem::new(
-                StatusCode::FORBIDDEN,
+                403,
                 "permission",
                 "`user_id` is not the user of the token",
                 "leave it out, or give the `sub` of the token",
@@ -168,11 +162,11 @@ pub(crate) async fn insert_memories(
         )?);
     }
     let has_vector = query.names("embedding");
-    let who = caller.clone();
-    let work = server.write(&caller, "serve agent_memory", move |workspace| {
+    let caller = call.caller.clone();
+    let work = call.using(Use::Writes, "serve agent_memory", move |workspace| {
         let stored = all
             .iter()
-            .map(|options| MemoryRow::add(workspace, &who, options, has_vector));
+            .map(|options| MemoryRow::add(workspace, &caller, options, has_vector));
         stored.collect::<Result<Vec<MemoryRow>, Problem>>()
     });
     query.inserted(&work.await?)
@@ -229,12 +223,8 @@ impl From<Session> for SessionRow {
 
 /// `GET /rest/v1/agent_execution_logs`: the log of one session. Lines belong to no domain, so a token for
 /// some domains sees none.
-pub(crate) async fn logs(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    query: Query,
-) -> Result<Response, Problem> {
-    let work = server.work(&caller, "serve rows", move |workspace| {
+pub(crate) async fn logs(call: Call, query: Query) -> Answer {
+    let work = call.work("serve rows", move |workspace| {
         let Some(session) = query.equal("session_id") else {
             return Err(Problem::unfit(
                 "the session is missing",
@@ -288,28 +278,31 @@ impl From<Procedure> for ProcedureRow {
 /// `POST /rest/v1/context_eng_memories`: rows in the form of the source document's analyst, whose
 /// `metadata` is the procedure.
 pub(crate) async fn insert_procedures(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     query: Query,
     Items(rows): Items<NewProcedure>,
-) -> Result<Response, Problem> {
+) -> Answer {
     at_most(rows.len())?;
     let documents: Result<Vec<Box<RawValue>>, _> =
         rows.iter().map(|row| to_raw_value(&row.metadata)).collect();
     let documents = documents.map_err(store::Error::from)?;
     let has_vector = query.names("embedding");
-    let work = server.write(&caller, "serve context_eng_memories", move |workspace| {
-        let mut stored = Vec::new();
-        for document in &documents {
-            let report = lessons::add_procedure(workspace, document)?;
-            let procedure: Procedure = workspace.store.get(&report.id)?;
-            let embedding = has_vector.then(|| vector(workspace, &procedure.content()));
-            stored.push(ProcedureRow {
-                embedding: embedding.transpose()?,
-                ..ProcedureRow::from(procedure)
-            });
-        }
-        Ok(stored)
-    });
+    let work = call.using(
+        Use::Writes,
+        "serve context_eng_memories",
+        move |workspace| {
+            let mut stored = Vec::new();
+            for document in &documents {
+                let report = lessons::add_procedure(workspace, document)?;
+                let procedure: Procedure = workspace.store.get(&report.id)?;
+                let embedding = has_vector.then(|| vector(workspace, &procedure.content()));
+                stored.push(ProcedureRow {
+                    embedding: embedding.transpose()?,
+                    ..ProcedureRow::from(procedure)
+                });
+            }
+            Ok(stored)
+        },
+    );
     query.inserted(&work.await?)
 }

@@ -3,21 +3,17 @@
 //!
 //! Sessions belong to a user: two users with the same session name have two sessions.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::response::Response;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::super::input::{Body, reply};
+use super::super::input::{Answer, Body, reply};
 use super::super::problem::Problem;
-use super::super::state::Server;
+use super::super::state::Call;
 use crate::lessons::{HintOptions, Success};
 use crate::serve::arguments::{
     HINTS, HINTS_OF_RECORDED, LONGEST_NAME, LONGEST_TEXT, SESSION, text,
 };
 use crate::serve::operations::adviser;
-use crate::serve::token::Caller;
 use crate::store;
 use crate::store::here::project_named;
 use crate::store::workspace::Workspace;
@@ -44,20 +40,16 @@ pub(crate) struct HintBody {
 }
 
 /// `POST /v1/hints`
-pub(crate) async fn hint(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<HintBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn hint(call: Call, Body(body): Body<HintBody>) -> Answer {
     let project = body.project.as_deref().and_then(project_named);
     let options = HintOptions {
         error: text("error", body.error, LONGEST_TEXT)?,
         tool: body.tool,
         command: body.command,
-        session: body.session.map(|name| own(&caller, &name)).transpose()?,
+        session: body.session.map(|name| own(&call, &name)).transpose()?,
         max_hints: HINTS.check("max_hints", body.max_hints)?,
     };
-    let work = server.work(&caller, "serve hints", move |workspace| {
+    let work = call.work("serve hints", move |workspace| {
         Ok(adviser(workspace, project.as_deref()).hint(&options)?)
     });
     reply(&work.await?)
@@ -83,21 +75,16 @@ pub(crate) struct FailureBody {
 }
 
 /// `POST /v1/failures`
-pub(crate) async fn failure(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<FailureBody>,
-) -> Result<Response, Problem> {
-    let session = own(&caller, body.session.as_deref().unwrap_or(SESSION))?;
+pub(crate) async fn failure(call: Call, Body(body): Body<FailureBody>) -> Answer {
     let project = body.project.as_deref().and_then(project_named);
     let failure = HintOptions {
         error: text("error", body.error, LONGEST_TEXT)?,
         command: Some(text("code", body.code, LONGEST_TEXT)?),
-        session: Some(session),
+        session: Some(own(&call, body.session.as_deref().unwrap_or(SESSION))?),
         max_hints: HINTS_OF_RECORDED.check("max_hints", body.max_hints)?,
         ..HintOptions::default()
     };
-    let work = server.work(&caller, "serve failures", move |workspace| {
+    let work = call.work("serve failures", move |workspace| {
         may_learn(workspace)?;
         Ok(adviser(workspace, project.as_deref()).record_failure(&failure)?)
     });
@@ -118,20 +105,16 @@ pub(crate) struct SuccessBody {
 }
 
 /// `POST /v1/successes`
-pub(crate) async fn success(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<SuccessBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn success(call: Call, Body(body): Body<SuccessBody>) -> Answer {
     if body.output.len() > LONGEST_TEXT {
         return Err(Problem::unfit("`output` is too long", "send its end"));
     }
     let success = Success {
-        session: own(&caller, body.session.as_deref().unwrap_or(SESSION))?,
+        session: own(&call, body.session.as_deref().unwrap_or(SESSION))?,
         code: text("code", body.code, LONGEST_TEXT)?,
         output: body.output,
     };
-    let work = server.work(&caller, "serve successes", move |workspace| {
+    let work = call.work("serve successes", move |workspace| {
         may_learn(workspace)?;
         Ok(adviser(workspace, None).record_success(&success)?)
     });
@@ -148,7 +131,8 @@ fn may_learn(workspace: &Workspace) -> Result<(), Problem> {
     Err(store::Error::OutOfScope { what }.into())
 }
 
-fn own(caller: &Caller, session: &str) -> Result<String, Problem> {
-    let session = text("session", session.to_owned(), LONGEST_NAME)?;
-    Ok(format!("{}/{session}", caller.user))
+/// Name of a session of the caller.
+fn own(call: &Call, name: &str) -> Result<String, Problem> {
+    let name = text("session", name.to_owned(), LONGEST_NAME)?;
+    Ok(format!("{}/{name}", call.caller.user))
 }

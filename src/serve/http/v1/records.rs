@@ -1,7 +1,5 @@
 //! Executions and corrections.
 
-use axum::Extension;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use schemars::JsonSchema;
@@ -12,16 +10,14 @@ use crate::model::{Correction, Execution, Outcome, SkillPath, Usage};
 use crate::rules::{self, CorrectOptions};
 use crate::serve::arguments::{LISTED, LONGEST_NAME, LONGEST_TEXT, text};
 use crate::serve::operations::screened;
-use crate::serve::token::Caller;
 use crate::skills::{self, ExecutionOptions, LoggedExecution};
 use crate::store;
 use crate::store::workspace::Workspace;
 
-use super::super::input::reply;
-use super::super::input::{Body, Parameters};
+use super::super::input::{Answer, Body, Parameters, reply};
 use super::super::problem::Problem;
 use super::super::route;
-use super::super::state::Server;
+use super::super::state::{Call, Use};
 use super::skill;
 
 /// Selection of records.
@@ -59,45 +55,29 @@ pub(crate) struct Corrections {
 }
 
 /// `GET /v1/executions`
-pub(crate) async fn executions(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Parameters(page): Parameters<Page>,
-) -> Result<Response, Problem> {
+pub(crate) async fn executions(call: Call, Parameters(page): Parameters<Page>) -> Answer {
     let (skill, limit) = page.read()?;
-    let work = server.work(&caller, "serve executions", move |workspace| {
-        Ok(skills::records::<Execution>(
-            workspace,
-            skill.as_ref(),
-            limit,
-        )?)
+    let work = call.work("serve executions", move |workspace| {
+        let found = skills::records(workspace, skill.as_ref(), limit)?;
+        Ok(Executions {
+            executions: found.records,
+            warnings: found.warnings,
+        })
     });
-    let found = work.await?;
-    reply(&Executions {
-        executions: found.records,
-        warnings: found.warnings,
-    })
+    reply(&work.await?)
 }
 
 /// `GET /v1/corrections`
-pub(crate) async fn corrections(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Parameters(page): Parameters<Page>,
-) -> Result<Response, Problem> {
+pub(crate) async fn corrections(call: Call, Parameters(page): Parameters<Page>) -> Answer {
     let (skill, limit) = page.read()?;
-    let work = server.work(&caller, "serve corrections", move |workspace| {
-        Ok(skills::records::<Correction>(
-            workspace,
-            skill.as_ref(),
-            limit,
-        )?)
+    let work = call.work("serve corrections", move |workspace| {
+        let found = skills::records(workspace, skill.as_ref(), limit)?;
+        Ok(Corrections {
+            corrections: found.records,
+            warnings: found.warnings,
+        })
     });
-    let found = work.await?;
-    reply(&Corrections {
-        corrections: found.records,
-        warnings: found.warnings,
-    })
+    reply(&work.await?)
 }
 
 /// Execution that ran in another program.
@@ -122,7 +102,7 @@ pub(crate) struct ExecutionBody {
     /// Model, as `provider/model`.
     model_used: Option<String>,
     /// Token counts.
-    usage: Option<Tokens>,
+    usage: Option<Usage>,
     /// Ids of the rules in its prompt.
     #[serde(default)]
     reflexions_injected: Vec<String>,
@@ -137,19 +117,9 @@ enum Verdict {
     Error,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct Tokens {
-    /// Input tokens.
-    input_tokens: u64,
-    /// Output tokens.
-    output_tokens: u64,
-}
-
 /// `POST /v1/executions`
 pub(crate) async fn log_execution(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     Body(body): Body<ExecutionBody>,
 ) -> Result<(StatusCode, Response), Problem> {
     let options = ExecutionOptions {
@@ -165,19 +135,16 @@ pub(crate) async fn log_execution(
         cost_usd: positive("cost_usd", body.cost_usd)?,
         latency_ms: positive("latency_ms", body.latency_ms)?,
         model_used: body.model_used.unwrap_or_default(),
-        usage: body.usage.map(|tokens| Usage {
-            input_tokens: tokens.input_tokens,
-            output_tokens: tokens.output_tokens,
-        }),
+        usage: body.usage,
         reflexions_injected: body.reflexions_injected,
     };
     let has_rules = !options.reflexions_injected.is_empty();
     let why = "serve executions";
     let work = move |workspace: &Workspace| Ok(skills::log_execution(workspace, options)?);
     let logged: LoggedExecution = if has_rules {
-        server.write(&caller, why, work).await?
+        call.using(Use::Writes, why, work).await?
     } else {
-        server.add(&caller, why, work).await?
+        call.using(Use::Adds, why, work).await?
     };
     Ok((StatusCode::CREATED, reply(&logged)?))
 }
@@ -216,13 +183,10 @@ pub(crate) struct CorrectionBody {
 }
 
 /// `POST /v1/corrections`
-pub(crate) async fn correct(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<CorrectionBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Answer {
     let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
-    if caller.is_agent() {
+    let by_agent = call.caller.is_agent();
+    if by_agent {
         screened(&body.correction)?;
     }
     let options = CorrectOptions {
@@ -236,9 +200,9 @@ pub(crate) async fn correct(
         assertions: Vec::new(),
         is_rule: body.as_rule,
         supersede: body.supersede,
-        by_agent: caller.is_agent(),
+        by_agent,
     };
-    let work = server.work_with_model(&caller, "serve corrections", async move |workspace| {
+    let work = call.work_with_model("serve corrections", async move |workspace| {
         Ok(rules::correct(workspace, options, &mut |_| {}).await?)
     });
     reply(&work.await?)

@@ -3,27 +3,26 @@
 //! Operations for agents, for programs that serve agents: `POST /v1/operations/{name}` takes the
 //! arguments, and returns data and a text for a model.
 
-use axum::Extension;
-use axum::extract::State;
-use axum::http::StatusCode;
-use axum::response::Response;
+use axum::extract::Request;
+use axum::http::request::Parts;
 use memctl_search::{Fusion, Rrf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tower_service::Service as _;
 
+use crate::model::error::UserError;
 use crate::model::{Kind, MemoryType};
 use crate::notes::FindOptions;
 use crate::notes::indexing::Filter;
 use crate::serve::arguments::{Bounds, LONGEST_QUERY, RESULTS, text};
-use crate::serve::http::input::reply;
-use crate::serve::http::input::{Body, Names, Parameters};
+use crate::serve::http::input::{Answer, Body, Names, Parameters, reply};
 use crate::serve::http::problem::Problem;
 use crate::serve::http::route;
-use crate::serve::http::state::Server;
+use crate::serve::http::state::Call;
 use crate::serve::http::v1::skill;
+use crate::serve::mcp::service;
 use crate::serve::operations::Operation;
-use crate::serve::token::Caller;
 use crate::{notes, skills};
 
 /// Maximum number of texts in one embeddings request.
@@ -63,24 +62,19 @@ enum FusionName {
 }
 
 /// `POST /v1/search`
-pub(crate) async fn search(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<SearchBody>,
-) -> Result<Response, Problem> {
-    find(&server, &caller, body).await
+pub(crate) async fn search(call: Call, Body(body): Body<SearchBody>) -> Answer {
+    find(call, body).await
 }
 
 /// `GET /v1/search`
 pub(crate) async fn search_by_query(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     Parameters(parameters): Parameters<SearchBody>,
-) -> Result<Response, Problem> {
-    find(&server, &caller, parameters).await
+) -> Answer {
+    find(call, parameters).await
 }
 
-async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Response, Problem> {
+async fn find(call: Call, body: SearchBody) -> Answer {
     let query = text("query", body.query, LONGEST_QUERY)?;
     let options = FindOptions {
         filter: Filter {
@@ -97,20 +91,16 @@ async fn find(server: &Server, caller: &Caller, body: SearchBody) -> Result<Resp
         },
         ..FindOptions::new(query, RESULTS.check("limit", body.limit)?)
     };
-    let work = server.work(caller, "serve search", move |workspace| {
+    let work = call.work("serve search", move |workspace| {
         Ok(notes::find(workspace, &options, &mut |_, _| {})?)
     });
     reply(&work.await?)
 }
 
 /// `GET /v1/prompt/{domain}/{skill}`
-pub(crate) async fn prompt(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Names((domain, name)): Names<(String, String)>,
-) -> Result<Response, Problem> {
+pub(crate) async fn prompt(call: Call, Names((domain, name)): Names<(String, String)>) -> Answer {
     let skill = skill(&format!("{domain}/{name}"))?;
-    let work = server.work(&caller, "serve prompt", move |workspace| {
+    let work = call.work("serve prompt", move |workspace| {
         Ok(skills::prompt(workspace, &skill, None)?)
     });
     reply(&work.await?)
@@ -149,11 +139,7 @@ struct Vector {
 
 /// `POST /v1/embeddings`: in the format of `OpenAI`, so that clients with their own vectors can use
 /// this memory's embedder.
-pub(crate) async fn embeddings(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Body(body): Body<EmbeddingsBody>,
-) -> Result<Response, Problem> {
+pub(crate) async fn embeddings(call: Call, Body(body): Body<EmbeddingsBody>) -> Answer {
     let texts = match body.input {
         Input::One(one) => vec![one],
         Input::Many(many) => many,
@@ -168,7 +154,7 @@ pub(crate) async fn embeddings(
         .collect();
     let texts = texts?;
     let filled = DIMENSIONS.check("dimensions", body.dimensions)?;
-    let work = server.work(&caller, "serve embeddings", move |workspace| {
+    let work = call.work("serve embeddings", move |workspace| {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         Ok(notes::embed(workspace, &texts)?)
     });
@@ -207,21 +193,20 @@ pub(crate) struct Operated {
 
 /// `POST /v1/operations/{operation}`
 pub(crate) async fn operation(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
+    call: Call,
     Names(name): Names<String>,
     Body(arguments): Body<Map<String, Value>>,
-) -> Result<Response, Problem> {
+) -> Answer {
     let Some(operation) = Operation::from_name(&name) else {
         let names = Operation::ALL.map(Operation::name).join(", ");
         return Err(Problem::new(
-            StatusCode::NOT_FOUND,
+            404,
             "not_found",
             "unknown operation",
             format!("it is one of {names}"),
         ));
     };
-    let work = server.work_with_model(&caller, "serve operations", async move |workspace| {
+    let work = call.work_with_model("serve operations", async move |workspace| {
         let answer = operation.call(workspace, Value::Object(arguments));
         Ok(answer.await?)
     });
@@ -230,4 +215,20 @@ pub(crate) async fn operation(
         data: answer.data,
         text: answer.text,
     })
+}
+
+/// `POST /mcp`: tools for agent hosts that speak the Model Context Protocol to a URL. The token, the
+/// host name and the origin are checked before a request gets here. There are no sessions, so that
+/// there is no GET and no DELETE.
+pub(crate) async fn mcp(call: Call, request: Request) -> Answer {
+    let _slot = call.slot().await?;
+    let longest_body = call.server.options.limits.body;
+    let open = move |_: &Parts, operation: Operation| {
+        let why = format!("serve mcp {}", operation.name());
+        call.caught_up(&why).map_err(UserError::from)
+    };
+    match service(longest_body, open).call(request).await {
+        Ok(response) => Ok(response.map(axum::body::Body::new)),
+        Err(never) => match never {},
+    }
 }

@@ -4,28 +4,21 @@
 
 use std::collections::BTreeMap;
 
-use axum::Extension;
-use axum::extract::State;
-use axum::http::{StatusCode, header};
-use axum::response::{IntoResponse as _, Response};
+use axum::http::header;
+use axum::response::IntoResponse as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::serve::token::Caller;
 use crate::upkeep;
 use crate::upkeep::exchange;
 
-use super::super::input::Parameters;
-use super::super::input::reply;
+use super::super::input::{Answer, Parameters, reply};
 use super::super::problem::Problem;
-use super::super::state::Server;
+use super::super::state::{Call, Use};
 
 /// `GET /v1/users/me/export`
-pub(crate) async fn export_user(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    let work = server.own_data(&caller, "serve export", |workspace| {
+pub(crate) async fn export_user(call: Call) -> Answer {
+    let work = call.using(Use::OwnData, "serve export", |workspace| {
         Ok(exchange::export_user(workspace)?)
     });
     let text = work.await?;
@@ -41,10 +34,10 @@ pub(crate) struct Confirmation {
     confirm: String,
 }
 
-fn refuse_agents(caller: &Caller, message: &'static str) -> Result<(), Problem> {
-    if caller.is_agent() {
+fn refuse_agents(call: &Call, message: &'static str) -> Result<(), Problem> {
+    if call.caller.is_agent() {
         return Err(Problem::new(
-            StatusCode::FORBIDDEN,
+            403,
             "permission",
             message,
             "use a token without the role `agent`",
@@ -72,24 +65,21 @@ pub(crate) struct Switched {
 }
 
 /// `DELETE /v1/users/me`
-pub(crate) async fn delete_user(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-    Parameters(given): Parameters<Confirmation>,
-) -> Result<Response, Problem> {
-    refuse_agents(&caller, "an agent cannot delete the data of its user")?;
-    if given.confirm != caller.user.as_str() {
+pub(crate) async fn delete_user(call: Call, Parameters(given): Parameters<Confirmation>) -> Answer {
+    refuse_agents(&call, "an agent cannot delete the data of its user")?;
+    let user = call.caller.user.to_string();
+    if given.confirm != user {
         return Err(Problem::unfit(
             "`confirm` is not the user of the token",
             "give the `sub` of the token as `confirm`",
         ));
     }
-    let work = server.own_data(&caller, "serve delete user", |workspace| {
+    let work = call.using(Use::OwnData, "serve delete user", |workspace| {
         Ok(upkeep::purge_user(workspace)?)
     });
     let report = work.await?;
     reply(&DeletedUser {
-        user_id: caller.user.to_string(),
+        user_id: user,
         records: report.records,
         log_lines: report.lines,
         warnings: report.warnings,
@@ -97,36 +87,26 @@ pub(crate) async fn delete_user(
 }
 
 /// `POST /v1/users/me/disable`
-pub(crate) async fn disable_user(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    switch(&server, &caller, "serve disable user", true).await
+pub(crate) async fn disable_user(call: Call) -> Answer {
+    switch(call, "serve disable user", true).await
 }
 
 /// `POST /v1/users/me/enable`
-pub(crate) async fn enable_user(
-    State(server): State<Server>,
-    Extension(caller): Extension<Caller>,
-) -> Result<Response, Problem> {
-    switch(&server, &caller, "serve enable user", false).await
+pub(crate) async fn enable_user(call: Call) -> Answer {
+    switch(call, "serve enable user", false).await
 }
 
-async fn switch(
-    server: &Server,
-    caller: &Caller,
-    why: &'static str,
-    is_disabled: bool,
-) -> Result<Response, Problem> {
-    refuse_agents(caller, "an agent cannot switch the memory of its user")?;
-    let user = caller.user.clone();
-    let work = server.own_data(caller, why, move |workspace| {
+async fn switch(call: Call, why: &'static str, is_disabled: bool) -> Answer {
+    refuse_agents(&call, "an agent cannot switch the memory of its user")?;
+    let user = call.caller.user.clone();
+    let user_id = user.to_string();
+    let work = call.using(Use::OwnData, why, move |workspace| {
         workspace.whole_user()?;
         Ok(workspace.store.switch_user(&user, is_disabled)?)
     });
     let changed = work.await?;
     reply(&Switched {
-        user_id: caller.user.to_string(),
+        user_id,
         enabled: !is_disabled,
         changed,
     })

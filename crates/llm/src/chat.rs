@@ -1,0 +1,319 @@
+//! Chat protocols: Anthropic's Messages, and `OpenAI`'s chat as many servers implement it.
+//!
+//! `OpenAI`, `OpenRouter`, Ollama, vLLM and LM Studio differ in the fields that they reject. The
+//! full request is sent first. A field that a server rejects with a 400 and its name is left out of
+//! later requests: the form of the answer, and the name of the token limit. The form then goes into
+//! the prompt, or for Anthropic into a tool that the model must use; the tool input is the answer.
+//!
+//! Anthropic's system text is marked for the provider's cache, since requests of a skill share it.
+//! Deliberately absent: sampling parameters, which providers have dropped, and `OpenAI`'s Responses
+//! protocol, because only `OpenAI` itself implements it.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use reqwest::header::{HeaderMap, HeaderValue};
+use serde_json::{Value, json};
+
+use super::ask::{Attempts, Draft, Stop};
+use super::fault::Fault;
+use super::http::{Connection, Endpoint, Limits, bearer, header, unusable};
+use super::price::{Pricing, Tokens};
+use super::request::in_words;
+use super::schema::strict;
+use super::{Error, ErrorKind, Request, Secret};
+
+/// Version of Anthropic's protocol.
+const VERSION: &str = "2023-06-01";
+
+const MAX_TOKENS: &str = "max_tokens";
+const COMPLETION_TOKENS: &str = "max_completion_tokens";
+
+/// Known providers, with the base URL of their own service. All others have `OpenAI`'s protocol.
+const PROVIDERS: [(&str, &str, Pricing); 5] = [
+    (
+        ANTHROPIC,
+        "https://api.anthropic.com",
+        Pricing::Provider(ANTHROPIC),
+    ),
+    (
+        "openai",
+        "https://api.openai.com/v1",
+        Pricing::Provider("openai"),
+    ),
+    // It reports its own costs.
+    (
+        "openrouter",
+        "https://openrouter.ai/api/v1",
+        Pricing::Provider("openrouter"),
+    ),
+    ("ollama", "", Pricing::Free),
+    ("local", "", Pricing::Free),
+];
+const ANTHROPIC: &str = "anthropic";
+
+impl Endpoint {
+    /// Model of a provider, at its own service if it is known, with default limits.
+    pub fn new(provider: &str, model: &str, key: Option<Secret>) -> Self {
+        let known = PROVIDERS.iter().find(|(name, ..)| *name == provider);
+        Self {
+            provider: provider.to_owned(),
+            base_url: known.map_or("", |(_, url, _)| url).to_owned(),
+            key,
+            model: model.to_owned(),
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// Model behind a chat protocol.
+#[derive(Debug)]
+pub struct Chat {
+    pub(super) connection: Connection,
+    is_anthropic: bool,
+    /// The server rejects the form of the answer.
+    rejects_form: AtomicBool,
+    /// The server wants the other name of the token limit.
+    wants_other_limit: AtomicBool,
+}
+
+impl Chat {
+    /// Creates the client. Sends nothing before the first request.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Config`] for an invalid base URL, or a key that is not a valid header value.
+    pub fn new(mut endpoint: Endpoint) -> Result<Self, Error> {
+        let is_anthropic = endpoint.provider == ANTHROPIC;
+        let known = PROVIDERS
+            .iter()
+            .find(|(name, ..)| *name == endpoint.provider);
+        let pricing = known.map_or(Pricing::BaseUrl, |(.., pricing)| *pricing);
+        let headers = if is_anthropic {
+            let base_url = endpoint.base_url.trim_end_matches('/');
+            endpoint.base_url = base_url.strip_suffix("/v1").unwrap_or(base_url).to_owned();
+            anthropic_headers(endpoint.key.as_ref())
+        } else {
+            bearer(endpoint.key.as_ref())
+        };
+        let headers = headers.map_err(|reason| {
+            unusable(
+                &format!("{}/{}", endpoint.provider, endpoint.model),
+                &reason,
+            )
+        })?;
+        Ok(Self {
+            connection: Connection::new(endpoint, pricing, headers)?,
+            is_anthropic,
+            rejects_form: AtomicBool::new(false),
+            wants_other_limit: AtomicBool::new(false),
+        })
+    }
+
+    /// Asks until there is an answer, or an error is final.
+    pub(super) async fn answer(
+        &self,
+        request: &Request,
+        attempts: &mut Attempts<'_>,
+    ) -> Result<Draft, Error> {
+        loop {
+            let has_form = !self.rejects_form.load(Relaxed);
+            let (path, body) = if self.is_anthropic {
+                ("/v1/messages", self.for_anthropic(request, has_form))
+            } else {
+                ("/chat/completions", self.for_openai(request, has_form))
+            };
+            let read = if self.is_anthropic {
+                of_anthropic
+            } else {
+                of_openai
+            };
+            let asked = self.connection.fetch(path, &body, read, attempts).await;
+            match asked {
+                Err(error)
+                    if matches!(error.kind, ErrorKind::BadRequest(400 | 422))
+                        && self.gives_up(&error.to_string()) => {}
+                asked => return asked,
+            }
+        }
+    }
+
+    /// Gives up a field that the server has rejected; `false` if there is none.
+    fn gives_up(&self, message: &str) -> bool {
+        let names = |words: &[&str]| words.iter().any(|word| message.contains(word));
+        let form: &[&str] = if self.is_anthropic {
+            &["output_config", "json_schema", "structured output"]
+        } else {
+            &["response_format", "json_schema"]
+        };
+        names(form) && !self.rejects_form.swap(true, Relaxed)
+            || !self.is_anthropic
+                && names(&[COMPLETION_TOKENS])
+                && !self.wants_other_limit.swap(true, Relaxed)
+    }
+
+    fn for_anthropic(&self, request: &Request, has_form: bool) -> Value {
+        let mut body = json!({
+            "model": self.connection.endpoint.model,
+            "max_tokens": request.max_tokens,
+            "messages": [{"role": "user", "content": request.user}],
+        });
+        // The server rejects an empty block.
+        if !request.system.is_empty() {
+            body["system"] = json!([{
+                "type": "text",
+                "text": request.system,
+                "cache_control": {"type": "ephemeral"},
+            }]);
+        }
+        if let Some(schema) = &request.schema {
+            let form = strict(&schema.json, false);
+            if has_form {
+                body["output_config"] = json!({"format": {"type": "json_schema", "schema": form}});
+            } else {
+                body["tools"] = json!([{
+                    "name": schema.name,
+                    "description": "Gives the answer.",
+                    "strict": true,
+                    "input_schema": form,
+                }]);
+                body["tool_choice"] = json!({"type": "tool", "name": schema.name});
+            }
+        }
+        body
+    }
+
+    fn for_openai(&self, request: &Request, has_form: bool) -> Value {
+        let asked = if has_form {
+            request.clone()
+        } else {
+            in_words(request)
+        };
+        let mut messages = Vec::new();
+        if !asked.system.is_empty() {
+            messages.push(json!({"role": "system", "content": asked.system}));
+        }
+        messages.push(json!({"role": "user", "content": asked.user}));
+        // `OpenAI` has deprecated the name that other servers use.
+        let is_openai = self.connection.endpoint.provider == "openai";
+        let limit = if is_openai == self.wants_other_limit.load(Relaxed) {
+            MAX_TOKENS
+        } else {
+            COMPLETION_TOKENS
+        };
+        let mut body = json!({
+            "model": self.connection.endpoint.model,
+            "messages": messages,
+            limit: request.max_tokens,
+        });
+        if let Some(schema) = request.schema.as_ref().filter(|_| has_form) {
+            body["response_format"] = json!({
+                "type": "json_schema",
+                "json_schema": {
+                    "name": schema.name,
+                    "strict": true,
+                    "schema": strict(&schema.json, true),
+                },
+            });
+        }
+        body
+    }
+}
+
+fn anthropic_headers(key: Option<&Secret>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert("anthropic-version", HeaderValue::from_static(VERSION));
+    if let Some(key) = key {
+        headers.insert("x-api-key", header(key, "")?);
+    }
+    Ok(headers)
+}
+
+/// Reads an answer of Anthropic's protocol. `input_tokens` excludes cached tokens.
+fn of_anthropic(body: &Value) -> Result<Draft, Fault> {
+    Fault::in_success(body)?;
+    let Some(blocks) = body["content"].as_array() else {
+        return Err(Fault::lacks("no list `content`", body));
+    };
+    let texts = blocks.iter().map(|block| match block["type"].as_str() {
+        Some("text") => block["text"].as_str().unwrap_or_default().to_owned(),
+        Some("tool_use") => block["input"].to_string(),
+        _ => String::new(),
+    });
+    let usage = &body["usage"];
+    let count = |name: &str| usage[name].as_u64().unwrap_or(0);
+    let cache_read = count("cache_read_input_tokens");
+    let cache_write = count("cache_creation_input_tokens");
+    Ok(Draft {
+        text: texts.collect(),
+        stop: match body["stop_reason"].as_str() {
+            Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
+            Some("refusal") => Stop::Refusal,
+            _ => Stop::End,
+        },
+        tokens: usage.is_object().then(|| Tokens {
+            input: count("input_tokens")
+                .saturating_add(cache_read)
+                .saturating_add(cache_write),
+            cache_read,
+            cache_write,
+            output: count("output_tokens"),
+        }),
+        cost_usd: None,
+    })
+}
+
+/// Reads an answer of `OpenAI`'s protocol.
+fn of_openai(body: &Value) -> Result<Draft, Fault> {
+    Fault::in_success(body)?;
+    let choice = &body["choices"][0];
+    let message = &choice["message"];
+    if !message.is_object() {
+        return Err(Fault::lacks("no `choices` with a `message`", body));
+    }
+    let refusal = message["refusal"].as_str();
+    let text = match &message["content"] {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| part["text"].as_str())
+            .collect(),
+        _ => String::new(),
+    };
+    let usage = &body["usage"];
+    let details = &usage["prompt_tokens_details"];
+    Ok(Draft {
+        text: text + refusal.unwrap_or_default(),
+        stop: match choice["finish_reason"].as_str() {
+            Some("content_filter") => Stop::Refusal,
+            _ if refusal.is_some() => Stop::Refusal,
+            Some("length") => Stop::Length,
+            _ => Stop::End,
+        },
+        tokens: usage["prompt_tokens"].as_u64().map(|input| {
+            let part = |name: &str| details[name].as_u64().unwrap_or(0).min(input);
+            let cache_read = part("cached_tokens");
+            Tokens {
+                input,
+                cache_read,
+                cache_write: part("cache_write_tokens").min(input - cache_read),
+                output: usage["completion_tokens"].as_u64().unwrap_or(0),
+            }
+        }),
+        cost_usd: usage["cost"].as_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn token_counts_saturate() {
+        let most = u64::MAX;
+        let usage = json!({ "input_tokens": 7, "cache_read_input_tokens": most,
+            "cache_creation_input_tokens": most, "output_tokens": most });
+        let draft = of_anthropic(&json!({ "content": [], "usage": usage })).unwrap();
+        let tokens = draft.tokens.unwrap();
+        assert_eq!((tokens.input, tokens.output), (most, most));
+    }
+}
