@@ -19,14 +19,12 @@
 
 mod measure;
 
-use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
-use std::process::Stdio;
 
 use measure::{cold, memctl, ms, run};
-use memctl_search::embedder::{DIMENSIONS, EMBEDDER};
+use memctl_search::embedder::{DIMENSIONS, EMBEDDER, Embedding};
 use memctl_search::{slot, slots_header};
 use serde_json::Value;
 
@@ -55,7 +53,6 @@ fn main() {
     // Start of a process, the model, and the vector of a query: what no index can save.
     row(&one, 1, "search", &[]);
     let mut rates = Vec::new();
-    let mut shares = Vec::new();
     for size in sizes {
         let root = dir.path().join(size.to_string());
         generate(&root, size);
@@ -65,18 +62,11 @@ fn main() {
         rates.push((size, size as f64 / took));
         row(&root, size, "search --keyword", &["--keyword"]);
         make_up_vectors(&root);
-        run(memctl(&root, &["search", "binary vectors are made now"]));
         row(&root, size, "search", &[]);
-        shares.push((size, recall(&root)));
         append_and_search(&root, size);
         fs::remove_dir_all(&root).unwrap();
     }
     println!();
-    for (size, (same, all)) in shares {
-        println!(
-            "Of {all} results of {size} notes, {same} are those of a comparison with every vector."
-        );
-    }
     for (size, rate) in rates {
         println!("Words of {size} notes: {rate:.0} notes a second, reading the file included.");
     }
@@ -106,41 +96,6 @@ fn row(root: &Path, size: usize, name: &str, more: &[&str]) {
         ms(time),
         bytes / 1_000_000
     );
-}
-
-/// Results that a comparison with every vector finds too, and the number of all. Without binary vectors,
-/// and where they cannot be saved, every vector is compared.
-fn recall(root: &Path) -> (usize, usize) {
-    let found = |round: u64| {
-        let query = query(round);
-        let mut command = memctl(root, &["memory", "search", &query, "-n", "10", "--json"]);
-        let output = command.stdout(Stdio::piped()).output().unwrap();
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        let results = answer["results"].as_array().unwrap().clone();
-        let id = |result: Value| result["id"].as_str().unwrap().to_owned();
-        results.into_iter().map(id).collect::<HashSet<String>>()
-    };
-    let all = || (1..=PROCESSES as u64).map(found);
-    let estimated: Vec<_> = all().collect();
-    let index = root.join(".agentura/.index/search");
-    for file in fs::read_dir(&index).unwrap() {
-        let path = file.unwrap().path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "binary")
-        {
-            fs::remove_file(path).unwrap();
-        }
-    }
-    let writer = File::create(index.join("lock")).unwrap();
-    writer.try_lock().unwrap();
-    let pairs = all().zip(&estimated);
-    pairs.fold((0, 0), |(same, all), (exact, estimated)| {
-        (
-            same + exact.intersection(estimated).count(),
-            all + exact.len(),
-        )
-    })
 }
 
 /// A search right after a note was added.
@@ -216,8 +171,11 @@ fn make_up_vectors(root: &Path) {
         let documents = usize::try_from(segment["documents"].as_u64().unwrap()).unwrap();
         let file = File::create(index.join(format!("{number}.vectors"))).unwrap();
         let mut out = BufWriter::new(file);
-        out.write_all(&slots_header(EMBEDDER, DIMENSIONS, documents))
-            .unwrap();
+        let embedding = Embedding {
+            name: EMBEDDER.to_owned(),
+            dimensions: DIMENSIONS,
+        };
+        out.write_all(&slots_header(&embedding, documents)).unwrap();
         for _ in 0..documents {
             let vector: Vec<f32> = (0..DIMENSIONS).map(|_| random.around_zero()).collect();
             out.write_all(&slot(&vector)).unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use memctl_files::{Directory, named};
-use memctl_llm::{EmbeddingsProtocol, Secret};
+use memctl_llm::{EmbeddingsProtocol, Endpoint, Limits, Secret};
 use memctl_search::embedder::{EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
 
 use crate::cli::config::{Config, Environment, LONGEST};
@@ -77,15 +77,23 @@ impl Context {
             .map(|_| config.parsed("embedding.dimensions"))
             .transpose()?;
         let batch: NonZero<usize> = config.parsed("embedding.batch")?;
-        Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
-            protocol,
+        let mut limits = Limits {
+            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
+            ..Limits::default()
+        };
+        limits.retry.max_retries = config.parsed("llm.retries")?;
+        let endpoint = Endpoint {
+            provider: protocol.name().to_owned(),
             key: key("MEMCTL_EMBEDDING_API_KEY").or(key_of_home.filter(|_| is_home)),
             base_url: given.unwrap_or(home),
             model: text("embedding.model").unwrap_or_else(|| model.to_owned()),
+            limits,
+        };
+        Ok(EmbedderConfig::Remote(RemoteEmbedderConfig {
+            protocol,
+            endpoint,
             dimensions: dimensions.map(NonZero::get),
             batch: batch.get().min(LARGEST_BATCH),
-            answer_within: Duration::from_secs(config.parsed("llm.timeout_seconds")?),
-            max_retries: config.parsed("llm.retries")?,
         }))
     }
 

@@ -9,7 +9,7 @@
 //! Out of scope: wiping. Deleted files may be readable on the disk until they are overwritten.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use crate::rules::hearing::end_suspension;
 use crate::store::skill::Skills;
 use crate::store::workspace::records::{document, remembered};
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use crate::store::{AuditAction, Expired, Item, RemovalMode, Role, inventory, lined, text_field};
+use crate::store::{AuditAction, Item, RemovalMode, Role, inventory, lined, text_field};
 
 /// Result of a deletion.
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -48,10 +48,8 @@ pub fn forget(workspace: &Workspace, id: &str, for_good: bool) -> Result<ForgetR
     let of_rule = entry.as_ref().filter(|_| kind == Kind::Reflexion);
     let rule = of_rule.and_then(|entry| entry.parse::<Reflexion>().ok());
     // The action log of a session goes first: after a crash the deletion can be repeated.
-    if let Some(Ok(session)) = entry
-        .filter(|_| kind == Kind::Session)
-        .map(|entry| entry.parse::<Session>())
-    {
+    let session = entry.filter(|_| kind == Kind::Session);
+    if let Some(Ok(session)) = session.map(|entry| entry.parse::<Session>()) {
         writer.remove_execution_logs(&id, &session.names(), for_good)?;
     }
     if let Some(rule) = &rule {
@@ -122,7 +120,19 @@ pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error>
                 .warnings
                 .extend(repair_warnings(writer.take_repairs()));
         }
-        report.take(kind, expired);
+        for entry in expired.over {
+            let document = document(&entry);
+            let end = document
+                .as_ref()
+                .and_then(|document| document.expires.as_deref());
+            report.removed.push(Pruned {
+                id: entry.id,
+                kind,
+                expired_at: end.map(utc).unwrap_or_default(),
+                memory_type: document.and_then(|document| document.memory_type),
+            });
+        }
+        report.unreadable.extend(expired.unreadable);
     }
     if !dry_run && !report.removed.is_empty() {
         Index::drop_gone(&workspace.store)?;
@@ -134,24 +144,6 @@ pub fn prune(workspace: &Workspace, dry_run: bool) -> Result<PruneReport, Error>
         ));
     }
     Ok(report)
-}
-
-impl PruneReport {
-    fn take(&mut self, kind: Kind, expired: Expired) {
-        for entry in expired.over {
-            let document = document(&entry);
-            self.removed.push(Pruned {
-                id: entry.id,
-                kind,
-                memory_type: document.as_ref().and_then(|d| d.memory_type),
-                expired_at: document
-                    .and_then(|d| d.expires)
-                    .map(|end| utc(&end))
-                    .unwrap_or_default(),
-            });
-        }
-        self.unreadable.extend(expired.unreadable);
-    }
 }
 
 /// File or directory that was removed whole.
@@ -190,6 +182,14 @@ pub struct PurgeReport {
     pub dry_run: bool,
     /// Non-fatal problems.
     pub warnings: Vec<String>,
+}
+
+impl PurgeReport {
+    fn count(&mut self, kind: Kind, records: u64) {
+        if records > 0 {
+            self.records.insert(kind.plural().to_owned(), records);
+        }
+    }
 }
 
 /// Removes everything that the caller may see. A dry run only reports it.
@@ -234,17 +234,12 @@ fn purge_all(
     for item in &items {
         if let Role::Records(kind) = item.role {
             // A damaged file goes too; only its records are not counted.
-            let count = workspace.store.count(kind).unwrap_or_default();
-            if count > 0 {
-                report.records.insert(kind.plural().to_owned(), count);
-            }
+            report.count(kind, workspace.store.count(kind).unwrap_or_default());
         }
     }
     for (name, _) in lined() {
-        report.lines += workspace
-            .store
-            .lines(name)
-            .map_or(0, |lines| lines.len() as u64);
+        let lines = workspace.store.lines(name);
+        report.lines += lines.map_or(0, |lines| lines.len() as u64);
     }
     for item in items {
         match item.role {
@@ -283,14 +278,8 @@ fn purge_visible(
 ) -> Result<(), Error> {
     if report.dry_run {
         for kind in Kind::ALL {
-            let is_own = *workspace.store.viewer() == Viewer::Owner || kind.has_user();
-            let count = if is_own {
-                workspace.store.count(kind)?
-            } else {
-                0
-            };
-            if count > 0 {
-                report.records.insert(kind.plural().to_owned(), count);
+            if *workspace.store.viewer() == Viewer::Owner || kind.has_user() {
+                report.count(kind, workspace.store.count(kind)?);
             }
         }
         return Ok(());
@@ -303,11 +292,7 @@ fn purge_visible(
     let mut gone = Vec::new();
     for kind in Kind::ALL {
         let ids = writer.remove_visible(kind, &workspace.timestamp())?;
-        if !ids.is_empty() {
-            report
-                .records
-                .insert(kind.plural().to_owned(), ids.len() as u64);
-        }
+        report.count(kind, ids.len() as u64);
         gone.extend(ids);
     }
     if *workspace.store.scope() == Scope::All {
@@ -355,36 +340,25 @@ fn bytes_of(items: &[Item]) -> u64 {
 
 /// Tests and guardrails that corrections left in skills, relative to the project.
 fn left_in_skills(skills_dir: &Path) -> Vec<String> {
-    let mut found = Vec::new();
     let Ok(skills) = Skills::open(skills_dir) else {
-        return found;
+        return Vec::new();
     };
-    let shown = |path: &Path| skills.shown(path);
-    let listed = skills
-        .list()
-        .map(|listing| listing.skills)
-        .unwrap_or_default();
-    for skill in listed {
-        for case in skills.case_files(&skill).unwrap_or_default() {
-            found.push(shown(&case));
-        }
-        for file in skills.guardrail_files(&skill).unwrap_or_default() {
-            let text = skills.read(&file).ok().flatten().unwrap_or_default();
-            let name = shown(&file);
-            let has_source = text
-                .lines()
-                .any(|line| line.starts_with("**Source**: CORR-"));
-            if has_source && !found.contains(&name) {
-                found.push(name);
-            }
-        }
+    let mut found: Vec<PathBuf> = Vec::new();
+    let listed = skills.list().map(|listing| listing.skills);
+    for skill in listed.unwrap_or_default() {
+        found.extend(skills.case_files(&skill).unwrap_or_default());
+        let mut guardrails = skills.guardrail_files(&skill).unwrap_or_default();
+        guardrails.retain(|file| {
+            let text = skills.read(file).ok().flatten().unwrap_or_default();
+            let mut lines = text.lines();
+            !found.contains(file) && lines.any(|line| line.starts_with("**Source**: CORR-"))
+        });
+        found.extend(guardrails);
     }
-    found
+    found.iter().map(|path| skills.shown(path)).collect()
 }
 
 /// Returns `true` if a line holds an id as a whole string.
 fn names(line: &[u8], id: &str) -> bool {
-    let quoted = format!("\"{id}\"");
-    line.windows(quoted.len())
-        .any(|part| part == quoted.as_bytes())
+    memchr::memmem::find(line, format!("\"{id}\"").as_bytes()).is_some()
 }

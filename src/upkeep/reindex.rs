@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::notes::indexing::{Filter, Index, MultiIndex};
 use crate::store::workspace::{Error, Workspace, milliseconds};
+use memctl_search::Admission;
 use memctl_search::embedder::Embedder;
 use memctl_search::embedder::config::{Destination, Patience};
 
@@ -86,9 +87,10 @@ pub fn index(
     index.ask_for(embedding.as_ref());
     let missing = index.without_vector();
     // Expired records are not sent to an embedder.
-    let all = Filter {
-        now: workspace.now.timestamp(),
-        ..Filter::default()
+    let now = workspace.now.timestamp();
+    let all = Admission {
+        now,
+        ..Admission::default()
     };
     let mut made = 0;
     if let Some(embedder) = embedder
@@ -109,12 +111,8 @@ pub fn index(
             }
         }
     }
-    index.iter_mut().for_each(Index::add_binary);
-    let own = Filter {
-        scope: workspace.store.scope().clone(),
-        viewer: workspace.store.viewer().clone(),
-        ..all
-    };
+    let (scope, viewer) = (workspace.store.scope(), workspace.store.viewer());
+    let own = Filter::default().admission(now, scope, viewer);
     let (documents, vectors) = index.counts(&own)?;
     let mut warnings = Vec::new();
     if !index.iter().all(Index::is_saved) {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::assignments::{Class, ValuePosition};
-use super::keys::{Set, over_breaks};
+use super::keys::{Set, holds, near, over_breaks};
 use super::lines;
 use super::randomness;
 use super::rules::list;
@@ -264,24 +264,18 @@ pub(super) fn piped(text: &[u8], _: usize, at: usize) -> Vec<Range<usize>> {
 }
 
 fn piped_value(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let limit = text.len().min(at + 1024);
-    let line = &text[at..limit];
-    let line = &line[..memchr::memchr(b'\n', line).unwrap_or(line.len())];
+    let line = near(text, at, 1024).split(|b| *b == b'\n').next()?;
     let pipe = memchr::memrchr(b'|', line)?;
-    let reads = |reader: &&&str| memchr::memmem::find(&line[pipe..], reader.as_bytes()).is_some();
+    let reads = |reader: &&&str| holds(&line[pipe..], reader.as_bytes());
     let reader = list("password readers").iter().find(reads)?;
     let words = split(text, at.checked_sub(1)?);
-    let value = words
-        .iter()
-        .rev()
-        .find(|word| !text[(*word).clone()].starts_with(b"-"))?
-        .clone();
-    let value = if *reader == "chpasswd" {
-        value.start + memchr::memchr(b':', &text[value.clone()])? + 1..value.end
-    } else {
-        value
-    };
-    let escape = text[value.clone()].ends_with(b"\\n");
-    let value = value.start..value.end - usize::from(escape) * 2;
+    let mut values = words.into_iter().rev();
+    let mut value = values.find(|word| !text[word.clone()].starts_with(b"-"))?;
+    if *reader == "chpasswd" {
+        value.start += memchr::memchr(b':', &text[value.clone()])? + 1;
+    }
+    if text[value.clone()].ends_with(b"\\n") {
+        value.end -= 2;
+    }
     is_secret(text, &value).then_some(value)
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::documents;
 use super::extent::{read, scheme};
-use super::keys::{Set, over_breaks};
+use super::keys::{Set, holds, near, over_breaks, skip};
 use super::lines;
 use super::randomness;
 use super::separator::separator;
@@ -78,9 +78,7 @@ fn name(text: &[u8], at: usize, end: usize, kind: &'static str, class: Class) ->
 fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
     let Name { start, stop, .. } = *name;
     // Name of a secret inside a resource address.
-    if text[..start].ends_with(b":")
-        && memchr::memmem::rfind(&text[start.saturating_sub(100)..start], b"arn:aws").is_some()
-    {
+    if text[..start].ends_with(b":") && holds(&text[start.saturating_sub(100)..start], b"arn:aws") {
         return None;
     }
     let (mut from, mut stands) = separator(text, stop, start, name)?;
@@ -91,11 +89,11 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
         if judge(text, &range, name, how) {
             return Some(range);
         }
-        let next = skip(text, range.end, |b| matches!(b, b' ' | b'"' | b'\''));
+        let next = skip(text, range.end, b" \"'");
         if text.get(next) != Some(&b'=') || text.get(next + 1) == Some(&b'=') {
             return None;
         }
-        from = skip(text, next + 1, |b| *b == b' ');
+        from = skip(text, next + 1, b" ");
         stands = ValuePosition::Loose;
     }
     None
@@ -103,7 +101,7 @@ fn beside_name(text: &[u8], name: &Name) -> Option<Range<usize>> {
 
 /// New value in a plan's diff: `"…" -> "…"`.
 fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usize>> {
-    let quote = skip(text, old.end, |b| matches!(b, b'"' | b'\\' | b' '));
+    let quote = skip(text, old.end, b"\"\\ ");
     let from = text[quote..].starts_with(b"-> ").then_some(quote + 3)?;
     let (range, how) = read(text, from, ValuePosition::Loose, name)?;
     judge(text, &range, name, how).then_some(range)
@@ -111,11 +109,9 @@ fn changed_to(text: &[u8], old: &Range<usize>, name: &Name) -> Option<Range<usiz
 
 /// Position after a type and its `=`: `: &'static str = "…"`.
 fn over_type(text: &[u8], from: usize) -> usize {
-    let near = &text[from.min(text.len())..text.len().min(from + 60)];
-    let length = near
-        .iter()
-        .position(|b| !(b.is_ascii_alphanumeric() || b"_&'<>[]|?., :*".contains(b)))
-        .unwrap_or(near.len());
+    let near = near(text, from, 60);
+    let of_type = |b: &&u8| b.is_ascii_alphanumeric() || b"_&'<>[]|?., :*".contains(b);
+    let length = near.iter().take_while(of_type).count();
     let is_type = length > 2 && near[..length].ends_with(b" ") && near[length..].starts_with(b"= ");
     let value = from + length + 2;
     let quoted = matches!(text.get(value), Some(b'"' | b'\'' | b'`'));
@@ -218,10 +214,4 @@ fn without_breaks(value: &[u8]) -> Vec<u8> {
         }
     }
     out
-}
-
-/// Position after at most 48 bytes that `over` accepts.
-pub(super) fn skip(text: &[u8], at: usize, over: impl Fn(&u8) -> bool) -> usize {
-    let at = at.min(text.len());
-    at + text[at..].iter().take(48).take_while(|b| over(b)).count()
 }

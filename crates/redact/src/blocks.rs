@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::keys::{Set, over_breaks};
+use super::keys::{Set, holds, near, over_breaks};
 use super::lines;
 use super::randomness;
 use super::views;
@@ -132,7 +132,7 @@ pub(super) fn key_block_tail(text: &[u8], at: usize, _: usize) -> Vec<Range<usiz
         return Vec::new();
     };
     let own = lines::line_at(text, at).start;
-    let mut found: Vec<_> = std::iter::once(at..end).collect();
+    let mut found = vec![at..end];
     // On the label's own line: a block with spaces for line ends, or without any.
     let before = body_of(text, &(own..at), &(own..own));
     found.extend(before.filter(|body| body.end + 2 >= at && is_random(&text[body.clone()])));
@@ -210,9 +210,7 @@ fn key_label(text: &[u8], at: usize) -> Option<usize> {
         label.push(*text.get(next)?);
         next += 1;
     }
-    let is_named = NAMES
-        .iter()
-        .any(|name| memchr::memmem::find(&label, name).is_some());
+    let is_named = NAMES.iter().any(|name| holds(&label, name));
     let more = text[next..].iter().take_while(|b| **b == b'-').count();
     (is_named && label.ends_with(b"----")).then_some(next + more)
 }
@@ -254,11 +252,7 @@ fn end_of_content(text: &[u8], line: &Range<usize>) -> usize {
         b"\\r", b"\\", b"\x1b[0m", b"\x1b[0", b"\x1b[", b"\x1b", b"...", b" ", b"\t", b"\r",
         b"\xE2\x94\x82", b"\xE2\x80\xA6", b"\xE2\x95\x91",
     ];
-    let mut content = &text[line.clone()];
-    while let Some(rest) = ENDS.iter().find_map(|end| content.strip_suffix(*end)) {
-        content = rest;
-    }
-    line.start + content.len()
+    line.start + lines::without_ends(&text[line.clone()], &ENDS).len()
 }
 
 fn is_random(key: &[u8]) -> bool {
@@ -276,10 +270,8 @@ fn is_header(line: &[u8]) -> bool {
     const HEADERS: [&str; 8] = [
         "Proc-Type", "DEK-Info", "Version:", "Comment:", "Hash:", "Subject:", "Charset:", "X-",
     ];
-    let line = &line[..line.len().min(120)];
-    HEADERS
-        .iter()
-        .any(|name| memchr::memmem::find(line, name.as_bytes()).is_some())
+    let line = near(line, 0, 120);
+    HEADERS.iter().any(|name| holds(line, name.as_bytes()))
 }
 
 fn is_before_blank(text: &[u8], end: usize) -> bool {

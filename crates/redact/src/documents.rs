@@ -7,7 +7,8 @@
 
 use std::ops::Range;
 
-use super::assignments::{Class, Name, ValuePosition, judge, skip};
+use super::assignments::{Class, Name, ValuePosition, judge};
+use super::keys::{SPACE, Set, holds, near, skip};
 use super::lines;
 use super::randomness;
 use super::tables;
@@ -34,32 +35,28 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
     let own = line.start + lines::prefix(&text[line.clone()]).min(name.start - line.start);
     let before = &text[own.max(name.start.saturating_sub(300))..name.start];
     let rest = &text[spaced..line.end.max(spaced)];
-    let has = |words: &[&[u8]]| words.iter().any(|word| contains(before, word));
-    // `machine … login … password …`, on one line or several.
-    let near = &text[name.start.saturating_sub(300)..name.start];
-    if contains(near, b"login ") && contains(near, b"machine ") {
-        return Some((spaced, ValuePosition::Loose));
-    }
-    // `WITH PASSWORD '…'`
-    let quoted = matches!(rest.first(), Some(b'\'' | b'"'));
-    let loud = text[name.start..name.stop]
-        .iter()
-        .all(|b| b.is_ascii_uppercase() || *b == b'_');
-    if quoted && (loud || name.class != Class::Password) {
-        return Some((spaced, ValuePosition::Loose));
-    }
+    let has = |word: &[u8]| holds(before, word);
     // `| password | … |`
-    if matches!(rest.first(), Some(b'|')) && !has(&[b"|", b","]) || rest.starts_with("│".as_bytes())
-    {
-        let bar = if rest[0] == b'|' { 1 } else { 3 };
-        return Some((
-            skip(text, spaced + bar, |b| *b == b' '),
-            ValuePosition::Loose,
-        ));
-    }
-    let sets = SETS.split('|').any(|word| has(&[word.as_bytes()]));
-    if sets && !has(&[b". ", b"? "]) {
-        return Some((spaced, ValuePosition::Loose));
+    let bar = if rest.starts_with("│".as_bytes()) {
+        3
+    } else {
+        usize::from(rest.first() == Some(&b'|') && !has(b"|") && !has(b","))
+    };
+    // `machine … login … password …`, on one line or several.
+    let above = &text[name.start.saturating_sub(300)..name.start];
+    let is_login = holds(above, b"login ") && holds(above, b"machine ");
+    // `WITH PASSWORD '…'`
+    let loud = |b: &u8| b.is_ascii_uppercase() || *b == b'_';
+    let is_quoted = matches!(rest.first(), Some(b'\'' | b'"'))
+        && (name.class != Class::Password || text[name.start..name.stop].iter().all(loud));
+    let is_set = || SETS.split('|').any(|word| has(word.as_bytes())) && !has(b". ") && !has(b"? ");
+    if is_login || is_quoted || bar > 0 || is_set() {
+        let from = if is_login {
+            spaced
+        } else {
+            skip(text, spaced + bar, b" ")
+        };
+        return Some((from, ValuePosition::Loose));
     }
     // The name begins its line, and a single value ends it.
     let alone =
@@ -74,19 +71,12 @@ pub(super) fn on_line(text: &[u8], name: &Name, spaced: usize) -> Option<(usize,
         return Some((spaced, ValuePosition::Loose));
     }
     // "with password …": only a value that cannot be a word.
-    let word = rest
-        .split(u8::is_ascii_whitespace)
-        .next()
-        .unwrap_or_default();
+    let word = rest.split(u8::is_ascii_whitespace).next()?;
     let firm = name.class == Class::Password
         && word.len() >= 10
         && randomness::is_random(word)
         && is_made(word);
     (firm && !word.contains(&b'_')).then_some((spaced, ValuePosition::Loose))
-}
-
-fn contains(text: &[u8], word: &[u8]) -> bool {
-    memchr::memmem::find(text, word).is_some()
 }
 
 /// Start of the text in an element that this name opens or labels: `<password>…`,
@@ -95,10 +85,10 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
     let before = text.get(start.checked_sub(1)?)?;
     let from = if matches!(before, b'<' | b':') && closed == stop {
         // `<ns:Password Type="…">`
-        let near = text[start.saturating_sub(24)..start - 1].iter().rev();
-        let mut namespace = near.take_while(|b| b.is_ascii_alphanumeric() || **b == b'<');
+        let before_colon = text[start.saturating_sub(24)..start - 1].iter().rev();
+        let mut namespace = before_colon.take_while(|b| b.is_ascii_alphanumeric() || **b == b'<');
         let opened = *before == b'<' || namespace.any(|b| *b == b'<');
-        let inside = &text[stop..text.len().min(stop + 200)];
+        let inside = near(text, stop, 200);
         let end = memchr::memchr(b'>', inside)?;
         let attributes = &inside[..end];
         let is_tag = attributes.is_empty()
@@ -111,14 +101,14 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
         && closed == stop + 1
         && text.get(closed) == Some(&b'>')
     {
-        let inside = skip(text, closed + 1, u8::is_ascii_whitespace);
-        let near = &text[start.saturating_sub(80)..start];
+        let inside = skip(text, closed + 1, SPACE);
+        let opening = &text[start.saturating_sub(80)..start];
         let keys: [&[u8]; 4] = [b"name=", b"key=", b"Name=", b"Key="];
-        let is_key = keys.iter().any(|word| contains(near, word));
+        let is_key = keys.iter().any(|word| holds(opening, word));
         let nested = text[inside..].starts_with(b"<value>").then_some(inside + 7);
         is_key.then_some(nested.unwrap_or(closed + 1))?
     } else if text[stop..].starts_with(b"</key>") {
-        let behind = &text[stop..text.len().min(stop + 120)];
+        let behind = near(text, stop, 120);
         let string = memchr::memmem::find(behind, b"<string>")?;
         let gap = &behind[6..string];
         // Only a line prefix may separate the two.
@@ -131,28 +121,23 @@ pub(super) fn in_element(text: &[u8], start: usize, stop: usize, closed: usize) 
 
 /// Start of a variable's default value: `variable "db_password" { … default = "…" }`.
 pub(super) fn default_of(text: &[u8], closed: usize) -> Option<usize> {
-    let brace = skip(text, closed, |b| *b == b' ');
+    let brace = skip(text, closed, b" ");
     (text.get(brace) == Some(&b'{')).then_some(())?;
-    let inside = &text[brace..text.len().min(brace + 400)];
-    let inside = &inside[..memchr::memchr(b'}', inside).unwrap_or(inside.len())];
+    let inside = near(text, brace, 400).split(|b| *b == b'}').next()?;
     let word = memchr::memmem::find(inside, b"default")? + 7;
-    let sign = skip(text, brace + word, |b| *b == b' ');
-    (text.get(sign) == Some(&b'=')).then(|| skip(text, sign + 1, |b| *b == b' '))
+    let sign = skip(text, brace + word, b" ");
+    (text.get(sign) == Some(&b'=')).then(|| skip(text, sign + 1, b" "))
 }
 
 /// Lines of a block below a name: `password: |`, `password = <<EOF`, `Your password:`.
 fn block(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let own = lines::line_at(text, name.start);
-    let closed = skip(text, name.stop, |b| matches!(b, b'"' | b'\'' | b' ' | b'*'));
+    let closed = skip(text, name.stop, b"\"' *");
     if !matches!(text.get(closed), Some(b':' | b'=')) {
         return Vec::new();
     }
-    let mut rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
-    for end in [&b"\x1b[0m"[..], "│".as_bytes(), b" ", b"**"] {
-        while let Some(inside) = rest.strip_suffix(end) {
-            rest = inside;
-        }
-    }
+    let rest = text[closed + 1..own.end.max(closed + 1)].trim_ascii();
+    let rest = lines::without_ends(rest, &[b"\x1b[0m", "│".as_bytes(), b" ", b"**"]);
     if let Some(mark) = rest.strip_prefix(b"<<") {
         return heredoc(text, &own, mark);
     }
@@ -234,11 +219,8 @@ fn heredoc(text: &[u8], own: &Range<usize>, mark: &[u8]) -> Vec<Range<usize>> {
 /// Content of a line without tool prefix, indentation and closing frame.
 pub(super) fn body(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> Range<usize> {
     let start = line.start + front(text, line, own);
-    let mut content = &text[start..line.end];
     let ends: [&[u8]; 5] = [b"\x1b[0m", "│".as_bytes(), b" ", b"\t", b"\r"];
-    while let Some(rest) = ends.iter().find_map(|end| content.strip_suffix(*end)) {
-        content = rest;
-    }
+    let content = lines::without_ends(&text[start..line.end], &ends);
     let blank = content.len() - content.trim_ascii_start().len();
     start + blank..start + content.len()
 }
@@ -258,10 +240,7 @@ pub(super) fn front(text: &[u8], line: &Range<usize>, own: &Range<usize>) -> usi
 
 pub(super) fn indentation(text: &[u8], line: &Range<usize>, own: Range<usize>) -> usize {
     let start = line.start + front(text, line, &own);
-    text[start..line.end]
-        .iter()
-        .take_while(|b| matches!(b, b' ' | b'\t'))
-        .count()
+    Set::BLANK.run(text, start, line.end - start)
 }
 
 /// Distance from the kind that is read, in bytes.
@@ -307,7 +286,7 @@ pub(super) fn secret_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize
             let Some(colon) = memchr::memmem::find(&text[body.clone()], b": ") else {
                 continue;
             };
-            let start = skip(text, body.start + colon + 2, |b| matches!(b, b' ' | b'"'));
+            let start = skip(text, body.start + colon + 2, b" \"");
             let value = &text[start..body.end.max(start)];
             let value = value.strip_suffix(b"\"").unwrap_or(value);
             if values::is_given(value) && !matches!(value.first(), Some(b'|' | b'>')) {
@@ -331,32 +310,24 @@ fn json_data(text: &[u8], at: usize, end: usize) -> Vec<Range<usize>> {
     let from = at.saturating_sub(NEAR);
     let first =
         memchr::memmem::rfind(&text[from..at], KIND).map_or(from, |n| from + n + KIND.len());
-    let behind = &text[end..text.len().min(end + NEAR)];
+    let behind = near(text, end, NEAR);
     let last = end + memchr::memmem::find(behind, KIND).unwrap_or(behind.len());
-    let before = HEADS
-        .iter()
-        .find_map(|head| memchr::memmem::rfind(&text[first..at], head));
-    let after = HEADS
-        .iter()
-        .find_map(|head| memchr::memmem::find(&text[end..last], head));
-    let heads = before
-        .map(|n| first + n)
-        .into_iter()
-        .chain(after.map(|n| end + n));
+    let rfind = |head: &&[u8]| memchr::memmem::rfind(&text[first..at], head);
+    let find = |head: &&[u8]| memchr::memmem::find(&text[end..last], head);
+    let before = HEADS.iter().find_map(rfind).map(|n| first + n);
+    let after = HEADS.iter().find_map(find).map(|n| end + n);
+    let heads = before.into_iter().chain(after);
     let mut found = Vec::new();
     // `metadata` contains names, not secrets.
     for head in heads.filter(|head| !text[..*head].ends_with(b"metad")) {
-        let inside = &text[head..text.len().min(head + NEAR)];
-        let close = head + memchr::memchr(b'}', inside).unwrap_or(0);
+        let close = head + memchr::memchr(b'}', near(text, head, NEAR)).unwrap_or(0);
         let mut at = head + b"ata\":".len();
         while let Some(colon) = text
             .get(at..close)
             .and_then(|rest| memchr::memchr(b':', rest))
         {
-            let open = skip(text, at + colon + 1, u8::is_ascii_whitespace) + 1;
-            let length = text
-                .get(open..)
-                .and_then(|rest| memchr::memchr(b'"', &rest[..rest.len().min(NEAR)]));
+            let open = skip(text, at + colon + 1, SPACE) + 1;
+            let length = memchr::memchr(b'"', near(text, open, NEAR));
             let Some(length) = length.filter(|_| text[open - 1] == b'"') else {
                 break;
             };

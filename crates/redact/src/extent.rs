@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::assignments::{Class, Name, ValuePosition, skip};
-use super::keys::over_breaks;
+use super::assignments::{Class, Name, ValuePosition};
+use super::keys::{near, over_breaks, skip};
 use super::randomness::changes;
 use super::rules::list;
 
@@ -18,7 +18,7 @@ pub(super) fn scheme(value: &[u8]) -> usize {
         is_name && rest.is_some_and(|rest| rest.starts_with(b" "))
     };
     let name = list("schemes").iter().find(is_of);
-    name.map_or(0, |name| skip(value, name.len(), |b| *b == b' '))
+    name.map_or(0, |name| skip(value, name.len(), b" "))
 }
 
 /// Value that begins at `from`, without its quotes, and its position class.
@@ -33,16 +33,8 @@ pub(super) fn read(
     if is_prefix && matches!(text.get(from + 1), Some(b'"' | b'\'')) {
         from += 1;
     }
-    let slashes = text[from.min(text.len())..]
-        .iter()
-        .take(4)
-        .take_while(|b| **b == b'\\')
-        .count();
-    let quote = text
-        .get(from + slashes)
-        .copied()
-        .filter(|b| matches!(b, b'"' | b'\'' | b'`'));
-    if let Some(quote) = quote {
+    let slashes = skip(near(text, from, 4), 0, b"\\");
+    if let Some(&quote @ (b'"' | b'\'' | b'`')) = text.get(from + slashes) {
         let mut start = from + slashes + 1;
         if text[start..].starts_with(&[quote, quote]) {
             start += 2;
@@ -62,11 +54,9 @@ pub(super) fn read(
         return (length > 0).then_some((from..from + length, ValuePosition::Quoted));
     }
     if stands == ValuePosition::Quoted {
-        let near = &text[from..text.len().min(from + LONGEST)];
-        let length = near.iter().position(|b| matches!(b, b'<' | b'\n'));
-        let value = near[..length.unwrap_or(near.len())].trim_ascii_start();
-        let start = from + near.len() - near.trim_ascii_start().len();
-        let value = value.trim_ascii_end();
+        let rest = near(text, from, LONGEST);
+        let value = rest.split(|b| b"<\n".contains(b)).next()?.trim_ascii();
+        let start = from + rest.len() - rest.trim_ascii_start().len();
         return (!value.is_empty()).then_some((start..start + value.len(), ValuePosition::Quoted));
     }
     from += scheme(text.get(from..)?);
@@ -80,7 +70,7 @@ pub(super) fn read(
         let more = plain(&text[next..]);
         let run = &text[next..next + more];
         let continued = text.get(end) == Some(&b'\\') && text.get(end + 1) == Some(&b'\n');
-        let behind = skip(text, next + more, |b| matches!(b, b' ' | b'\t'));
+        let behind = skip(text, next + more, b" \t");
         let named = matches!(text.get(behind), Some(b':' | b'=' | b'('))
             || run.ends_with(b":")
             || run.contains(&b'=') && !run.ends_with(b"=");

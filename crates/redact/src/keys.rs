@@ -19,7 +19,9 @@ impl Set {
     pub(super) const ALNUM: Self = Self::of(b"09AZaz");
     pub(super) const WORD: Self = Self::of(b"09AZaz__--");
     pub(super) const DOTTED: Self = Self::of(b"09AZaz__--..");
+    pub(super) const PATH: Self = Self::of(b"09AZaz__--..//@@++\\\\");
     pub(super) const BASE64: Self = Self::of(b"09AZaz++//==");
+    pub(super) const BLANK: Self = Self::of(b"  \t\t");
     pub(super) const QUOTES: Self = Self::of(b"\"\"''\\\\");
     /// Base64 without its padding.
     pub(super) const BODY: Self = Self::of(b"09AZaz++//");
@@ -363,6 +365,27 @@ pub(super) fn over_breaks(text: &[u8], at: usize) -> usize {
     let after = behind[length..].iter().take(64);
     let indentation = after.take_while(|b| matches!(b, b' ' | b'\t')).count();
     at + slashes + length + indentation
+}
+
+/// White space.
+pub(super) const SPACE: &[u8] = b" \t\n\r\x0c";
+
+/// Position after at most 48 of these bytes.
+pub(super) fn skip(text: &[u8], at: usize, over: &[u8]) -> usize {
+    let at = at.min(text.len());
+    let rest = text[at..].iter().take(48);
+    at + rest.take_while(|b| over.contains(b)).count()
+}
+
+/// At most `most` bytes from `at`.
+pub(super) fn near(text: &[u8], at: usize, most: usize) -> &[u8] {
+    let rest = text.get(at..).unwrap_or_default();
+    &rest[..rest.len().min(most)]
+}
+
+/// Returns true if a text contains a word.
+pub(super) fn holds(text: &[u8], word: &[u8]) -> bool {
+    memchr::memmem::find(text, word).is_some()
 }
 
 /// Returns true if a word can begin at `at`: no letter or digit precedes it, except as part of an

@@ -6,6 +6,8 @@
 
 use std::ops::Range;
 
+use super::keys::{Set, near};
+
 /// Maximum number of prefix marks per line, such as container log, time and nested quotes.
 pub(super) const DEEP: usize = 4;
 
@@ -34,6 +36,14 @@ pub(super) fn previous(text: &[u8], start: usize) -> Option<Range<usize>> {
     (text[end] == b'\n').then(|| line_at(text, end))
 }
 
+/// Line without these ends, in any order and number.
+pub(super) fn without_ends<'t>(mut line: &'t [u8], ends: &[&[u8]]) -> &'t [u8] {
+    while let Some(rest) = ends.iter().find_map(|end| line.strip_suffix(*end)) {
+        line = rest;
+    }
+    line
+}
+
 /// Length of a line's tool prefix, without the indentation after it.
 pub(super) fn prefix(line: &[u8]) -> usize {
     prefix_of(line, DEEP)
@@ -56,31 +66,25 @@ pub(super) fn prefix_of(line: &[u8], marks: usize) -> usize {
 
 /// Length of one mark. After a bar no container name follows: that is a table.
 fn element(line: &[u8], bars: bool) -> usize {
-    let blank = count(line, |b| matches!(b, b' ' | b'\t'));
+    let blank = Set::BLANK.run(line, 0, LONGEST);
     let rest = &line[blank..];
-    let Some(&first) = rest.first() else {
-        return 0;
-    };
-    let length = match first {
-        0x1B => escape(rest),
-        b'0'..=b'9' => time(rest).or_else(|| number(rest)).or_else(|| named(rest)),
-        b'[' => bracket(rest),
-        b'>' | b'|' | b'#' | b'*' => mark(rest, 1),
-        b'/' if rest.starts_with(b"//") => mark(rest, 2),
-        b'+' if blank == 0 && rest.get(1) != Some(&b'+') => Some(1),
-        b'-' if blank == 0 && !matches!(rest.get(1), Some(b' ' | b'-')) => Some(1),
+    let length = match rest {
+        [] => return 0,
+        [0x1B, ..] => escape(rest),
+        [b'0'..=b'9', ..] => time(rest).or_else(|| number(rest)).or_else(|| named(rest)),
+        [b'[', ..] => bracket(rest),
+        [b'>' | b'|' | b'#' | b'*', ..] => mark(rest, 1),
+        [b'/', b'/', ..] => mark(rest, 2),
+        [b'+', next @ ..] if blank == 0 && next.first() != Some(&b'+') => Some(1),
+        [b'-', next @ ..] if blank == 0 && !matches!(next, [b' ' | b'-', ..]) => Some(1),
         // │ ┃ ║ ┆ ┊
-        0xE2 => frame(rest),
+        [0xE2, ..] => frame(rest),
         _ => month(rest)
             .or_else(|| level(rest))
             .or_else(|| container(rest).filter(|_| !bars))
             .or_else(|| named(rest)),
     };
     length.map_or(0, |length| blank + length)
-}
-
-fn count(text: &[u8], fits: impl Fn(u8) -> bool) -> usize {
-    text.iter().take(LONGEST).take_while(|b| fits(**b)).count()
 }
 
 fn one_space(text: &[u8], at: usize) -> usize {
@@ -93,94 +97,75 @@ fn mark(text: &[u8], length: usize) -> Option<usize> {
 
 fn frame(text: &[u8]) -> Option<usize> {
     let mut frames = ["│", "┃", "║", "┆", "┊"].iter();
-    frames
-        .any(|frame| text.starts_with(frame.as_bytes()))
-        .then(|| one_space(text, 3))
+    let is_frame = frames.any(|frame| text.starts_with(frame.as_bytes()));
+    is_frame.then(|| one_space(text, 3))
 }
 
 /// Terminal colour code.
 fn escape(text: &[u8]) -> Option<usize> {
-    let inside = count(text.get(2..)?, |b| b.is_ascii_digit() || b == b';');
+    let of_colour = |b: &&u8| b.is_ascii_digit() || **b == b';';
+    let inside = text.get(2..)?.iter().take_while(of_colour).count();
     (text[1] == b'[' && text.get(2 + inside) == Some(&b'm')).then_some(3 + inside)
 }
 
 /// `12⇥`, `12→`, `12:`, `12-`, `12 |`, `12 │`.
 fn number(text: &[u8]) -> Option<usize> {
-    let digits = count(text, |b| b.is_ascii_digit());
+    let digits = Set::DIGITS.run(text, 0, 8);
     let rest = &text[digits..];
-    if digits > 7 {
-        return None;
-    }
-    match rest {
-        [b'\t' | b':' | b'-', ..] => Some(digits + 1),
+    let blank = rest.iter().take_while(|b| **b == b' ').count();
+    match (rest, &rest[blank..]) {
+        _ if digits > 7 => None,
+        ([b'\t' | b':' | b'-', ..], _) => Some(digits + 1),
         _ if rest.starts_with("→".as_bytes()) => Some(digits + 3),
-        _ => {
-            let blank = count(rest, |b| b == b' ');
-            let rest = &rest[blank..];
-            let bar = usize::from(rest.first() == Some(&b'|'));
-            let framed = if bar == 1 {
-                Some(one_space(rest, 1))
-            } else {
-                frame(rest)
-            };
-            framed.map(|framed| digits + blank + framed)
-        }
+        (_, bar @ [b'|', ..]) => Some(digits + blank + one_space(bar, 1)),
+        (_, bar) => frame(bar).map(|frame| digits + blank + frame),
     }
 }
 
 /// `path/of/a.file:12:` and `path/of/a.file-12-`.
 fn named(text: &[u8]) -> Option<usize> {
-    let line = &text[..text.len().min(300)];
-    let path = |b: u8| {
-        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'/' | b'_' | b'-' | b'@' | b'+' | b'\\')
-    };
-    let length = count(line, path);
+    let line = near(text, 0, 300);
+    let length = Set::PATH.run(line, 0, 300);
+    let is_path = |path: &[u8]| path.iter().any(|b| matches!(b, b'.' | b'/'));
+    let digits = |at: usize| Set::DIGITS.run(line, at, 300);
     if line.get(length) == Some(&b':') {
-        let behind = &line[length + 1..];
-        let digits = count(behind, |b| b.is_ascii_digit());
-        let is_path = line[..length].iter().any(|b| matches!(b, b'.' | b'/'));
-        if digits > 0 && behind.get(digits) == Some(&b':') {
-            return Some(length + digits + 2);
+        let number = digits(length + 1);
+        let behind = &line[length + 1 + number..];
+        if number > 0 && behind.first() == Some(&b':') {
+            return Some(length + number + 2);
         }
         // A path without line number must contain `.` or `/`: `a/b.c:rest`.
-        return (is_path
-            && digits == 0
-            && !behind.starts_with(b"//")
-            && behind.first() != Some(&b' '))
-        .then_some(length + 1);
+        let is_prefix = number == 0 && !matches!(behind, [b'/', b'/', ..] | [b' ', ..]);
+        return (is_prefix && is_path(&line[..length])).then_some(length + 1);
     }
     // `grep` marks context lines with dashes.
-    let dash = |at: usize| -> Option<usize> {
-        let digits = count(&line[at + 1..], |b| b.is_ascii_digit());
-        (digits > 0 && line.get(at + 1 + digits) == Some(&b'-')).then_some(at + digits + 2)
-    };
-    (1..length)
-        .filter(|at| line[*at] == b'-' && line[..*at].iter().any(|b| matches!(b, b'.' | b'/')))
-        .find_map(dash)
+    let dashes = (1..length).filter(|at| line[*at] == b'-' && is_path(&line[..*at]));
+    let mut ends = dashes.map(|at| (digits(at + 1), at + 1));
+    let (number, at) =
+        ends.find(|(number, at)| *number > 0 && line.get(at + number) == Some(&b'-'))?;
+    Some(at + number + 1)
 }
 
 /// `web-1  | `.
 fn container(text: &[u8]) -> Option<usize> {
-    let name = count(text, |b| {
-        b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')
-    });
-    let blank = count(&text[name..], |b| b == b' ');
-    let bar = name + blank;
-    (name > 0 && name < 80 && text.get(bar) == Some(&b'|')).then(|| one_space(text, bar + 1))
+    let name = Set::DOTTED.run(text, 0, 80);
+    let bar = name + text[name..].iter().take_while(|b| **b == b' ').count();
+    ((1..80).contains(&name) && text.get(bar) == Some(&b'|')).then(|| one_space(text, bar + 1))
 }
 
 /// `2026-02-20T10:00:00.123Z`, `2026-02-20 10:00:00,123`, `10:00:00.123`.
 fn time(text: &[u8]) -> Option<usize> {
-    let date = if is_like(text, b"0000-00-00") || is_like(text, b"0000/00/00") {
-        10
-    } else {
-        0
+    let has_date = is_like(text, b"0000-00-00") || is_like(text, b"0000/00/00");
+    let start = match text.get(10) {
+        Some(b'T' | b' ' | b't') if has_date => 11,
+        _ if has_date => 10,
+        _ => 0,
     };
-    let gap = date > 0 && matches!(text.get(date), Some(b'T' | b' ' | b't'));
-    let clock = text.get(date + usize::from(gap)..)?;
-    let rest =
-        is_like(clock, b"00:00:00").then(|| count(&clock[8..], |b| !b.is_ascii_whitespace()))?;
-    Some(one_space(text, date + usize::from(gap) + 8 + rest))
+    let clock = text
+        .get(start..)
+        .filter(|clock| is_like(clock, b"00:00:00"))?;
+    let end = clock.iter().position(u8::is_ascii_whitespace);
+    Some(one_space(text, start + end.unwrap_or(clock.len())))
 }
 
 /// Returns true if a text begins like a form, in which `0` is any digit.
@@ -205,56 +190,43 @@ fn month(text: &[u8]) -> Option<usize> {
 fn bracket(text: &[u8]) -> Option<usize> {
     let end = memchr::memchr(b']', &text[..text.len().min(60)])?;
     let inside = &text[1..end];
-    let plain = inside.iter().all(|b| {
-        b.is_ascii_alphanumeric()
-            || matches!(b, b' ' | b':' | b'-' | b'.' | b',' | b'_' | b'/' | b'+')
-    });
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b" :-.,_/+".contains(b);
+    let plain = inside.iter().all(plain);
     let marker = inside.starts_with(b"REDACTED") || inside.starts_with(b"PRIVATE");
     (plain && !inside.is_empty() && !marker && text.get(end + 1) == Some(&b' ')).then_some(end + 2)
 }
 
 fn level(text: &[u8]) -> Option<usize> {
     const LEVELS: &[u8] = b"INFO DEBUG WARN WARNING ERROR TRACE FATAL NOTICE";
-    let word = count(text, |b| b.is_ascii_uppercase());
+    let word = text.iter().take_while(|b| b.is_ascii_uppercase()).count();
     let mut levels = LEVELS.split(|b| *b == b' ');
     levels.any(|level| *level == text[..word]).then_some(())?;
     let colon = word + usize::from(text.get(word) == Some(&b':'));
     // Log levels are padded to the longest one; more spaces are indentation.
-    let blank = count(&text[colon..], |b| b == b' ').min(6_usize.saturating_sub(colon).max(1));
+    let blank = text[colon..].iter().take_while(|b| **b == b' ').count();
+    let blank = blank.min(6_usize.saturating_sub(colon).max(1));
     (blank > 0).then_some(colon + blank)
 }
 
 /// Returns true if `other` begins like `prefix`, apart from the values of numbers and white space.
 /// `-` equals `:`, because `grep` uses it on context lines.
 pub(super) fn is_alike(prefix: &[u8], other: &[u8]) -> bool {
-    let (mut a, mut b) = (0, 0);
-    loop {
-        let (one, two) = (unit(prefix, a), unit(other, b));
-        match (one, two) {
-            (None, _) => return true,
-            (Some(_), None) => return false,
-            (Some((x, next_a)), Some((y, next_b))) => {
-                if x != y {
-                    return false;
-                }
-                (a, b) = (next_a, next_b);
-            }
-        }
-    }
+    let mut others = units(other);
+    units(prefix).all(|unit| others.next() == Some(unit))
 }
 
-/// Byte class at a position and the end of its unit. Numbers and white space are one unit each.
-fn unit(text: &[u8], at: usize) -> Option<(u8, usize)> {
-    let first = *text.get(at)?;
-    let blank = |b: u8| matches!(b, b' ' | b'\t');
-    Some(match first {
-        b'0'..=b'9' => (b'0', at + count(&text[at..], |b| b.is_ascii_digit())),
-        b' ' | b'\t' => {
-            let end = at + count(&text[at..], blank);
-            (b' ', end)
-        }
-        b'-' => (b':', at + 1),
-        other => (other, at + 1),
+/// Byte class of each unit. Numbers and white space are one unit each.
+fn units(text: &[u8]) -> impl Iterator<Item = u8> {
+    let class = |b: &u8| match b {
+        b'0'..=b'9' => b'0',
+        b' ' | b'\t' => b' ',
+        b'-' => b':',
+        other => *other,
+    };
+    let mut before = None;
+    text.iter().map(class).filter(move |class| {
+        let is_same = before.replace(*class) == Some(*class);
+        !(is_same && matches!(class, b'0' | b' '))
     })
 }
 

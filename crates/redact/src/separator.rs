@@ -1,11 +1,11 @@
 //! Separators between the name of a secret and its value: signs, words, other fields.
 
-use super::assignments::{Name, ValuePosition, skip};
+use super::assignments::{Name, ValuePosition};
 use super::documents;
-use super::keys::over_breaks;
+use super::keys::{Set, near, over_breaks, skip};
 use super::lines;
 
-const BLANK: fn(&u8) -> bool = |byte| matches!(byte, b' ' | b'\t');
+const BLANK: &[u8] = b" \t";
 
 /// Start and position class of the value after a name that ends at `stop`.
 pub(super) fn separator(
@@ -14,14 +14,11 @@ pub(super) fn separator(
     start: usize,
     name: &Name,
 ) -> Option<(usize, ValuePosition)> {
-    let position = |tight| {
-        if tight {
-            ValuePosition::Tight
-        } else {
-            ValuePosition::Loose
-        }
+    let position = |tight| match tight {
+        true => ValuePosition::Tight,
+        false => ValuePosition::Loose,
     };
-    let closed = skip(text, stop, |b| b"\\\"'`]*".contains(b));
+    let closed = skip(text, stop, b"\\\"'`]*");
     let spaced = skip(text, closed, BLANK);
     let rest = text.get(spaced..)?;
     let length = match rest {
@@ -37,7 +34,7 @@ pub(super) fn separator(
     };
     if length > 0 {
         let behind = spaced + length;
-        let from = skip(text, behind, |b| matches!(b, b' ' | b'\t' | b'*'));
+        let from = skip(text, behind, b" \t*");
         let tight = rest[0] != b':' && length != 2 && spaced == closed && from == behind;
         return Some((from, position(tight)));
     }
@@ -47,7 +44,10 @@ pub(super) fn separator(
         return Some((from, ValuePosition::Loose));
     }
     let flag = flag(text, start, stop);
-    if let Some(from) = after_comma(text, closed, spaced, stop, flag) {
+    if closed > stop
+        && rest.first() == Some(&b',')
+        && let Some(from) = after_comma(text, spaced, flag)
+    {
         return Some((from, position(flag)));
     }
     if let Some(from) = documents::in_element(text, start, stop, closed) {
@@ -69,12 +69,10 @@ pub(super) fn separator(
         return Some((spaced, ValuePosition::Tight));
     }
     let says =
-        |word: &&[u8]| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
-    let said = [&b"is "[..], b"was ", b"to ", b"as "]
-        .into_iter()
-        .find(says);
-    if let Some(word) = said {
-        let from = skip(text, spaced + word.len(), |b| matches!(b, b' ' | b':'));
+        |word: &&&[u8]| rest.len() > word.len() && rest[..word.len()].eq_ignore_ascii_case(word);
+    const WORDS: [&[u8]; 4] = [b"is ", b"was ", b"to ", b"as "];
+    if let Some(word) = WORDS.iter().find(says) {
+        let from = skip(text, spaced + word.len(), b" :");
         return Some((from, ValuePosition::Prose));
     }
     documents::on_line(text, name, spaced)
@@ -94,10 +92,10 @@ fn flag(text: &[u8], start: usize, stop: usize) -> bool {
 
 /// Position after the second word of a name and its separator: `Secret ID = `.
 fn over_word(text: &[u8], at: usize) -> Option<usize> {
-    let letters = text.get(at..)?.iter().take(8);
+    let letters = near(text, at, 8).iter();
     let word = letters.take_while(|b| b.is_ascii_alphabetic()).count();
     let mut names = ["id", "key", "value", "token", "string", "text", "field"].iter();
-    let fits = names.any(|name| text[at..at + word].eq_ignore_ascii_case(name.as_bytes()));
+    let fits = names.any(|name| near(text, at, word).eq_ignore_ascii_case(name.as_bytes()));
     let sign = skip(text, at + word, BLANK);
     let is_sign = matches!(text.get(sign), Some(b'=' | b':'))
         && !matches!(text.get(sign + 1), Some(b'=' | b':'));
@@ -106,16 +104,14 @@ fn over_word(text: &[u8], at: usize) -> Option<usize> {
 
 /// Position after a remark in brackets, or a number, and its colon.
 fn over_remark(text: &[u8], at: usize) -> Option<usize> {
-    let rest = text.get(at..)?;
-    let rest = &rest[..rest.len().min(40)];
+    let rest = near(text, at, 40);
     let end = match rest.first()? {
         b'[' => memchr::memchr(b']', rest)? + 1,
         b'(' => memchr::memchr(b')', rest)? + 1,
-        b'0'..=b'9' => rest.iter().take_while(|b| b.is_ascii_digit()).count(),
+        b'0'..=b'9' => Set::DIGITS.run(rest, 0, 40),
         // `SET PASSWORD FOR 'name'@'host' = '…'`
         b'F' | b'f' if rest.len() > 4 && rest[..4].eq_ignore_ascii_case(b"for ") => {
-            let near = &text[at..text.len().min(at + 120)];
-            let line = &near[..memchr::memchr(b'\n', near).unwrap_or(near.len())];
+            let line = near(text, at, 120).split(|b| *b == b'\n').next()?;
             return memchr::memmem::find(line, b" = ").map(|equals| at + equals + 3);
         }
         _ => return None,
@@ -124,30 +120,21 @@ fn over_remark(text: &[u8], at: usize) -> Option<usize> {
 }
 
 /// `define('NAME', '…')`, `("name", "…")`, `["--flag", "…"]`: a quoted name, a comma, a quoted value.
-fn after_comma(
-    text: &[u8],
-    closed: usize,
-    spaced: usize,
-    stop: usize,
-    flag: bool,
-) -> Option<usize> {
-    if closed == stop || text.get(spaced) != Some(&b',') {
-        return None;
-    }
+fn after_comma(text: &[u8], spaced: usize, flag: bool) -> Option<usize> {
     let from = skip(text, spaced + 1, BLANK);
-    let slashes = skip(text, from, |b| *b == b'\\');
-    let quote = text.get(slashes)?;
-    let first = text.get(slashes + 1)?;
-    let quoted = matches!(quote, b'"' | b'\'');
+    let slashes = skip(text, from, b"\\");
+    let [b'"' | b'\'', first] = near(text, slashes, 2) else {
+        return None;
+    };
     // The value is neither another flag nor part of a list of names.
-    (quoted && *first != b'-' && (flag || !is_list_of_words(text, slashes))).then_some(from)
+    (*first != b'-' && (flag || !is_list_of_words(text, slashes))).then_some(from)
 }
 
 /// Returns true if the quoted text is a plain word, as in a list of field names.
 fn is_list_of_words(text: &[u8], at: usize) -> bool {
     let of_word = |b: &&u8| b.is_ascii_alphabetic() || b"_- ".contains(b);
     let word = text[at + 1..].iter().take(60).take_while(of_word).count();
-    let end = skip(text, at + 1 + word, |b| *b == b'\\');
+    let end = skip(text, at + 1 + word, b"\\");
     text.get(end) == Some(&text[at])
 }
 
@@ -165,24 +152,23 @@ fn beside(text: &[u8], closed: usize) -> Option<usize> {
     None
 }
 
-const AROUND: fn(&u8) -> bool = |byte| b" \n\r\t\"'\\-".contains(byte);
+const AROUND: &[u8] = b" \n\r\t\"'\\-";
 
 fn value_at(text: &[u8], at: usize) -> Option<usize> {
     const FLAGS: &[&[u8]] = &[b"--value", b"--body", b"--secret-string", b"--secret-value"];
-    let comma = skip(text, at, |b| matches!(b, b' ' | b','));
+    let comma = skip(text, at, b" ,");
     if let Some(flag) = FLAGS.iter().find(|flag| text[comma..].starts_with(flag)) {
         let from = comma + flag.len();
         return matches!(text.get(from), Some(b' ' | b'=')).then_some(from + 1);
     }
     let broken = lines::over_prefix(text, comma, over_breaks(text, comma));
     let word = skip(text, broken, AROUND);
-    let rest = text.get(word..)?;
-    if rest.len() < 6 || !rest[..5].eq_ignore_ascii_case(b"value") {
+    if !near(text, word, 5).eq_ignore_ascii_case(b"value") {
         return None;
     }
-    let colon = skip(text, word + 5, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
+    let colon = skip(text, word + 5, b"\"'\\ ");
     match text.get(colon) {
-        Some(b':') => Some(skip(text, colon + 1, |b| *b == b' ')),
+        Some(b':') => Some(skip(text, colon + 1, b" ")),
         Some(b'=') => Some(colon + 1),
         _ => None,
     }
@@ -190,15 +176,12 @@ fn value_at(text: &[u8], at: usize) -> Option<usize> {
 
 /// Position after `, "name": "word"`.
 fn over_pair(text: &[u8], at: usize) -> Option<usize> {
-    let word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    let comma = skip(text, at, |b| *b == b' ');
-    (text.get(comma) == Some(&b',')).then_some(())?;
+    let word = |at| at + Set::WORD.run(text, at, 48);
+    let comma = skip(text, at, b" ");
     let name = skip(text, comma + 1, AROUND);
-    let colon = skip(text, skip(text, name, word), |b| {
-        matches!(b, b'"' | b'\\' | b' ')
-    });
-    (text.get(colon) == Some(&b':')).then_some(())?;
+    let colon = skip(text, word(name), b"\"\\ ");
     let value = skip(text, colon + 1, AROUND);
-    let end = skip(text, value, word);
-    (end > value).then(|| skip(text, end, |b| matches!(b, b'"' | b'\\')))
+    let end = word(value);
+    let is_pair = text.get(comma) == Some(&b',') && text.get(colon) == Some(&b':') && end > value;
+    is_pair.then(|| skip(text, end, b"\"\\"))
 }

@@ -6,49 +6,48 @@
 
 use std::ops::Range;
 
-use super::assignments::{Class, Name, ValuePosition, judge, skip};
+use memchr::{memchr, memrchr};
+
+use super::assignments::{Class, Name, ValuePosition, judge};
 use super::extent::read;
-use super::keys::{Part, Set, can_begin, cut_run, end_of};
+use super::keys::{Part, SPACE, Set, can_begin, cut_run, end_of, holds, near, skip};
 use super::lines;
 use super::randomness;
 use super::values;
 use super::views;
 
+/// Quotes around a name or a value, also escaped.
+const QUOTES: &[u8] = b"\"'\\ ";
+
 /// `<private>` to its closing tag, or to the end of the text. Tags can nest.
 pub(super) fn private(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
-    let is_tag = |rest: &[u8]| {
-        let name = rest.get(..7)?;
-        name.eq_ignore_ascii_case(b"private").then_some(())?;
+    let behind_tag = |at: usize| {
+        let rest = near(text, at, 200);
+        let is_tag = rest.get(..7)?.eq_ignore_ascii_case(b"private");
         match rest.get(7)? {
-            b'>' => Some(8),
-            b' ' | b'\t' | b'\n' => rest
-                .iter()
-                .take(200)
-                .position(|b| *b == b'>')
-                .map(|n| n + 1),
+            b'>' => Some(at + 8),
+            b' ' | b'\t' | b'\n' => memchr(b'>', rest).map(|n| at + n + 1),
             _ => None,
         }
+        .filter(|_| is_tag)
     };
-    let mut end = at + 1 + is_tag(text.get(at + 1..)?)?;
+    let mut end = behind_tag(at + 1)?;
     // A tag in Markdown backticks only mentions it.
     if at > 0 && text[at - 1] == b'`' && text.get(end) == Some(&b'`') {
         return None;
     }
     let mut depth = 1;
     while depth > 0 {
-        let Some(next) = memchr::memchr(b'<', &text[end..]) else {
+        let Some(next) = memchr(b'<', &text[end..]) else {
             return Some(at..text.len());
         };
-        let open = end + next + 1;
-        end = open;
-        if let Some(length) = text.get(open..).and_then(is_tag) {
-            end += length;
-            depth += 1;
-        } else if text.get(open) == Some(&b'/')
-            && let Some(length) = text.get(open + 1..).and_then(is_tag)
+        end += next + 1;
+        if let Some(behind) = behind_tag(end) {
+            (end, depth) = (behind, depth + 1);
+        } else if text.get(end) == Some(&b'/')
+            && let Some(behind) = behind_tag(end + 1)
         {
-            end += 1 + length;
-            depth -= 1;
+            (end, depth) = (behind, depth - 1);
         }
     }
     Some(at..end)
@@ -66,14 +65,16 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
     // The signature can be missing: cut off, or never there.
     let Some(mut end) = end_of(text, at, &two).or_else(|| end_of(text, at, &two[..3])) else {
         let run = Set::DOTTED.run(text, at, text.len());
-        let is_header = views::decode(&text[at..at + run.min(24)]).starts_with(b"{\"");
-        let cut = run >= 20
-            && is_header
+        let token = &text[at..at + run];
+        let is_cut = run >= 20
+            && views::decode(&token[..run.min(24)]).starts_with(b"{\"")
             && lines::is_cut(text, at + run)
-            && names_a_method(&text[at..at + run]);
-        return cut
-            .then_some(at..at + run)
-            .or_else(|| encoded(text, at, at));
+            && names_a_method(token);
+        return if is_cut {
+            Some(at..at + run)
+        } else {
+            encoded(text, at, at)
+        };
     };
     // An encrypted token has two more parts.
     while let Some(next) = end_of(text, end, &two[3..]) {
@@ -87,40 +88,35 @@ pub(super) fn web_token(text: &[u8], at: usize, _: usize) -> Option<Range<usize>
 /// Returns true if base64 decodes to the header of a JSON Web Token.
 fn names_a_method(text: &[u8]) -> bool {
     let plain = views::decode(&text[..text.len().min(48)]);
-    let mut names = [
-        "\"alg\"", "\"typ\"", "\"kid\"", "\"enc\"", "\"jku\"", "\"cty\"",
-    ]
-    .iter();
-    names.any(|name| memchr::memmem::find(&plain, name.as_bytes()).is_some())
+    let mut names = ["alg", "typ", "kid", "enc", "jku", "cty"].iter();
+    names.any(|name| holds(&plain, format!("\"{name}\"").as_bytes()))
 }
 
 /// Base64 of a text that contains a private key, a token or a login.
 pub(super) fn encoded(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     /// Length that is decoded, in bytes. Names of secrets come early, except in account files.
     const NEAR: usize = 4096;
-    let before = text[..at].last();
+    const NAMES: [&[u8]; 10] = [
+        b"\"auth", b"\"private_key", b"\"password", b"\"secret", b"\"token", b"\"k\":\"",
+        b"\"s\":\"", b"\"apiKey", b"\"api_key", b"\"access",
+    ];
     if !can_begin(text, at)
-        || matches!(before, Some(b'+' | b'/' | b'.'))
+        || matches!(text[..at].last(), Some(b'+' | b'/' | b'.'))
         || text[..at].ends_with(b"base64,")
     {
         return None;
     }
     let end = end_of(text, at, &[Part::Run(Set::BASE64, 24, 1 << 20)])?;
-    let near = text[at..end].iter().copied().take(NEAR);
-    let run: Vec<u8> = near.filter(|b| Set::BASE64.holds(*b)).collect();
+    let run = near(&text[..end], at, NEAR).iter().copied();
+    let run: Vec<u8> = run.filter(|b| Set::BASE64.holds(*b)).collect();
     let plain = views::decode(&run);
-    let has = |words: &[u8]| memchr::memmem::find(&plain, words).is_some();
-    let armour = plain.starts_with(b"-----BEGIN") && (has(b"PRIVATE KEY") || has(b"ENCRYPTED KEY"));
+    let armour = plain.starts_with(b"-----BEGIN")
+        && (holds(&plain, b"PRIVATE KEY") || holds(&plain, b"ENCRYPTED KEY"));
     let token = plain.starts_with(b"eyJ") && names_a_method(&plain);
-    let names: &[&[u8]] = &[
-        b"\"auth", b"\"private_key", b"\"password", b"\"secret", b"\"token", b"\"k\":\"",
-        b"\"s\":\"", b"\"apiKey", b"\"api_key", b"\"access",
-    ];
-    let object =
-        plain.first() == Some(&b'{') && run.len() >= 40 && names.iter().any(|name| has(name));
-    let heads = [&b"{\"a\":\""[..], b"{\"k\":\""];
-    let short = run.len() >= 80 && heads.iter().any(|head| plain.starts_with(head));
-    (armour || token || object || short).then_some(at..end)
+    let is_object = plain.first() == Some(&b'{') && run.len() >= 40;
+    let object = is_object && NAMES.iter().any(|name| holds(&plain, name));
+    let is_short = plain.starts_with(b"{\"a\":\"") || plain.starts_with(b"{\"k\":\"");
+    (armour || token || object || is_short && run.len() >= 80).then_some(at..end)
 }
 
 /// Value of a secret JSON Web Key member. `at` is the last letter of its name.
@@ -129,14 +125,13 @@ pub(super) fn key_member(text: &[u8], at: usize, end: usize) -> Option<Range<usi
     let letters = text[..at].iter().rev().take(2);
     let start = at - letters.take_while(|b| b.is_ascii_lowercase()).count();
     let named = matches!(&text[start..=at], b"d" | b"p" | b"q" | b"k" | b"dp" | b"dq");
-    if !named || start.checked_sub(1).is_none_or(|i| text[i] != b'"') {
+    if !named || !text[..start].ends_with(b"\"") {
         return None;
     }
-    let from = skip(text, end, |b| matches!(b, b' ' | b'\\' | b'"'));
+    let from = skip(text, end, b" \\\"");
     let length = Set::WORD.run(text, from, text.len());
-    let near = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
-    let is_key = memchr::memmem::find(near, b"kty").is_some();
-    (length >= 20 && is_key && randomness::is_random(&text[from..from + length]))
+    let around = &text[at.saturating_sub(NEAR)..text.len().min(end + NEAR)];
+    (length >= 20 && holds(around, b"kty") && randomness::is_random(&text[from..from + length]))
         .then_some(from..from + length)
 }
 
@@ -147,14 +142,14 @@ pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> 
     let Some(mut start) = end_of(text, at + 4, &[Part::Run(Set::UPPER, 16, 16)]) else {
         return Vec::new();
     };
-    let near = &text[start..text.len().min(start + NEAR)];
     let is_of_key = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    let found = near.split(|b| !is_of_key(b)).find_map(|value| {
+    let mut values = near(text, start, NEAR).split(|b| !is_of_key(b));
+    let found = values.find_map(|value| {
         let at = start..start + value.len();
         start = at.end + 1;
-        let mixed = value.iter().any(u8::is_ascii_digit)
-            && value.iter().any(u8::is_ascii_uppercase)
-            && value.iter().any(u8::is_ascii_lowercase);
+        let has = |test: fn(&u8) -> bool| value.iter().any(test);
+        let mixed =
+            has(u8::is_ascii_digit) && has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
         let fits = value.len() == LENGTH || at.len() >= 12 && lines::is_cut(text, at.end);
         (fits && at.len() <= LENGTH && mixed && !randomness::is_documented(value)).then_some(at)
     });
@@ -164,37 +159,34 @@ pub(super) fn behind_key(text: &[u8], at: usize, _: usize) -> Vec<Range<usize>> 
 /// Password of an address, or the key alone before its `@`. `at` is the colon of `://`.
 pub(super) fn address(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
     let start = at + 3;
-    let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'<' | b'>' | b'`' | b'|');
-    let rest = text.get(start..)?;
-    let rest = &rest[..rest.len().min(1024)];
+    let ends = |b: &u8| b.is_ascii_whitespace() || b"\"<>`|".contains(b);
+    let rest = near(text, start, 1024);
     let authority = &rest[..rest.iter().position(ends).unwrap_or(rest.len())];
     // A password may contain an unescaped slash. An `@` after the first slash is the separator only
     // if a colon precedes that slash.
-    let first_slash = memchr::memchr(b'/', authority).unwrap_or(authority.len());
+    let first_slash = memchr(b'/', authority).unwrap_or(authority.len());
     if let Some(cut) = cut_address(text, start, authority) {
         return Some(cut);
     }
-    let host_at = memchr::memrchr(b'@', &authority[..first_slash]).or_else(|| {
-        let colon = memchr::memchr(b':', &authority[..first_slash])?;
-        let port = authority[colon + 1..first_slash]
-            .iter()
-            .all(u8::is_ascii_digit);
-        let found = memchr::memrchr(b'@', authority)?;
-        (!port && found > colon && !authority[..found].contains(&b'?')).then_some(found)
+    let host_at = memrchr(b'@', &authority[..first_slash]).or_else(|| {
+        let colon = memchr(b':', &authority[..first_slash])?;
+        let mut port = authority[colon + 1..first_slash].iter();
+        let found = memrchr(b'@', authority)?;
+        (!port.all(u8::is_ascii_digit) && found > colon && !authority[..found].contains(&b'?'))
+            .then_some(found)
     })?;
     let user = &authority[..host_at];
-    if let Some(colon) = memchr::memchr(b':', user) {
-        let password = &user[colon + 1..];
-        let name = &user[..colon];
-        let known = password == name || randomness::is_placeholder(password);
-        if password.is_empty() || known || starts_reference(password) {
-            // `https://<token>:x-oauth-basic@github.com`
-            return (randomness::is_random(name) && !starts_reference(name))
-                .then_some(start..start + colon);
-        }
-        return Some(start + colon + 1..start + host_at);
+    let Some(colon) = memchr(b':', user) else {
+        return (randomness::is_random(user) && user.len() >= 16).then_some(start..start + host_at);
+    };
+    let (name, password) = (&user[..colon], &user[colon + 1..]);
+    let known = password == name || randomness::is_placeholder(password);
+    if password.is_empty() || known || starts_reference(password) {
+        // `https://<token>:x-oauth-basic@github.com`
+        return (randomness::is_random(name) && !starts_reference(name))
+            .then_some(start..start + colon);
     }
-    (randomness::is_random(user) && user.len() >= 16).then_some(start..start + host_at)
+    Some(start + colon + 1..start + host_at)
 }
 
 /// Remainder of a password that was cut off before its `@`.
@@ -203,13 +195,12 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
     if !lines::is_cut(text, end) || authority.contains(&b'@') {
         return None;
     }
-    let colon = memchr::memchr(b':', authority)?;
+    let colon = memchr(b':', authority)?;
     let password = &authority[colon + 1..];
-    let host = authority[..colon].contains(&b'.') || authority[..colon].contains(&b'/');
-    let port = password.iter().take_while(|b| b.is_ascii_digit()).count();
+    let host = authority[..colon].iter().any(|b| b"./".contains(b));
+    let port = Set::DIGITS.run(password, 0, password.len());
     let behind = password.get(port);
-    let is_port =
-        port > 0 && port <= 5 && matches!(behind, None | Some(b'/' | b'.' | b',' | b')' | b'?'));
+    let is_port = (1..=5).contains(&port) && behind.is_none_or(|b| b"/.,)?".contains(b));
     let secret = password.len() >= 4
         && !password.contains(&b'/')
         && !starts_reference(password)
@@ -218,9 +209,10 @@ fn cut_address(text: &[u8], start: usize, authority: &[u8]) -> Option<Range<usiz
 }
 
 fn starts_reference(text: &[u8]) -> bool {
-    matches!(text.first(), Some(b'$' | b'{' | b'<' | b'%' | b'*' | b'[')) && {
-        // `%40` is an escaped character, `%PASSWORD%` a reference.
-        text.first() != Some(&b'%') || text.last() == Some(&b'%')
+    // `%40` is an escaped character, `%PASSWORD%` a reference.
+    match text.first() {
+        Some(b'%') => text.last() == Some(&b'%'),
+        first => first.is_some_and(|b| b"${<*[".contains(b)),
     }
 }
 
@@ -229,15 +221,14 @@ pub(super) fn credentials(text: &[u8], _: usize, at: usize) -> Option<Range<usiz
     let start = behind_scheme(text, at)?;
     let end = end_of(text, start, &[Part::Run(Set::HEADER, 12, Part::ANY)])
         .or_else(|| cut_run(text, start, false))?;
-    let value = &text[start..end];
-    let joined = value.iter().copied().filter(|b| Set::HEADER.holds(*b));
-    let joined: Vec<u8> = joined.collect();
+    let value = text[start..end].iter().copied();
+    let joined: Vec<u8> = value.filter(|b| Set::HEADER.holds(*b)).collect();
     (randomness::is_random(&joined) && !randomness::is_placeholder(&joined)).then_some(start..end)
 }
 
 /// Position after one to four spaces.
 fn behind_scheme(text: &[u8], at: usize) -> Option<usize> {
-    let start = skip(text, at, |b| *b == b' ');
+    let start = skip(text, at, b" ");
     (1..=4).contains(&(start - at)).then_some(start)
 }
 
@@ -250,67 +241,58 @@ pub(super) fn basic(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
 
 /// Value of a `Cookie:` or `Set-Cookie:` header. `at` is the position after the word.
 pub(super) fn cookie(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
-    let rest = &text[at..text.len().min(at + 8192)];
+    let rest = near(text, at, 8192);
     // In JSON, a quote closes the name of the header.
-    let skipped = skip(rest, 0, |b| matches!(b, b'"' | b'\'' | b'\\'));
-    if rest.get(skipped) != Some(&b':') {
+    let colon = skip(rest, 0, b"\"'\\");
+    if rest.get(colon) != Some(&b':') {
         return None;
     }
-    let start = skip(rest, skipped + 1, |b| {
-        matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'[')
-    });
-    let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b'<');
-    let length = rest[start..].iter().position(ends);
-    let value = &rest[start..length.map_or(rest.len(), |n| start + n)];
-    let equals = memchr::memchr(b'=', value)?;
-    let name = &value[..equals];
+    let start = skip(rest, colon + 1, b" \"'\\[");
+    let ends = |b: &u8| b"\n\r\"'\\<".contains(b);
+    let value = rest[start..].split(ends).next()?;
+    let equals = memchr(b'=', value)?;
     let first = value[equals + 1..].split(|b| b"; ".contains(b)).next()?;
-    let is_pair = !name.is_empty() && name.iter().all(|b| Set::DOTTED.holds(*b));
+    let is_pair = equals > 0 && Set::DOTTED.run(value, 0, equals) == equals;
     let worth = first.len() >= 6 && !randomness::is_placeholder(first) && !starts_reference(first);
     (is_pair && worth).then_some(at + start..at + start + value.len())
 }
 
 /// Value of `"auth"`: base64 of name and password. `at..end` is the word.
 pub(super) fn auth(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
-    let before = at.checked_sub(1).map(|i| text[i]);
-    if before.is_some_and(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')) {
+    if Set::WORD.run_before(text, at, 1) > 0 {
         return None;
     }
-    let behind = skip(text, end, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
+    let behind = skip(text, end, QUOTES);
     let behind = behind + usize::from(text.get(behind) == Some(&b':'));
-    let from = skip(text, behind, |b| matches!(b, b'"' | b'\'' | b'\\' | b' '));
-    let length = Set::BASE64.run(text, from, 4096);
-    let value = &text[from..from + length];
-    views::is_login(value).then_some(from..from + length)
+    let from = skip(text, behind, QUOTES);
+    let value = from..from + Set::BASE64.run(text, from, 4096);
+    views::is_login(&text[value.clone()]).then_some(value)
 }
 
 /// Second of two quoted arguments. `at` is the position after the bracket.
 pub(super) fn second_argument(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
     let name = Name::password(at);
-    let from = skip(text, at, u8::is_ascii_whitespace);
-    let (first, how) = read(text, from, ValuePosition::Loose, &name)?;
+    let argument = |at| read(text, skip(text, at, SPACE), ValuePosition::Loose, &name);
+    let (first, how) = argument(at)?;
     let behind = first.end + usize::from(how == ValuePosition::Quoted);
-    let comma = skip(text, behind, |b| matches!(b, b' ' | b'\\'));
-    if text.get(comma) != Some(&b',') {
-        return None;
-    }
-    let from = skip(text, comma + 1, u8::is_ascii_whitespace);
-    let (second, how) = read(text, from, ValuePosition::Loose, &name)?;
+    let comma = skip(text, behind, b" \\");
+    let (second, how) = argument(comma + 1).filter(|_| text.get(comma) == Some(&b','))?;
     (how == ValuePosition::Quoted && judge(text, &second, &name, how)).then_some(second)
 }
 
 /// `IDENTIFIED BY '…'`, `IDENTIFIED WITH method BY '…'`. `at` is the position after the words.
 pub(super) fn sql(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
-    let near = &text[..text.len().min(at + 80)];
-    let mut from = skip(near, at, u8::is_ascii_whitespace);
-    let by = text[at.saturating_sub(2)..at].eq_ignore_ascii_case(b"by");
-    if !by {
-        let found = memchr::memmem::find(&near[from..], b" BY ")
-            .or_else(|| memchr::memmem::find(&near[from..], b" by "))?;
-        from = skip(text, from + found + 4, u8::is_ascii_whitespace);
+    let mut from = skip(text, at, SPACE);
+    if !text[at.saturating_sub(2)..at].eq_ignore_ascii_case(b"by") {
+        let method = near(text, from, (at + 80).saturating_sub(from));
+        let method = method.to_ascii_uppercase();
+        from = skip(
+            text,
+            from + memchr::memmem::find(&method, b" BY ")? + 4,
+            SPACE,
+        );
     }
-    let name = Name::password(at);
-    let (range, how) = read(text, from, ValuePosition::Tight, &name)?;
+    let (range, how) = read(text, from, ValuePosition::Tight, &Name::password(at))?;
     let value = &text[range.clone()];
     let quoted = how == ValuePosition::Quoted && matches!(text[range.start - 1], b'\'' | b'"');
     let firm = quoted || value.iter().any(u8::is_ascii_digit);
@@ -319,22 +301,18 @@ pub(super) fn sql(text: &[u8], _: usize, at: usize) -> Option<Range<usize>> {
 
 /// Last of five fields: `host:port:database:user:password`. `at` is the first colon.
 pub(super) fn pgpass(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
-    let line = lines::line_at(text, at);
-    let rest = &text[at + 1..line.end.max(at + 1)];
-    let star = text[at] == b'*';
-    let skip = if star { 4 } else { 3 };
-    let fields: Vec<&[u8]> = rest.splitn(skip + 1, |b| *b == b':').collect();
-    let &[.., user, password] = fields.as_slice() else {
-        return None;
-    };
+    let end = lines::line_at(text, at).end.max(at + 1);
+    // An anchor of stars begins with the host.
+    let before = if text[at] == b'*' { 4 } else { 3 };
+    let mut fields = text[at + 1..end].splitn(before + 1, |b| *b == b':');
+    let others: Vec<&[u8]> = fields.by_ref().take(before).collect();
+    let password = fields.next()?;
+    let start = end - password.len();
     let password = password.trim_ascii_end();
-    if fields.len() != skip + 1 {
-        return None;
-    }
     let of_field = |b: &u8| b.is_ascii_graphic() && !b"/\"'".contains(b);
     let plain = |field: &&[u8]| !field.is_empty() && field.iter().all(of_field);
-    let fits = fields[..skip].iter().all(plain) && !user.iter().all(u8::is_ascii_digit);
-    let start = line.end.max(at + 1) - fields[skip].len();
+    let is_number = |user: &&[u8]| user.iter().all(u8::is_ascii_digit);
+    let fits = others.iter().all(plain) && !others.last().is_some_and(is_number);
     let given = values::is_given(password)
         && values::is_secret(password, Class::Password, ValuePosition::Loose);
     (fits && given).then_some(start..start + password.len())
@@ -344,12 +322,8 @@ pub(super) fn pgpass(text: &[u8], at: usize, _: usize) -> Option<Range<usize>> {
 /// quote.
 pub(super) fn expect(text: &[u8], at: usize, end: usize) -> Option<Range<usize>> {
     let before = &text[at.saturating_sub(160)..at];
-    memchr::memmem::rfind(before, b"assword")
-        .or_else(|| memchr::memmem::rfind(before, b"assphrase"))?;
-    let rest = &text[end..text.len().min(end + 200)];
-    let length = rest
-        .iter()
-        .position(|b| matches!(b, b'\\' | b'"' | b'\n'))?;
-    let value = end..end + length;
-    values::is_given(&text[value.clone()]).then_some(value)
+    let rest = near(text, end, 200);
+    let length = rest.iter().position(|b| b"\\\"\n".contains(b))?;
+    let is_prompt = holds(before, b"assword") || holds(before, b"assphrase");
+    (is_prompt && values::is_given(&rest[..length])).then_some(end..end + length)
 }

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::assignments::{Name, ValuePosition, judge, skip};
+use super::assignments::{Name, ValuePosition, judge};
+use super::keys::{Set, skip};
 use super::lines;
 
 /// Number of rows that are read.
@@ -12,7 +13,7 @@ const ROWS: usize = 200;
 /// number of prefix marks is tried first.
 pub(super) fn column(text: &[u8], name: &Name) -> Vec<Range<usize>> {
     let is_mark = |b: &u8| matches!(b, b',' | b';' | b'\t' | b'|' | 0xE2);
-    let behind = skip(text, name.stop, |b| matches!(b, b' ' | b'"'));
+    let behind = skip(text, name.stop, b" \"");
     let before = text[name.start.saturating_sub(60)..name.start]
         .trim_ascii_end()
         .last();
@@ -42,7 +43,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     if name.start < head.start || name.stop > head.end {
         return Vec::new();
     }
-    let behind = text.get(skip(text, name.stop, |b| matches!(b, b' ' | b'"')));
+    let behind = text.get(skip(text, name.stop, b" \""));
     let before = text[head.start..name.start].trim_ascii_end().last();
     let mut signs = behind.into_iter().chain(before).copied();
     let mark = signs.find(|b| b",;\t|".contains(b));
@@ -57,11 +58,8 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
     let plain = |cell: &Range<usize>| {
         let cell = &text[cell.clone()];
         // A list in code ends in a comma and continues in the same form.
-        !cell.is_empty()
-            && cell.len() <= 40
-            && cell
-                .iter()
-                .all(|b| b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'-' | b'"' | b'.'))
+        let of_name = |b: &u8| Set::DOTTED.holds(*b) || matches!(b, b' ' | b'"');
+        (1..=40).contains(&cell.len()) && cell.iter().all(of_name)
     };
     let Some(mut at) = at else {
         return Vec::new();
@@ -79,8 +77,7 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
         } else {
             // The last of these words is the first column.
             let cell = cells[last].clone();
-            let of_word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-            let length = text[cell.clone()].iter().rev().take_while(of_word).count();
+            let length = Set::DOTTED.run_before(text, cell.end, cell.len());
             cells[last].start = cell.end - length;
             cells.drain(..last);
             at -= last;
@@ -124,22 +121,13 @@ fn column_of(text: &[u8], name: &Name, marks: usize) -> Vec<Range<usize>> {
 fn inner(text: &[u8], line: &Range<usize>, marks: usize) -> Range<usize> {
     let length = lines::prefix_of(&text[line.clone()], marks);
     let start = line.start + length;
-    let mut content = &text[start..line.end];
+    let frame = "│".as_bytes();
     let ends: [&[u8]; 8] = [
-        b"\x1b[0m",
-        b"\"}}",
-        b"\"}",
-        b"\"]",
-        b" ",
-        b"|",
-        b"\r",
-        "│".as_bytes(),
+        b"\x1b[0m", b"\"}}", b"\"}", b"\"]", b" ", b"|", b"\r", frame,
     ];
-    while let Some(rest) = ends.iter().find_map(|end| content.strip_suffix(*end)) {
-        content = rest;
-    }
+    let mut content = lines::without_ends(&text[start..line.end], &ends);
     let end = start + content.len();
-    let starts: [&[u8]; 3] = [b" ", b"|", "│".as_bytes()];
+    let starts: [&[u8]; 3] = [b" ", b"|", frame];
     while let Some(rest) = starts.iter().find_map(|mark| content.strip_prefix(*mark)) {
         content = rest;
     }

@@ -1,13 +1,12 @@
 //! Temporary keyword ranking over a few texts in memory.
 
 use super::attributes::Attributes;
-use super::fusion::fuse::Fusion;
-use super::fusion::top_k::Hit;
-use super::lexical::keyword::asked;
-use super::part::Part;
-use super::rank::{Question, Ranker};
+use super::fusion::Fusion;
+use super::keyword::asked;
+use super::rank::{Part, Question, Ranked, Ranker};
 use super::segment::Segment;
 use super::segment_builder::Builder;
+use super::top_k::Hit;
 
 /// Texts to search with one query, which is known before the texts: only its words are kept.
 #[derive(Debug)]
@@ -58,7 +57,7 @@ fn search(texts: &Builder, query: &str) -> Vec<Hit> {
     };
     // A segment built in memory cannot be damaged.
     let ranked = Ranker::new(parts.into_iter().collect()).rank(&question);
-    let hit = |ranked: &super::rank::Ranked| Hit {
+    let hit = |ranked: &Ranked| Hit {
         document: ranked.document,
         score: ranked.score,
     };

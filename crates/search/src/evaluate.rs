@@ -1,27 +1,15 @@
 //! Retrieval metrics for rankings with binary or graded relevance.
 
-/// Metrics of one query, or means over many. Each is from 0 to 1, higher is better.
+/// Names of the measures: the share of the relevant answers in the first 1, 5 and 10; whether one of them is
+/// there, which `LongMemEval` calls `recall_any`; whether all of them are (`recall_all`); the reciprocal rank
+/// of the first one; the discounted gain relative to the ideal ranking.
+const MEASURES: [&str; 9] = [
+    "recall@1", "recall@5", "recall@10", "hit@1", "hit@5", "hit@10", "all@5", "mrr@10", "ndcg@10",
+];
+
+/// Measures of one query, or means over many. Each is from 0 to 1, higher is better.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Metrics {
-    /// Share of the relevant answers at rank 1.
-    pub recall_at_1: f64,
-    /// Share of the relevant answers in the first five.
-    pub recall_at_5: f64,
-    /// Share of the relevant answers in the first ten.
-    pub recall_at_10: f64,
-    /// 1 if the first answer is relevant, else 0. `LongMemEval` calls these `recall_any`.
-    pub hit_at_1: f64,
-    /// 1 if the first five contain a relevant answer, else 0.
-    pub hit_at_5: f64,
-    /// 1 if the first ten contain a relevant answer, else 0.
-    pub hit_at_10: f64,
-    /// 1 if the first five contain all relevant answers, else 0. `LongMemEval` calls it `recall_all`.
-    pub all_at_5: f64,
-    /// Reciprocal rank of the first relevant answer; 0 beyond rank ten.
-    pub mrr_at_10: f64,
-    /// Discounted cumulative gain of the first ten, relative to the ideal ranking.
-    pub ndcg_at_10: f64,
-}
+pub struct Metrics([f64; MEASURES.len()]);
 
 impl Metrics {
     /// Metrics of a ranking. `ranking` is the gain at each rank, 0 if not relevant; `relevant` is
@@ -31,40 +19,32 @@ impl Metrics {
         let top = |k: usize| &ranking[..ranking.len().min(k)];
         let found = |k: usize| top(k).iter().filter(|gain| **gain > 0.0).count() as f64;
         let recall = |k| found(k) / relevant.len().max(1) as f64;
+        let hit = |k| found(k).min(1.0);
+        let all = f64::from(!relevant.is_empty() && recall(5) >= 1.0);
+        let first = top(10).iter().position(|gain| *gain > 0.0);
+        let reciprocal = first.map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0));
         let mut best = relevant.to_vec();
         best.sort_by(|a, b| b.total_cmp(a));
         best.truncate(10);
-        Self {
-            recall_at_1: recall(1),
-            recall_at_5: recall(5),
-            recall_at_10: recall(10),
-            hit_at_1: found(1).min(1.0),
-            hit_at_5: found(5).min(1.0),
-            hit_at_10: found(10).min(1.0),
-            all_at_5: f64::from(!relevant.is_empty() && recall(5) >= 1.0),
-            mrr_at_10: top(10)
-                .iter()
-                .position(|gain| *gain > 0.0)
-                .map_or(0.0, |rank| 1.0 / (rank as f64 + 1.0)),
-            ndcg_at_10: discounted(top(10)) / discounted(&best).max(f64::MIN_POSITIVE),
-        }
+        let gain = discounted(top(10)) / discounted(&best).max(f64::MIN_POSITIVE);
+        let recalls = [1, 5, 10].map(recall);
+        let hits = [1, 5, 10].map(hit);
+        let mut measures = [0.0; MEASURES.len()];
+        let of_ranking = [&recalls[..], &hits, &[all, reciprocal, gain]].concat();
+        measures.copy_from_slice(&of_ranking);
+        Self(measures)
     }
 
     /// Means; all 0 if `all` is empty.
     #[expect(clippy::cast_precision_loss, reason = "counts of queries are small")]
     pub fn mean(all: &[Self]) -> Self {
-        let mean = |of: fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / all.len().max(1) as f64;
-        Self {
-            recall_at_1: mean(|m| m.recall_at_1),
-            recall_at_5: mean(|m| m.recall_at_5),
-            recall_at_10: mean(|m| m.recall_at_10),
-            hit_at_1: mean(|m| m.hit_at_1),
-            hit_at_5: mean(|m| m.hit_at_5),
-            hit_at_10: mean(|m| m.hit_at_10),
-            all_at_5: mean(|m| m.all_at_5),
-            mrr_at_10: mean(|m| m.mrr_at_10),
-            ndcg_at_10: mean(|m| m.ndcg_at_10),
-        }
+        let sum = |at: usize| all.iter().map(|metrics| metrics.0[at]).sum::<f64>();
+        Self(std::array::from_fn(|at| sum(at) / all.len().max(1) as f64))
+    }
+
+    /// The measures with their names.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        MEASURES.into_iter().zip(self.0)
     }
 }
 
@@ -101,40 +81,42 @@ mod tests {
         assert!((a - b).abs() < 1e-9, "{a} is not {b}");
     }
 
+    fn get(metrics: &Metrics, name: &str) -> f64 {
+        metrics.named().find(|(known, _)| *known == name).unwrap().1
+    }
+
     #[test]
     fn measures_are_what_a_hand_computes() {
         // Relevant at ranks 2, 4 and 11; one of four is never found.
         let mut ranking = [0.0; 12];
         (ranking[1], ranking[3], ranking[10]) = (1.0, 1.0, 1.0);
         let metrics = Metrics::of(&ranking, &[1.0; 4]);
-        near(metrics.recall_at_1, 0.0);
-        near(metrics.recall_at_5, 0.5);
-        near(metrics.recall_at_10, 0.5);
-        near(metrics.hit_at_1, 0.0);
-        near(metrics.hit_at_5, 1.0);
-        near(metrics.hit_at_10, 1.0);
-        near(metrics.all_at_5, 0.0);
-        near(metrics.mrr_at_10, 0.5);
+        near(get(&metrics, "recall@1"), 0.0);
+        near(get(&metrics, "recall@5"), 0.5);
+        near(get(&metrics, "recall@10"), 0.5);
+        near(get(&metrics, "hit@1"), 0.0);
+        near(get(&metrics, "hit@5"), 1.0);
+        near(get(&metrics, "hit@10"), 1.0);
+        near(get(&metrics, "all@5"), 0.0);
+        near(get(&metrics, "mrr@10"), 0.5);
         // (1/log2 3 + 1/log2 5) / (1 + 1/log2 3 + 1/2 + 1/log2 5)
-        near(metrics.ndcg_at_10, 1.061_606_311_6 / 2.561_606_311_6);
+        near(get(&metrics, "ndcg@10"), 1.061_606_311_6 / 2.561_606_311_6);
         assert_eq!(Metrics::of(&[], &[1.0; 3]), Metrics::default());
         let both = Metrics::of(&[0.0, 1.0, 1.0], &[1.0, 1.0]);
-        near(both.all_at_5, 1.0);
-        near(both.hit_at_1, 0.0);
-        near(Metrics::of(&[1.0], &[1.0]).ndcg_at_10, 1.0);
+        near(get(&both, "all@5"), 1.0);
+        near(get(&both, "hit@1"), 0.0);
+        near(get(&Metrics::of(&[1.0], &[1.0]), "ndcg@10"), 1.0);
     }
 
     #[test]
     fn what_is_worth_more_counts_more() {
         let (good, better) = (1.0, 3.0);
-        near(
-            Metrics::of(&[better, good], &[good, better]).ndcg_at_10,
-            1.0,
-        );
+        let ideal = Metrics::of(&[better, good], &[good, better]);
+        near(get(&ideal, "ndcg@10"), 1.0);
         let swapped = Metrics::of(&[good, better], &[good, better]);
         // (1 + 3/log2 3) / (3 + 1/log2 3)
-        near(swapped.ndcg_at_10, 2.892_789_260_6 / 3.630_929_753_6);
-        near(swapped.recall_at_5, 1.0);
+        near(get(&swapped, "ndcg@10"), 2.892_789_260_6 / 3.630_929_753_6);
+        near(get(&swapped, "recall@5"), 1.0);
     }
 
     #[test]
@@ -143,8 +125,8 @@ mod tests {
             Metrics::of(&[1.0], &[1.0]),
             Metrics::of(&[0.0, 1.0], &[1.0]),
         ]);
-        near(mean.recall_at_1, 0.5);
-        near(mean.mrr_at_10, 0.75);
+        near(get(&mean, "recall@1"), 0.5);
+        near(get(&mean, "mrr@10"), 0.75);
         assert_eq!(Metrics::mean(&[]), Metrics::default());
         let values = [5.0, 1.0, 4.0, 2.0, 3.0];
         near(percentile(&values, 0.5), 3.0);
@@ -160,10 +142,10 @@ mod tests {
             let found = ranking.iter().copied().filter(|gain| *gain > 0.0);
             let relevant: Vec<f64> = found.chain(missed.into_iter().map(f64::from)).collect();
             let m = Metrics::of(&ranking, &relevant);
-            for value in [m.recall_at_1, m.recall_at_5, m.recall_at_10, m.hit_at_5, m.mrr_at_10, m.ndcg_at_10] {
+            for value in [get(&m, "recall@1"), get(&m, "recall@5"), get(&m, "recall@10"), get(&m, "hit@5"), get(&m, "mrr@10"), get(&m, "ndcg@10")] {
                 prop_assert!((0.0..=1.0 + 1e-12).contains(&value));
             }
-            prop_assert!(m.recall_at_1 <= m.recall_at_5 && m.recall_at_5 <= m.recall_at_10);
+            prop_assert!(get(&m, "recall@1") <= get(&m, "recall@5") && get(&m, "recall@5") <= get(&m, "recall@10"));
         }
     }
 }

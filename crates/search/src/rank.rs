@@ -1,46 +1,20 @@
 //! Ranking of documents by keywords, by meaning, or by both.
 //!
 //! The only ranking of the program: `memctl search`, hints and `eval retrieval` use it, so
-//! evaluations measure what users get. Every admitted document is scored, up to millions; where a part
-//! has binary vectors, they choose the documents that are compared exactly. It computes no vectors;
-//! callers supply them for as many documents as they have.
+//! evaluations measure what users get. Every admitted document is scored, up to millions. It computes no
+//! vectors; callers supply them for as many documents as they have.
 
-use super::fusion::fuse::{Fusion, coverage, rrf};
-use super::fusion::top_k::{Best, Hit, RankCounter};
-use super::fusion::view::{FLOOR, Half, View};
-use super::lexical::keyword::{self, Scores};
-use super::part::Part;
-use super::segment::Damaged;
-use super::vector::quantized_vectors::{Nearness, QueryVector};
+use super::attributes::KINDS;
+use super::fusion::{FLOOR, Fusion, Half, View, coverage, rrf};
+use super::keyword::{self, Scores};
+use super::segment::{Damaged, Segment};
+use super::top_k::{Best, Hit, between, ranks};
+use super::vectors::{Nearness, QueryVector, Slots};
 use memctl_files::parallel::each;
 
-mod cosines;
-mod keywords;
-
-use cosines::Cosines;
-use keywords::KindWeights;
-
-/// Minimum scores.
-#[derive(Debug, Clone, Copy)]
-struct MinimumScores {
-    /// Fused score of a document with a known cosine.
-    fused: f64,
-    /// Score with the weight of the kind.
-    weighted: f64,
-}
-
-impl MinimumScores {
-    const NOTHING: Self = Self {
-        fused: f64::NEG_INFINITY,
-        weighted: f64::NEG_INFINITY,
-    };
-    /// Minimum of a result. It excludes documents that share an incidental word with the query but
-    /// differ in meaning.
-    const RESULT: Self = Self {
-        fused: 0.1,
-        ..Self::NOTHING
-    };
-}
+/// Minimum fused score of a result with a known cosine. It excludes documents that share an incidental word
+/// with the query but differ in meaning.
+const LEAST: f64 = 0.1;
 
 /// Number of hits per ranking in rank fusion.
 const POOL: usize = 1_000;
@@ -48,6 +22,48 @@ const POOL: usize = 1_000;
 /// Minimum number of vectors, and of scores, for a second thread.
 const MANY_VECTORS: usize = 10_000;
 const MANY_SCORES: usize = 100_000;
+
+/// Segment with its vectors and admitted documents.
+#[derive(Debug)]
+pub struct Part<'a> {
+    /// Words and attributes of the documents.
+    pub segment: Segment<'a>,
+    /// Vectors, if there are any.
+    pub vectors: Option<Slots<'a>>,
+    /// One value per document; `None` admits all.
+    pub admitted: Option<Vec<bool>>,
+    /// Number of the first document among all; set by [`Ranker::new`].
+    pub(super) start: u32,
+}
+
+impl<'a> Part<'a> {
+    /// Part with all documents of a segment.
+    pub fn new(
+        segment: Segment<'a>,
+        vectors: Option<Slots<'a>>,
+        admitted: Option<Vec<bool>>,
+    ) -> Self {
+        Self {
+            segment,
+            vectors,
+            admitted,
+            start: 0,
+        }
+    }
+
+    /// Number of admitted documents.
+    pub(super) fn documents(&self) -> usize {
+        match &self.admitted {
+            None => self.segment.len(),
+            Some(admitted) => admitted.iter().filter(|admitted| **admitted).count(),
+        }
+    }
+
+    pub(super) fn admits(&self, document: usize) -> bool {
+        let value = |admitted: &Vec<bool>| admitted.get(document).copied().unwrap_or(false);
+        self.admitted.as_ref().is_none_or(value) && document < self.segment.len()
+    }
+}
 
 /// Ranker over one or more parts.
 #[derive(Debug)]
@@ -157,9 +173,6 @@ impl<'a> Ranker<'a> {
     ///
     /// Returns [`Damaged`] if a segment is damaged.
     pub fn rank(&self, question: &Question<'_>) -> Result<Vec<Ranked>, Damaged> {
-        if question.fusion == Fusion::Keyword {
-            return self.rank_keywords(question);
-        }
         let wants_words = question.fusion != Fusion::Semantic || question.asked().is_none();
         let words = if wants_words {
             self.by_words(question.text)?
@@ -172,20 +185,22 @@ impl<'a> Ranker<'a> {
     /// Ranks with precomputed keyword scores. They must be for the same documents, filter and query
     /// text.
     pub fn rank_with(&self, question: &Question<'_>, words: &ByWords) -> Vec<Ranked> {
-        let asked = question.asked();
-        let asked = asked.filter(|_| question.fusion != Fusion::Keyword);
-        let query = asked.map(QueryVector::new);
-        let open = question.with_weak().filter(|_| query.is_some());
-        let cosines = asked.zip(query.as_ref()).map(|(vector, query)| {
-            self.cosines(vector, query, words, open.as_ref().unwrap_or(question))
+        let query = question.asked().map(QueryVector::new);
+        let cosines = each(&self.parts, self.total >= MANY_VECTORS, |part| {
+            let cosines = part.vectors.zip(query.as_ref());
+            let cosines =
+                cosines.map(|(slots, query)| slots.cosines(query, part.admitted.as_deref()));
+            cosines.unwrap_or_default()
         });
-        let cosines = cosines.unwrap_or_default();
-        let views = self.views(&cosines, words, question);
-        let fused = self.fused(&views, words, question, MinimumScores::RESULT);
+        let mut views = self.views(&cosines, words, question.floor.unwrap_or(FLOOR));
+        let fused = self.fused(&views, words, question, LEAST);
         let mut ranked = self.with_ranks(&views, &fused, query.as_ref());
-        if let Some(open) = open.filter(|_| ranked.len() < question.limit) {
-            let views = self.views(&cosines, words, &open);
-            let mut weak = self.fused(&views, words, &open, MinimumScores::NOTHING);
+        let is_open = question.weak && question.floor.is_none() && query.is_some();
+        if is_open && ranked.len() < question.limit {
+            for view in &mut views {
+                view.floor = f32::MIN_POSITIVE;
+            }
+            let mut weak = self.fused(&views, words, question, f64::NEG_INFINITY);
             weak.retain(|hit| ranked.iter().all(|found| found.document != hit.document));
             weak.truncate(question.limit - ranked.len());
             let weak = self.with_ranks(&views, &weak, query.as_ref());
@@ -200,21 +215,15 @@ impl<'a> Ranker<'a> {
         ranked
     }
 
-    fn views<'v>(
-        &self,
-        cosines: &'v Cosines,
-        words: &'v ByWords,
-        question: &Question<'_>,
-    ) -> Vec<View<'v>> {
-        let view = |(part, of): (&Part<'_>, usize)| View {
+    fn views<'v>(&self, cosines: &'v [Vec<f32>], words: &'v ByWords, floor: f32) -> Vec<View<'v>> {
+        let parts = self.parts.iter().zip(cosines).zip(0..);
+        let view = |((part, cosines), of): ((&Part<'_>, &'v Vec<f32>), usize)| View {
             start: part.start as usize,
-            documents: part.segment.len(),
             words: words.0.of.get(of).map_or(&[], Vec::as_slice),
-            cosines: cosines.of.get(of).map_or(&[], Vec::as_slice),
-            exact: cosines.exact.get(of).and_then(Option::as_deref),
-            floor: question.floor.unwrap_or(FLOOR),
+            cosines,
+            floor,
         };
-        self.parts.iter().zip(0..).map(view).collect()
+        parts.map(view).collect()
     }
 
     /// Adds ranks and scores of both halves to each hit.
@@ -224,57 +233,54 @@ impl<'a> Ranker<'a> {
         fused: &[Hit],
         query: Option<&QueryVector>,
     ) -> Vec<Ranked> {
-        let half = |hit: &Hit, half: Half| {
-            let (part, place) = self.place(hit.document)?;
-            views[part]
-                .score(half, place)
-                .map(|score| Hit { score, ..*hit })
-        };
-        let by_words = |hit: &Hit| half(hit, Half::Keyword);
-        let by_meaning = |hit: &Hit| half(hit, Half::Semantic);
-        let words = RankCounter::new(fused.iter().map(by_words));
-        let meaning = RankCounter::new(fused.iter().map(by_meaning));
-        let between = each(views, self.total >= MANY_SCORES, |view| {
-            [
-                words.between(view.hits(Half::Keyword)),
-                meaning.between(view.hits(Half::Semantic)),
-            ]
-        });
-        let sum = |half: usize| {
-            let add = |sum: Vec<usize>, part: &[Vec<usize>; 2]| {
-                sum.iter().zip(&part[half]).map(|(a, b)| a + b).collect()
+        let [keyword, semantic] = [Half::Keyword, Half::Semantic].map(|half| {
+            let of_half = |hit: &Hit| {
+                let (part, place) = self.place(hit.document)?;
+                let score = views[part].score(half, place)?;
+                Some(Hit { score, ..*hit })
             };
-            between.iter().fold(vec![0; fused.len()], add)
-        };
-        let (above_by_words, above_by_meaning): (Vec<usize>, Vec<usize>) = (sum(0), sum(1));
-        let ranked = |hit: &Hit| Ranked {
-            document: hit.document,
-            score: hit.score,
-            keyword: by_words(hit).and_then(|hit| words.rank(&hit, &above_by_words)),
-            semantic: by_meaning(hit).and_then(|hit| meaning.rank(&hit, &above_by_meaning)),
-            words: by_words(hit).map_or(0.0, |hit| hit.score),
-            cosine: self
-                .place(hit.document)
-                .and_then(|(part, place)| views[part].cosine(place)),
-            window: self.place(hit.document).and_then(|(part, place)| {
-                let slots = self.parts[part].vectors?;
-                slots.nearest_window(place, query?)
-            }),
-            weak: false,
-        };
-        fused.iter().map(ranked).collect()
+            let wanted: Vec<Option<Hit>> = fused.iter().map(of_half).collect();
+            let ranks = ranks(&wanted, |sorted| {
+                let of_parts = each(views, self.total >= MANY_SCORES, |view| {
+                    between(sorted, view.hits(half))
+                });
+                let sum = |place| of_parts.iter().map(|part| part[place]).sum();
+                (0..sorted.len()).map(sum).collect()
+            });
+            wanted.into_iter().zip(ranks).collect::<Vec<_>>()
+        });
+        let halves = fused.iter().zip(keyword).zip(semantic);
+        let ranked = halves.map(|((hit, (by_words, keyword)), (_, semantic))| {
+            let place = self.place(hit.document);
+            let slots = place.and_then(|(part, place)| Some((self.parts[part].vectors?, place)));
+            Ranked {
+                document: hit.document,
+                score: hit.score,
+                keyword,
+                semantic,
+                words: by_words.map_or(0.0, |hit| hit.score),
+                cosine: place.and_then(|(part, place)| views[part].cosine(place)),
+                window: slots.and_then(|(slots, place)| slots.nearest_window(place, query?)),
+                weak: false,
+            }
+        });
+        ranked.collect()
     }
 
-    /// Best documents by their fused score, which must reach `minimum`.
+    /// Best documents by their fused score, which must reach `least` where the cosine is known.
     fn fused(
         &self,
         views: &[View<'_>],
         words: &ByWords,
         question: &Question<'_>,
-        minimum: MinimumScores,
+        least: f64,
     ) -> Vec<Hit> {
-        let weights = KindWeights::new(question);
-        let weight = |part: usize, place: usize| weights.of(&self.parts[part], place);
+        let weights: [f64; KINDS] =
+            std::array::from_fn(|kind| u8::try_from(kind).map_or(1.0, question.weight));
+        let weight = |part: usize, place: usize| {
+            let kind = self.parts[part].segment.kind(place);
+            weights.get(usize::from(kind)).copied().unwrap_or(1.0)
+        };
         let best = match question.fusion {
             Fusion::Rrf(parameters) => {
                 let half = |half: Half| {
@@ -299,24 +305,21 @@ impl<'a> Ranker<'a> {
                         let words = view.words(place).unwrap_or(0.0) / ceiling;
                         let meaning = view.meaning(place);
                         let score = coverage(words, meaning);
-                        (score >= minimum.fused || meaning.is_none()).then_some(score)
+                        (score >= least || meaning.is_none()).then_some(score)
                     }
                     Fusion::Semantic if any_meaning => view.meaning(place),
                     _ => view.words(place),
                 };
-                each(
-                    views.iter().enumerate(),
-                    self.total >= MANY_SCORES,
-                    |(part, view)| {
-                        let mut best = Best::at_least(question.limit, minimum.weighted);
-                        for place in view.candidates() {
-                            if let Some(score) = score(view, place) {
-                                best.push(view.start + place, score * weight(part, place));
-                            }
+                let many = self.total >= MANY_SCORES;
+                each(views.iter().enumerate(), many, |(part, view)| {
+                    let mut best = Best::new(question.limit);
+                    for place in view.candidates() {
+                        if let Some(score) = score(view, place) {
+                            best.push(view.start + place, score * weight(part, place));
                         }
-                        best.sorted()
-                    },
-                )
+                    }
+                    best.sorted()
+                })
             }
         };
         let mut all = Best::new(question.limit);
@@ -378,20 +381,12 @@ impl<'a> Ranker<'a> {
 }
 
 impl Question<'_> {
-    /// The question without a floor, for the weak matches; `None` if they are not wanted.
-    fn with_weak(&self) -> Option<Self> {
-        let is_open = self.weak && self.floor.is_none();
-        is_open.then_some(Self {
-            floor: Some(f32::MIN_POSITIVE),
-            ..*self
-        })
-    }
-
-    /// Query vector to compare; `None` if the model does not know the script of the text. An empty
-    /// text always passes.
+    /// Query vector to compare; `None` for a ranking by keywords, and if the model does not know the script
+    /// of the text. An empty text always passes.
     fn asked(&self) -> Option<&[f32]> {
+        let is_read = self.text.is_empty() || is_readable(self.text);
         self.vector
-            .filter(|_| self.text.is_empty() || is_readable(self.text))
+            .filter(|_| is_read && self.fusion != Fusion::Keyword)
     }
 }
 

@@ -1,10 +1,11 @@
 //! Index segment: some thousands of analysed documents, as bytes that are searched in place.
 //!
 //! ```text
-//! header   104 bytes: magic, analysis, counts, section offsets, checksums of the columns that
-//!          ranking needs and of the others, earliest expiry time, checksum of the header
-//! columns  one array per attribute, one value per document: key, created, expires (8 bytes
-//!          each), skill, domain, user, length (4 each), kind, trust, note (1 each)
+//! header   88 bytes: magic, analysis, counts, offsets, checksums of the columns that every ranking reads
+//!          and of the rows, earliest expiry time, checksum of the header
+//! columns  length (4 bytes) of each document, then kind (1) of each
+//! rows     38 bytes per document: key, created, expires (8 each), skill, domain, user (4 each), trust,
+//!          note (1 each)
 //! terms    16 bytes per term, in name order: end of its name, end of its postings, number of
 //!          documents that contain it, checksum of name, postings and number
 //! names    texts of the terms, concatenated
@@ -13,25 +14,26 @@
 //!          term: `varint(window)` for a count of 1, else `varint(bits)`
 //! ```
 //!
-//! The windows are those of `vector::windows`.
+//! The windows are those of `windows`.
 //!
-//! A search reads little of that: the adjacent columns length and kind, and other columns only for
-//! a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
-//! incomplete bytes; damage after the columns is detected when a term is used. Segments hold no
+//! A search reads little of that: the columns, and rows only for a filter. All numbers are little-endian. Segments are immutable. [`Segment::open`] rejects
+//! incomplete bytes; damage after the rows is detected when a term is used. Segments hold no
 //! document texts.
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::attributes::Attributes;
-use super::filter::Admission;
+use super::attributes::{Admission, Attributes};
 
 /// Changes with the layout above.
-pub(super) const MAGIC: &[u8; 8] = b"mctlseg5";
+pub(super) const MAGIC: &[u8; 8] = b"mctlseg6";
 /// Changes with the word analysis in `text`, which invalidates all older segments.
 pub const ANALYSIS: u32 = 1;
-pub(super) const HEADER: usize = 104;
-/// Bytes of columns per document.
-pub(super) const COLUMNS: usize = 3 * 8 + 4 * 4 + 3;
+/// Numbers between magic and checksum.
+pub(super) const NUMBERS: usize = 9;
+pub(super) const HEADER: usize = 8 + NUMBERS * 8 + 8;
+/// Bytes of the columns, and of a row, per document.
+pub(super) const COLUMNS: usize = 4 + 1;
+pub(super) const ROW: usize = 3 * 8 + 3 * 4 + 2;
 pub(super) const TERM: usize = 16;
 
 /// Error for bytes that fail a checksum.
@@ -42,10 +44,13 @@ pub struct Damaged;
 /// Opened segment.
 #[derive(Debug, Clone, Copy)]
 pub struct Segment<'a> {
-    documents: usize,
     words: u64,
     columns: &'a [u8],
-    sums: ColumnSums,
+    lengths: &'a [[u8; 4]],
+    kinds: &'a [u8],
+    rows: &'a [[u8; ROW]],
+    /// Checksums of the columns and of the rows.
+    sums: [u64; 2],
     soonest: i64,
     terms: &'a [u8],
     names: &'a [u8],
@@ -64,61 +69,62 @@ pub(super) struct Posting {
 impl<'a> Segment<'a> {
     /// Opens a segment; `None` if the bytes are incomplete or of another version.
     pub fn open(bytes: &'a [u8]) -> Option<Self> {
-        let header = bytes.get(..HEADER)?;
-        let intact = u64_at(header, 96) == xxh3_64(&header[..96]);
-        if !header.starts_with(MAGIC) || u32_at(header, 8) != ANALYSIS || !intact {
+        let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
+        let number = |i: usize| u64_at(header, 8 + i * 8);
+        let count = |i: usize| usize::try_from(number(i)).ok();
+        let intact = number(NUMBERS) == xxh3_64(&header[..HEADER - 8]);
+        if !header.starts_with(MAGIC) || number(0) != u64::from(ANALYSIS) || !intact {
             return None;
         }
-        let documents = u32_at(header, 12) as usize;
-        let terms = u32_at(header, 16) as usize;
-        let at = |i: usize| usize::try_from(u64_at(header, 32 + i * 8)).ok();
-        let (names_at, postings_at, end) = (at(0)?, at(1)?, at(2)?);
-        let terms_at = HEADER + documents.checked_mul(COLUMNS)?;
-        let segment = Self {
-            documents,
-            words: u64_at(header, 24),
-            columns: bytes.get(HEADER..terms_at)?,
-            sums: ColumnSums {
-                ranking: u64_at(header, 72),
-                others: u64_at(header, 80),
-            },
-            soonest: u64_at(header, 88).cast_signed(),
-            terms: bytes.get(terms_at..terms_at.checked_add(terms.checked_mul(TERM)?)?)?,
-            names: bytes.get(names_at..postings_at)?,
-            postings: bytes.get(postings_at..end)?,
-        };
-        (bytes.len() == end && terms_at + terms * TERM == names_at).then_some(segment)
+        let documents = count(1)?;
+        let (columns, rest) = rest.split_at_checked(documents.checked_mul(COLUMNS)?)?;
+        let (rows, rest) = rest.split_at_checked(documents.checked_mul(ROW)?)?;
+        let (terms, rest) = rest.split_at_checked(count(2)?.checked_mul(TERM)?)?;
+        let (names, postings) = rest.split_at_checked(count(4)?)?;
+        let (lengths, kinds) = columns.split_at(documents * 4);
+        (postings.len() == count(5)?).then_some(Self {
+            words: number(3),
+            columns,
+            lengths: lengths.as_chunks().0,
+            kinds,
+            rows: rows.as_chunks().0,
+            sums: [number(6), number(7)],
+            soonest: number(8).cast_signed(),
+            terms,
+            names,
+            postings,
+        })
     }
 
-    /// Verifies the checksums of all columns. Terms are verified when they are used.
+    /// Verifies the checksums of columns and rows. Terms are verified when they are used.
     ///
     /// # Errors
     ///
     /// Returns [`Damaged`] on a mismatch.
     pub fn verify(&self) -> Result<(), Damaged> {
-        let intact = ColumnSums::of(self.columns, self.documents) == self.sums;
+        self.verify_for_ranking()?;
+        let intact = xxh3_64(self.rows.as_flattened()) == self.sums[1];
         intact.then_some(()).ok_or(Damaged)
     }
 
-    /// Verifies only the columns that a ranking without a filter reads, about a tenth of all.
+    /// Verifies only the columns, which a ranking without a filter reads: about a tenth of all.
     ///
     /// # Errors
     ///
     /// Returns [`Damaged`] on a mismatch.
     pub fn verify_for_ranking(&self) -> Result<(), Damaged> {
-        let (_, ranking, _) = split(self.columns, self.documents);
-        let intact = xxh3_64(ranking) == self.sums.ranking;
+        let intact = xxh3_64(self.columns) == self.sums[0];
         intact.then_some(()).ok_or(Damaged)
     }
 
     /// Number of documents.
     pub fn len(&self) -> usize {
-        self.documents
+        self.kinds.len()
     }
 
     /// Returns true if the segment has no documents.
     pub fn is_empty(&self) -> bool {
-        self.documents == 0
+        self.kinds.is_empty()
     }
 
     /// Total number of words in all documents.
@@ -128,39 +134,39 @@ impl<'a> Segment<'a> {
 
     /// Attributes of a document.
     pub fn attributes(&self, document: usize) -> Attributes {
+        let row = self.rows.get(document).unwrap_or(&[0; ROW]);
         Attributes {
-            key: self.key(document),
-            created: self.wide(1, document).cast_signed(),
-            expires: self.wide(2, document).cast_signed(),
-            skill: self.narrow(0, document),
-            domain: self.narrow(1, document),
-            user: self.narrow(2, document),
+            key: u64_at(row, 0),
+            created: u64_at(row, 8).cast_signed(),
+            expires: u64_at(row, 16).cast_signed(),
+            skill: u32_at(row, 24),
+            domain: u32_at(row, 28),
+            user: u32_at(row, 32),
             kind: self.kind(document),
-            trust: self.byte(1, document),
-            note: self.byte(2, document),
+            trust: row[36],
+            note: row[37],
         }
     }
 
     /// Key of a document: identifies the version of its record.
     pub fn key(&self, document: usize) -> u64 {
-        self.wide(0, document)
+        self.rows.get(document).map_or(0, |row| u64_at(row, 0))
     }
 
     /// Number of a document's kind.
     pub fn kind(&self, document: usize) -> u8 {
-        self.byte(0, document)
+        self.kinds.get(document).copied().unwrap_or_default()
+    }
+
+    /// Number of words in each document, as four bytes each.
+    pub(super) fn lengths(&self) -> &'a [[u8; 4]] {
+        self.lengths
     }
 
     /// Number of words in a document.
     pub(super) fn length(&self, document: usize) -> u32 {
-        self.narrow(3, document)
-    }
-
-    /// Number of words in each document, as four bytes each.
-    pub fn lengths(&self) -> &'a [[u8; 4]] {
-        let start = self.documents * 36;
-        let bytes = self.columns.get(start..start + self.documents * 4);
-        bytes.unwrap_or_default().as_chunks().0
+        let length = self.lengths.get(document);
+        length.map_or(0, |bytes| u32::from_le_bytes(*bytes))
     }
 
     /// Returns true if the filter certainly admits every document, without checking each.
@@ -173,22 +179,6 @@ impl<'a> Segment<'a> {
         for (document, admitted) in admitted.iter_mut().enumerate() {
             *admitted = *admitted && filter.admits(&self.attributes(document));
         }
-    }
-
-    fn wide(&self, column: usize, document: usize) -> u64 {
-        u64_at(self.columns, (column * self.documents + document) * 8)
-    }
-
-    fn narrow(&self, column: usize, document: usize) -> u32 {
-        u32_at(
-            self.columns,
-            self.documents * 24 + (column * self.documents + document) * 4,
-        )
-    }
-
-    fn byte(&self, column: usize, document: usize) -> u8 {
-        let at = self.documents * 40 + column * self.documents + document;
-        self.columns.get(at).copied().unwrap_or_default()
     }
 
     /// Number of terms.
@@ -317,6 +307,17 @@ fn windows(bytes: &mut &[u8], count: u32) -> Option<u64> {
     }
 }
 
+#[inline]
+fn varint(bytes: &mut &[u8]) -> Option<u32> {
+    // Most gaps and counts are small.
+    if let Some((byte, rest)) = bytes.split_first().filter(|(byte, _)| **byte < 0x80) {
+        *bytes = rest;
+        return Some(u32::from(*byte));
+    }
+    u32::try_from(long_varint(bytes)?).ok()
+}
+
+#[cold]
 fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..70).step_by(7) {
@@ -328,60 +329,6 @@ fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     None
-}
-
-#[inline]
-fn varint(bytes: &mut &[u8]) -> Option<u32> {
-    // Most gaps and counts are small.
-    if let Some((byte, rest)) = bytes.split_first().filter(|(byte, _)| **byte < 0x80) {
-        *bytes = rest;
-        return Some(u32::from(*byte));
-    }
-    varint_of_bytes(bytes)
-}
-
-#[cold]
-fn varint_of_bytes(bytes: &mut &[u8]) -> Option<u32> {
-    let mut value = 0;
-    for shift in (0..35).step_by(7) {
-        let (byte, rest) = bytes.split_first()?;
-        *bytes = rest;
-        value |= u32::from(byte & 0x7f).checked_shl(shift)?;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-/// Checksums of the columns that every ranking reads, and of the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ColumnSums {
-    pub(super) ranking: u64,
-    pub(super) others: u64,
-}
-
-impl ColumnSums {
-    pub(super) fn of(columns: &[u8], documents: usize) -> Self {
-        let (before, ranking, behind) = split(columns, documents);
-        Self {
-            ranking: xxh3_64(ranking),
-            others: xxh3_64_with_seed(behind, xxh3_64(before)),
-        }
-    }
-}
-
-/// Columns before length and kind, these two, and the columns after them.
-fn split(columns: &[u8], documents: usize) -> (&[u8], &[u8], &[u8]) {
-    let (start, end) = (documents * 36, documents * 41);
-    match (
-        columns.get(..start),
-        columns.get(start..end),
-        columns.get(end..),
-    ) {
-        (Some(before), Some(ranking), Some(behind)) => (before, ranking, behind),
-        _ => (columns, &[], &[]),
-    }
 }
 
 /// Checksum of a term.

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::attributes::Attributes;
-use super::lexical::text::each_word;
 use super::segment::{
-    ANALYSIS, COLUMNS, ColumnSums, Damaged, HEADER, MAGIC, Posting, Segment, TERM, check,
+    ANALYSIS, Damaged, HEADER, MAGIC, NUMBERS, Posting, ROW, Segment, TERM, check,
 };
-use super::vector::windows::window_of;
+use super::text::each_word;
+use super::windows::window_of;
 
 /// Number of documents in a full segment.
 const MOST_DOCUMENTS: usize = 1 << 15;
@@ -71,7 +71,7 @@ impl Builder {
 
     /// Number of documents.
     pub fn len(&self) -> usize {
-        self.columns.key.len()
+        self.columns.kinds.len()
     }
 
     /// Returns true if the next document should go into a new segment. Segments work best with some
@@ -82,7 +82,7 @@ impl Builder {
 
     /// Returns true if no document was added.
     pub fn is_empty(&self) -> bool {
-        self.columns.key.is_empty()
+        self.columns.kinds.is_empty()
     }
 
     /// Serializes the segment.
@@ -146,50 +146,34 @@ pub fn merge(parts: &[(Segment<'_>, &[bool])]) -> Result<Vec<u8>, Damaged> {
     }
 }
 
+/// Columns and rows of a segment.
 #[derive(Debug, Default)]
 struct Columns {
-    key: Vec<u64>,
-    created: Vec<i64>,
-    expires: Vec<i64>,
-    skill: Vec<u32>,
-    domain: Vec<u32>,
-    user: Vec<u32>,
-    length: Vec<u32>,
-    kind: Vec<u8>,
-    trust: Vec<u8>,
-    note: Vec<u8>,
+    lengths: Vec<u32>,
+    kinds: Vec<u8>,
+    rows: Vec<[u8; ROW]>,
+    /// Earliest expiry time.
+    soonest: Option<i64>,
 }
 
 impl Columns {
     /// Appends a document and returns its number.
     fn push(&mut self, attributes: &Attributes, length: u32) -> u32 {
-        let number = narrow(self.key.len());
-        self.key.push(attributes.key);
-        self.created.push(attributes.created);
-        self.expires.push(attributes.expires);
-        self.skill.push(attributes.skill);
-        self.domain.push(attributes.domain);
-        self.user.push(attributes.user);
-        self.length.push(length);
-        self.kind.push(attributes.kind);
-        self.trust.push(attributes.trust);
-        self.note.push(attributes.note);
+        let number = narrow(self.kinds.len());
+        self.lengths.push(length);
+        self.kinds.push(attributes.kind);
+        let mut row = [0; ROW];
+        row[..8].copy_from_slice(&attributes.key.to_le_bytes());
+        row[8..16].copy_from_slice(&attributes.created.to_le_bytes());
+        row[16..24].copy_from_slice(&attributes.expires.to_le_bytes());
+        row[24..28].copy_from_slice(&attributes.skill.to_le_bytes());
+        row[28..32].copy_from_slice(&attributes.domain.to_le_bytes());
+        row[32..36].copy_from_slice(&attributes.user.to_le_bytes());
+        row[36..].copy_from_slice(&[attributes.trust, attributes.note]);
+        self.rows.push(row);
+        let soonest = self.soonest.unwrap_or(i64::MAX);
+        self.soonest = Some(soonest.min(attributes.expires));
         number
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.key.len() * COLUMNS);
-        out.extend(self.key.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.created.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.expires.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.skill.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.domain.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.user.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(self.length.iter().flat_map(|x| x.to_le_bytes()));
-        out.extend(&self.kind);
-        out.extend(&self.trust);
-        out.extend(&self.note);
-        out
     }
 }
 
@@ -253,31 +237,29 @@ impl Writer {
     }
 
     fn finish(self, columns: &Columns) -> Vec<u8> {
-        let words: u64 = columns.length.iter().map(|n| u64::from(*n)).sum();
-        let documents = columns.key.len();
-        let soonest = columns.expires.iter().copied().min().unwrap_or(i64::MAX);
-        let columns = columns.bytes();
-        let sums = ColumnSums::of(&columns, documents);
-        let names_at = HEADER + columns.len() + self.terms.len();
-        let postings_at = names_at + self.names.len();
-        let end = postings_at + self.postings.len();
-        let mut out = Vec::with_capacity(end);
+        let words: u64 = columns.lengths.iter().map(|n| u64::from(*n)).sum();
+        let lengths = columns.lengths.iter().flat_map(|n| n.to_le_bytes());
+        let ranking: Vec<u8> = lengths.chain(columns.kinds.iter().copied()).collect();
+        let rows = columns.rows.as_flattened();
+        let numbers: [u64; NUMBERS] = [
+            u64::from(ANALYSIS),
+            columns.kinds.len() as u64,
+            (self.terms.len() / TERM) as u64,
+            words,
+            self.names.len() as u64,
+            self.postings.len() as u64,
+            xxh3_64(&ranking),
+            xxh3_64(rows),
+            columns.soonest.unwrap_or(i64::MAX).cast_unsigned(),
+        ];
+        let sections = [&ranking[..], rows, &self.terms, &self.names, &self.postings];
+        let size: usize = sections.iter().map(|section| section.len()).sum();
+        let mut out = Vec::with_capacity(HEADER + size);
         out.extend_from_slice(MAGIC);
-        out.extend_from_slice(&ANALYSIS.to_le_bytes());
-        out.extend_from_slice(&narrow(documents).to_le_bytes());
-        out.extend_from_slice(&narrow(self.terms.len() / TERM).to_le_bytes());
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&words.to_le_bytes());
-        for at in [names_at, postings_at, end] {
-            out.extend_from_slice(&(at as u64).to_le_bytes());
-        }
-        out.resize(72, 0);
-        out.extend_from_slice(&sums.ranking.to_le_bytes());
-        out.extend_from_slice(&sums.others.to_le_bytes());
-        out.extend_from_slice(&soonest.to_le_bytes());
+        out.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
         let sum = xxh3_64(&out);
         out.extend_from_slice(&sum.to_le_bytes());
-        for section in [&columns, &self.terms, &self.names, &self.postings] {
+        for section in sections {
             out.extend_from_slice(section);
         }
         out

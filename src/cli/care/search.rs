@@ -170,7 +170,7 @@ impl Report for EvaluateReport {
             ),
         ]);
         let mut table = Table::new("Measure|>Value", &[0]);
-        for (name, value) in Self::named(&self.metrics) {
+        for (name, value) in self.metrics.named() {
             table.row([name.to_owned(), format!("{value:.3}")]);
         }
         for (name, value) in [("p50", self.latency_ms.p50), ("p95", self.latency_ms.p95)] {

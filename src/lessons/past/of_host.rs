@@ -13,7 +13,7 @@ use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::pitfall::Pitfall;
 use crate::lessons::telling::session_state::SessionNotes;
 use crate::model::{ActionType, ExecutionLog, Kind, Session, SessionState};
-use crate::notes::sessions::change;
+use crate::notes::sessions;
 use crate::store::workspace::records::{Scribe, data, raw};
 use crate::store::workspace::{Error, Records, stamp};
 use crate::store::{Error as StoreError, Selection};
@@ -104,7 +104,7 @@ pub(crate) fn record_host_session(
         let changes = [
             (
                 "session_data",
-                change::merged(&session.session_data, found)?,
+                sessions::merged(&session.session_data, found)?,
             ),
             ("completed_at", raw(&ended)?),
             ("updated_at", raw(&now)?),

@@ -6,7 +6,7 @@ use super::*;
 use crate::store::workspace::Error;
 use crate::store::{self, skill};
 use crate::{model, remote};
-use memctl_search::embedder::{self, EmbedError};
+use memctl_search::embedder;
 
 fn os(kind: io::ErrorKind) -> io::Error {
     io::Error::from(kind)
@@ -69,8 +69,7 @@ fn engine_errors_have_their_kinds() {
     };
     check(forgotten, Kind::NotFound, 2);
     check(Error::Index, Kind::Store, 3);
-    let no_vector = embedder::Error::Embed(EmbedError::NoVector);
-    check(Error::from(no_vector), Kind::Model, 4);
+    check(Error::from(embedder::Error::NoVector), Kind::Model, 4);
     let runtime = embedder::Error::Runtime {
         source: os(io::ErrorKind::OutOfMemory),
     };

@@ -14,9 +14,8 @@ use std::thread;
 use std::time::Instant;
 
 use crate::model::{Document, Kind};
-use crate::notes::indexing::Filter;
 use memctl_search::{
-    ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
+    Admission, ByWords, Fusion, Question, Ranked, Ranker, has_names, snippet, texts_of, words,
 };
 
 use crate::notes::indexing::{Index, MultiIndex, Progress};
@@ -83,12 +82,10 @@ pub(crate) fn compare(
     let means_something = vector.is_some() || !text.trim().is_empty();
     let by_meaning =
         options.fusion != Fusion::Keyword && !index.iter().all(Index::is_blank) && means_something;
-    let filter = Filter {
-        now: workspace.now.timestamp(),
-        scope: workspace.store.scope().clone(),
-        viewer: workspace.store.viewer().clone(),
-        ..options.filter.clone()
-    };
+    let (scope, viewer) = (workspace.store.scope(), workspace.store.viewer());
+    let admission = options
+        .filter
+        .admission(workspace.now.timestamp(), scope, viewer);
     // The query is embedded while the index is updated and searched by keyword. If it has names, only the
     // updated index knows what to embed.
     let has_names = has_names(text);
@@ -106,7 +103,7 @@ pub(crate) fn compare(
         let updated = index.update(by_meaning, progress);
         // Damage found here is found again, and repaired, after the threads have ended.
         let early = model.is_some() && updated.is_ok() && (wants_words || has_names);
-        let ranker = early.then(|| index.ranker(&filter)).and_then(Result::ok);
+        let ranker = early.then(|| index.ranker(&admission)).and_then(Result::ok);
         if has_names && let Some(ranker) = &ranker {
             let rest = ranker.without_frequent_names(text);
             drop(send.send(rest.unwrap_or(Cow::Borrowed(text))));
@@ -134,15 +131,14 @@ pub(crate) fn compare(
     let searched = search(
         &mut index,
         options,
-        text,
-        &filter,
+        &admission,
         query.as_ref(),
         by_words.as_ref(),
     );
     let answer = match searched {
         Err(Error::Index) => {
             index.renew(progress)?;
-            search(&mut index, options, text, &filter, query.as_ref(), None)?
+            search(&mut index, options, &admission, query.as_ref(), None)?
         }
         searched => searched?,
     };
@@ -202,14 +198,14 @@ struct Answer {
 fn search(
     index: &mut MultiIndex,
     options: &FindOptions,
-    text: &str,
-    filter: &Filter,
+    admission: &Admission,
     query: Option<&QueryEmbedding>,
     by_words: Option<&ByWords>,
 ) -> Result<Answer, Error> {
+    let text = options.query.as_str();
     let mut trouble = None;
     if let Some(query) = query.filter(|_| index.without_vector() > 0) {
-        match index.fill_missing(text, filter, NEW_VECTORS, &query.embedder) {
+        match index.fill_missing(text, admission, NEW_VECTORS, &query.embedder) {
             Err(Error::Index) => return Err(Error::Index),
             Err(error) => {
                 let why = chain(&error);
@@ -218,10 +214,7 @@ fn search(
             Ok(_) => {}
         }
     }
-    if query.is_some() {
-        index.iter_mut().for_each(Index::add_binary);
-    }
-    let ranker = index.ranker(filter)?;
+    let ranker = index.ranker(admission)?;
     let question = Question {
         text,
         vector: query.map(|query| query.vector.as_slice()),
@@ -242,7 +235,11 @@ fn search(
         let (part, place) = ranker.place(ranked.document).ok_or(Error::Index)?;
         if let Some((origin, document)) = index.record(part, place)? {
             // The index holds the trust that a file claims; only this user's approvals count.
-            if filter.trust.is_none_or(|least| document.trust >= least) {
+            if options
+                .filter
+                .trust
+                .is_none_or(|least| document.trust >= least)
+            {
                 read.push((ranked, origin.map(str::to_owned), document));
             }
         }
@@ -273,7 +270,7 @@ fn search(
     found.truncate(options.limit);
     let understood = options
         .explain
-        .then(|| understood(index, &ranker, text, filter, options.fusion, query));
+        .then(|| understood(index, &ranker, options, admission, query));
     Ok(Answer {
         found,
         asked: understood.transpose()?,
@@ -355,19 +352,18 @@ fn passage(text: &str, ranked: &Ranked, asked: &[String]) -> String {
 fn understood(
     index: &MultiIndex,
     ranker: &Ranker<'_>,
-    text: &str,
-    filter: &Filter,
-    fusion: Fusion,
+    options: &FindOptions,
+    admission: &Admission,
     query: Option<&QueryEmbedding>,
 ) -> Result<Asked, Error> {
-    let terms = ranker.terms(text)?.into_iter();
+    let terms = ranker.terms(&options.query)?.into_iter();
     // Callers with restricted access learn nothing about other records, not even their number.
-    let (documents, vectors) = index.counts(filter)?;
+    let (documents, vectors) = index.counts(admission)?;
     Ok(Asked {
         terms: terms
             .map(|(word, documents)| Term { word, documents })
             .collect(),
-        fusion: fusion.name(),
+        fusion: options.fusion.name(),
         embedder: index.asked_for().map(str::to_owned),
         embedded: query.and_then(|query| query.without_names.clone()),
         documents,

@@ -181,7 +181,9 @@ mod tests {
                 &EmbedderConfig::BuiltIn,
                 &mut |_, _| {},
             );
-            report.unwrap().metrics.hit_at_1
+            let metrics = report.unwrap().metrics;
+            let hit = metrics.named().find(|(name, _)| *name == "hit@1");
+            hit.unwrap().1
         });
         (amended, beside)
     }

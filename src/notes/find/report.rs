@@ -17,7 +17,7 @@ pub struct FindOptions {
     pub query: String,
     /// Maximum number of results; at least one.
     pub limit: usize,
-    /// Filter of the records. The engine sets its scope, its viewer and its time.
+    /// Filter of the records.
     pub filter: Filter,
     /// Method to merge the keyword and the semantic ranking. `Keyword` alone loads no embedder.
     pub fusion: Fusion,

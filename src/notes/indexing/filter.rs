@@ -10,20 +10,13 @@ use memctl_search::{Admission, Attributes, KINDS, UserFilter, name_hash, seconds
 
 use crate::model::{Document, Expiry, Kind, MemoryType, Scope, SkillPath, Trust, Viewer};
 
-/// Conditions for a document to be found. The default admits everything, including expired
-/// documents.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Conditions of a caller for a document to be found. The default admits everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Current time in seconds since 1970; excludes documents expired by then.
-    pub now: i64,
     /// Required kind.
     pub kind: Option<Kind>,
     /// Required skill.
     pub skill: Option<SkillPath>,
-    /// Required scope.
-    pub scope: Scope,
-    /// Viewer, for kinds that have a user.
-    pub viewer: Viewer,
     /// Required memory type.
     pub memory_type: Option<MemoryType>,
     /// Minimum trust.
@@ -36,39 +29,23 @@ pub struct Filter {
     pub keys: Option<Arc<HashSet<u64>>>,
 }
 
-impl Default for Filter {
-    fn default() -> Self {
-        Self {
-            now: i64::MIN,
-            kind: None,
-            skill: None,
-            scope: Scope::All,
-            viewer: Viewer::Owner,
-            memory_type: None,
-            trust: None,
-            since: None,
-            until: None,
-            keys: None,
-        }
-    }
-}
-
 // The index has room for every kind.
 const _: () = assert!(Kind::ALL.len() <= KINDS);
 
 impl Filter {
-    /// The filter as numbers, for the index.
-    pub(crate) fn admission(&self) -> Admission {
-        let domains = match &self.scope {
+    /// The filter as numbers, for the index: what has not expired by now, in seconds since 1970, and is in
+    /// the scope and visible.
+    pub(crate) fn admission(&self, now: i64, scope: &Scope, viewer: &Viewer) -> Admission {
+        let domains = match scope {
             Scope::All => None,
             Scope::Domains(domains) => Some(domains.iter().map(|d| name_hash(d)).collect()),
         };
         Admission {
-            now: self.now,
+            now,
             kind: self.kind.map(kind_number),
             skill: self.skill.as_ref().map(|s| name_hash(&s.to_string())),
             domains,
-            own: match &self.viewer {
+            own: match viewer {
                 Viewer::Owner => None,
                 Viewer::User(id) => Some(user_filter(Some(name_hash(id.as_str())))),
                 Viewer::Nobody => Some(user_filter(None)),
@@ -156,14 +133,18 @@ mod tests {
             trust: trust_number(Trust::Approved),
             note: note_number(MemoryType::TaskMemory),
         };
+        let admits = |filter: &Filter, now: i64, scope: &str, viewer: &Viewer| {
+            let admission = filter.admission(now, &Scope::parse(scope), viewer);
+            admission.admits(&document)
+        };
         let check = |filter: Filter, expected: bool| {
-            let admits = filter.admission().admits(&document);
+            let admits = admits(&filter, i64::MIN, "*", &Viewer::Owner);
             assert_eq!(admits, expected, "{filter:?}");
         };
         let all = Filter::default;
         check(all(), true);
-        check(Filter { now: 199, ..all() }, true);
-        check(Filter { now: 200, ..all() }, false);
+        let at = |now| admits(&all(), now, "*", &Viewer::Owner);
+        assert_eq!([199, 200].map(at), [true, false]);
         let kind = |kind| Filter { kind, ..all() };
         check(kind(Some(Kind::Memory)), true);
         check(kind(Some(Kind::Procedure)), false);
@@ -173,16 +154,12 @@ mod tests {
         };
         check(skill("hr/screening"), true);
         check(skill("hr/other"), false);
-        let scope = |list| Filter {
-            scope: Scope::parse(list),
-            ..all()
-        };
-        check(scope("dev,hr"), true);
-        check(scope("dev"), false);
-        let viewer = |viewer| Filter { viewer, ..all() };
-        check(viewer(Viewer::User("alice".parse().unwrap())), true);
-        check(viewer(Viewer::User("bob".parse().unwrap())), false);
-        check(viewer(Viewer::Nobody), false);
+        let scope = |list| admits(&all(), i64::MIN, list, &Viewer::Owner);
+        assert_eq!(["dev,hr", "dev"].map(scope), [true, false]);
+        let viewer = |viewer| admits(&all(), i64::MIN, "*", &viewer);
+        assert!(viewer(Viewer::User("alice".parse().unwrap())));
+        assert!(!viewer(Viewer::User("bob".parse().unwrap())));
+        assert!(!viewer(Viewer::Nobody));
         let keys = |keys: &[u64]| Filter {
             keys: Some(Arc::new(keys.iter().copied().collect())),
             ..all()
@@ -215,11 +192,7 @@ mod tests {
     fn what_has_no_user_is_no_user_s_and_rules_have_none() {
         let viewers = [Viewer::User("alice".parse().unwrap()), Viewer::Nobody];
         for viewer in viewers {
-            let admission = Filter {
-                viewer,
-                ..Filter::default()
-            }
-            .admission();
+            let admission = Filter::default().admission(i64::MIN, &Scope::All, &viewer);
             for kind in Kind::ALL {
                 let document = Attributes {
                     kind: kind_number(kind),
@@ -232,21 +205,17 @@ mod tests {
 
     #[test]
     fn what_belongs_to_no_domain_is_outside_every_scope() {
-        let filter = Filter {
-            scope: Scope::parse("hr"),
-            ..Filter::default()
-        };
-        assert!(!filter.admission().admits(&Attributes::default()));
+        let filter = Filter::default();
+        let admission = filter.admission(i64::MIN, &Scope::parse("hr"), &Viewer::Owner);
+        assert!(!admission.admits(&Attributes::default()));
     }
 
     #[test]
     fn what_is_a_users_and_of_no_domain_is_his_in_every_scope_but_the_empty_one() {
         let check = |scope: &str, kind: Kind, user: &str, domain: &str, expected: bool| {
-            let filter = Filter {
-                scope: Scope::parse(scope),
-                viewer: Viewer::User("alice".parse().unwrap()),
-                ..Filter::default()
-            };
+            let viewer = Viewer::User("alice".parse().unwrap());
+            let filter = Filter::default();
+            let admission = filter.admission(i64::MIN, &Scope::parse(scope), &viewer);
             let document = Attributes {
                 kind: kind_number(kind),
                 user: name_hash(user),
@@ -257,7 +226,7 @@ mod tests {
                 },
                 ..Attributes::default()
             };
-            let admits = filter.admission().admits(&document);
+            let admits = admission.admits(&document);
             assert_eq!(admits, expected, "{scope} {kind} {user} {domain}");
         };
         check("hr", Kind::Memory, "alice", "", true);

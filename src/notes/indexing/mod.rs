@@ -6,12 +6,10 @@
 //! always reflect the files, whichever program wrote them.
 //!
 //! - `filter`: which documents a search may return.
-//! - `manifest`: the files of the index, and the state of the records that they cover.
-//! - `multi_index`: this index and those of remote records, searched as one.
-//! - `held`: one segment, in memory or mapped.
-//! - `follow`: changes of the records since the last save, and segments of new records.
-//! - `save`: writing and merging of segments.
-//! - `vectors`: vectors, computed on demand, and binary vectors of large segments.
+//! - Here: an index, and this one and those of remote records searched as one.
+//! - `segment`: one segment, in memory or mapped, and the list of all.
+//! - `update`: changes of the records since the last save; writing and merging of segments.
+//! - `vectors`: vectors, computed on demand.
 //!
 //! Invariants:
 //! - Saved segments hold no document of a deleted record: a deletion leaves nothing behind.
@@ -21,21 +19,16 @@
 //! - Damage is not an error: the index is rebuilt.
 
 mod filter;
-mod follow;
-mod held;
-mod manifest;
-mod multi_index;
-mod save;
+mod segment;
+mod update;
 mod vectors;
 
 use std::cell::OnceCell;
 
-use held::IndexedSegment;
-use manifest::List;
 use memctl_files::parallel::each;
-use memctl_search::embedder::Embedding;
-use memctl_search::{Damaged, Part};
-pub(crate) use multi_index::MultiIndex;
+use memctl_search::embedder::{Embedder, Embedding};
+use memctl_search::{Admission, Damaged, Part, Ranker};
+use segment::{IndexedSegment, List};
 
 use crate::model::{Document, Kind};
 use crate::store::workspace::Error;
@@ -120,11 +113,6 @@ impl Index {
         self.try_update(true, progress)
     }
 
-    fn try_update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
-        let new_entries = self.follow()?;
-        self.take_in(&new_entries, save, progress)
-    }
-
     /// Updates a saved index, so that it keeps nothing of a deleted record: the text could be guessed from
     /// its words and its vector.
     pub(crate) fn drop_gone(store: &Scoped) -> Result<(), Error> {
@@ -157,14 +145,13 @@ impl Index {
 
     /// Number of documents that pass the filter, and number of those with a vector: of the current
     /// embedder, or of any if none is set.
-    pub(crate) fn counts(&self, filter: &Filter) -> Result<(usize, usize), Damaged> {
-        let admission = filter.admission();
+    fn counts(&self, admission: &Admission) -> Result<(usize, usize), Damaged> {
         let (mut documents, mut vectors) = (0, 0);
         for held in &self.segments {
             let segment = held.segment()?;
             segment.verify()?;
             let mut admitted = held.kept();
-            segment.admit(&admission, &mut admitted);
+            segment.admit(admission, &mut admitted);
             let slots = held.slots(self.embedding.as_ref().or(held.embedding()));
             for (place, _) in admitted
                 .iter()
@@ -187,41 +174,34 @@ impl Index {
 
     /// Returns true if all changes are in files.
     pub(crate) fn is_saved(&self) -> bool {
-        let saved = |held: &IndexedSegment| {
-            let vectors = held.vectors.as_ref().map(|vectors| &vectors.slots);
-            let own = matches!(vectors, Some(held::Bytes::Own(_)));
-            held.files.as_ref().is_some_and(|files| {
-                self.list.segments.contains(files) && !(own && files.vectors.is_none())
-            })
-        };
-        self.segments.iter().all(saved)
+        let files = |held: &IndexedSegment| held.files();
+        let mut files = self.segments.iter().map(files);
+        files.all(|files| files.is_some_and(|files| self.list.segments.contains(&files)))
     }
 
     /// Rankable parts of the segments that `some` selects, restricted by the filter.
     fn parts(
         &self,
-        filter: &Filter,
+        admission: &Admission,
         some: impl Fn(&IndexedSegment) -> bool + Sync,
     ) -> Result<Vec<Part<'_>>, Damaged> {
         let embedding = self.embedding.as_ref();
-        let admission = filter.admission();
         let part = |held| -> Result<Part<'_>, Damaged> {
             let held: &IndexedSegment = held;
             let segment = held.segment()?;
             segment.verify_for_ranking()?;
             let admitted = if !some(held) {
                 Some(vec![false; held.places.len()])
-            } else if held.has_gone() || !segment.admits_all(&admission) {
+            } else if held.has_gone() || !segment.admits_all(admission) {
                 segment.verify()?;
                 let mut admitted = held.kept();
-                segment.admit(&admission, &mut admitted);
+                segment.admit(admission, &mut admitted);
                 Some(admitted)
             } else {
                 None
             };
             let slots = held.slots(embedding);
-            let binary = slots.and_then(|_| held.binary());
-            Ok(Part::new(segment, slots, admitted).with_binary(binary))
+            Ok(Part::new(segment, slots, admitted))
         };
         let parts = each(&self.segments, self.segments.len() >= MANY, part);
         parts.into_iter().collect()
@@ -276,4 +256,114 @@ fn readable(entry: &Entry) -> Option<Document> {
         content,
         ..document
     })
+}
+
+/// Indexes of this memory and of remote records, this memory's own first, searched as one: a word has the
+/// same weight everywhere. Each is stored next to its records and follows only those, so adding or removing
+/// one workspace touches no other index.
+#[derive(Debug)]
+pub(crate) struct MultiIndex {
+    indexes: Vec<Index>,
+}
+
+impl MultiIndex {
+    /// Opens all indexes as saved. They must be updated before use.
+    pub(crate) fn open(store: &Scoped) -> Result<Self, Error> {
+        let mut indexes = vec![Index::open(store)?];
+        for pulled in store.others() {
+            indexes.push(Index {
+                origin: Some(pulled.origin),
+                ..Index::open(&pulled.store)?
+            });
+        }
+        Ok(Self { indexes })
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Index> {
+        self.indexes.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Index> {
+        self.indexes.iter_mut()
+    }
+
+    /// Brings all of them up to date; see [`Index::update`].
+    pub(crate) fn update(&mut self, save: bool, progress: Progress<'_>) -> Result<(), Error> {
+        self.iter_mut()
+            .try_for_each(|index| index.update(save, progress))
+    }
+
+    /// Rebuilds all indexes from the data files.
+    pub(crate) fn renew(&mut self, progress: Progress<'_>) -> Result<(), Error> {
+        self.iter_mut().try_for_each(|index| index.renew(progress))
+    }
+
+    /// Number of documents that pass the filter, and number of those with a vector.
+    pub(crate) fn counts(&self, admission: &Admission) -> Result<(usize, usize), Damaged> {
+        let counts: Result<Vec<_>, _> = self.iter().map(|index| index.counts(admission)).collect();
+        let sum = |(a, b): (usize, usize), (c, d): (usize, usize)| (a + c, b + d);
+        Ok(counts?.into_iter().fold((0, 0), sum))
+    }
+
+    /// Number of documents without a vector of the current embedder.
+    pub(crate) fn without_vector(&self) -> usize {
+        self.iter().map(Index::without_vector).sum()
+    }
+
+    /// Sets the current embedder.
+    pub(crate) fn ask_for(&mut self, embedding: Option<&Embedding>) {
+        self.iter_mut()
+            .for_each(|index| index.embedding = embedding.cloned());
+    }
+
+    /// Name of the current embedder.
+    pub(crate) fn asked_for(&self) -> Option<&str> {
+        self.iter()
+            .find_map(|index| index.embedding.as_ref())
+            .map(|embedding| embedding.name.as_str())
+    }
+
+    /// Adds at most `limit` missing vectors, starting with this memory's own index; see
+    /// [`Index::fill_missing`].
+    pub(crate) fn fill_missing(
+        &mut self,
+        query: &str,
+        admission: &Admission,
+        limit: usize,
+        embedder: &Embedder,
+    ) -> Result<usize, Error> {
+        let mut made = 0;
+        for index in self.iter_mut() {
+            if made < limit && index.without_vector() > 0 {
+                made += index.fill_missing(query, admission, limit - made, embedder)?;
+            }
+        }
+        Ok(made)
+    }
+
+    /// Ranker for the documents that pass the filter.
+    pub(crate) fn ranker(&self, admission: &Admission) -> Result<Ranker<'_>, Damaged> {
+        let mut parts = Vec::new();
+        for index in self.iter() {
+            parts.extend(index.parts(admission, |_| true)?);
+        }
+        Ok(Ranker::new(parts))
+    }
+
+    /// Returns the record of a document by its place in the ranker's parts, with its origin. `None`
+    /// if the caller may not see it or it cannot be read.
+    pub(crate) fn record(
+        &self,
+        mut part: usize,
+        place: usize,
+    ) -> Result<Option<(Option<&str>, Document)>, Error> {
+        for index in self.iter() {
+            if part < index.segments.len() {
+                let document = index.record(part, place)?;
+                return Ok(document.map(|document| (index.origin.as_deref(), document)));
+            }
+            part -= index.segments.len();
+        }
+        Err(Error::Index)
+    }
 }

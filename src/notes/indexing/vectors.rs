@@ -1,15 +1,13 @@
-//! Vectors of documents: computed on demand and stored. From many vectors, binary ones are derived, with
-//! which a search compares few.
+//! Vectors of documents: computed on demand and stored.
 
-use memctl_files::parallel::each;
 use memctl_search::embedder::{Embedder, Embedding};
 use memctl_search::{
-    BinaryVectors, Damaged, Ranker, SLOTS_HEADER, binary_vectors, slot, slot_width, texts_of,
+    Admission, Damaged, Ranker, SLOTS_HEADER, slot, slot_width, slots_header, texts_of,
 };
 
-use super::held::{Bytes, IndexedSegment, SegmentVectors};
-use super::manifest::{List, Vectors, binary_name};
-use super::{Error, Filter, Index};
+use super::segment::{Bytes, IndexedSegment, List, SegmentVectors, VECTORS, name};
+use super::{Error, Index};
+use crate::store::DerivedWriter;
 
 impl Index {
     /// Stamp of existing vectors from this embedder, of any size.
@@ -39,7 +37,7 @@ impl Index {
         let asked = self.embedding.clone();
         for held in &mut self.segments {
             if held.is_of_another(asked.as_ref()) {
-                held.forget_vectors();
+                held.vectors = None;
             }
         }
     }
@@ -50,13 +48,13 @@ impl Index {
     pub(crate) fn fill_missing(
         &mut self,
         query: &str,
-        filter: &Filter,
+        admission: &Admission,
         limit: usize,
         embedder: &Embedder,
     ) -> Result<usize, Error> {
         let asked = self.embedding.as_ref();
         let own = |held: &IndexedSegment| !held.is_of_another(asked);
-        let missing = Ranker::new(self.parts(filter, own)?).without_vector(query, limit)?;
+        let missing = Ranker::new(self.parts(admission, own)?).without_vector(query, limit)?;
         let mut texts = Vec::with_capacity(missing.len());
         let (mut counts, mut total) = (Vec::new(), 0);
         for document in &missing {
@@ -124,14 +122,13 @@ impl Index {
             let held = &mut self.segments[part];
             let before = held.filled(Some(embedding));
             let saved = writer.as_ref().and_then(|writer| {
-                let listed = list.segments.get(part).cloned()?;
-                let files = held.files.clone()?;
-                if (files.words, files.places) != (listed.words, listed.places) {
+                let listed = list.segments.get(part)?;
+                if !held.is_of(listed) {
                     return None;
                 }
                 // Listed vectors that are not loaded are from another embedder, or damaged.
-                let vectors = match files.vectors.filter(|_| before > 0) {
-                    Some(vectors) => vectors,
+                let file = match held.vectors.as_ref().filter(|_| before > 0) {
+                    Some(vectors) => vectors.file?,
                     None => reserve(writer, &mut list, held, embedding)?,
                 };
                 let width = slot_width(embedding.dimensions);
@@ -141,26 +138,20 @@ impl Index {
                 let places = slots
                     .iter()
                     .map(|(place, slot)| (at(*place), slot.as_slice()));
-                writer.fill(&vectors.name(), places).then_some(())?;
-                let vectors = Vectors {
-                    filled: vectors.filled + slots.len(),
-                    binary: None,
-                    ..vectors
-                };
-                let map = self.derived.map(&vectors.name())?;
-                Some((vectors, map))
+                let name = name(file, VECTORS);
+                writer.fill(&name, places).then_some(())?;
+                Some((file, self.derived.map(&name)?))
             });
             let filled = before + slots.len();
-            if let Some((vectors, map)) = saved {
+            if let Some((file, map)) = saved {
                 held.vectors = Some(SegmentVectors {
                     slots: Bytes::File(map),
                     embedding: embedding.clone(),
                     filled,
-                    binary: None,
+                    file: Some(file),
                 });
-                if let Some(files) = &mut held.files {
-                    files.vectors = Some(vectors);
-                    list.segments[part] = files.clone();
+                if let Some(files) = held.files() {
+                    list.segments[part] = files;
                 }
             } else {
                 held.fill_own(&slots, embedding, filled);
@@ -185,27 +176,19 @@ impl Index {
     }
 }
 
+/// Reserves a file for the vectors of a segment.
 fn reserve(
-    writer: &crate::store::DerivedWriter,
+    writer: &DerivedWriter,
     list: &mut List,
     held: &IndexedSegment,
     embedding: &Embedding,
-) -> Option<Vectors> {
-    let vectors = Vectors {
-        file: list.number(),
-        embedder: embedding.name.clone(),
-        filled: 0,
-        binary: None,
-    };
+) -> Option<u64> {
+    let file = list.number();
     let slots = held.layout(embedding).slots();
-    let size = SLOTS_HEADER + slots * slot_width(embedding.dimensions);
-    writer
-        .reserve(
-            &vectors.name(),
-            &super::save::header(embedding, slots),
-            size as u64,
-        )
-        .then_some(vectors)
+    let size = (SLOTS_HEADER + slots * slot_width(embedding.dimensions)) as u64;
+    let header = slots_header(embedding, slots);
+    let reserved = writer.reserve(&name(file, VECTORS), &header, size);
+    reserved.then_some(file)
 }
 
 impl IndexedSegment {
@@ -214,7 +197,7 @@ impl IndexedSegment {
         let width = slot_width(embedding.dimensions);
         let layout = self.layout(embedding);
         let empty = || {
-            let mut bytes = super::save::header(embedding, layout.slots()).to_vec();
+            let mut bytes = slots_header(embedding, layout.slots()).to_vec();
             bytes.resize(SLOTS_HEADER + layout.slots() * width, 0);
             bytes
         };
@@ -230,87 +213,8 @@ impl IndexedSegment {
             slots: Bytes::Own(bytes),
             embedding: embedding.clone(),
             filled,
-            binary: None,
+            file: None,
         });
-    }
-}
-
-/// Minimum number of vectors of an index, and of a segment: below, comparing all is as fast.
-const MANY: usize = 65_536;
-const LARGE: usize = 4_096;
-
-impl Index {
-    /// Makes the missing binary vectors. Without them a search compares all vectors, so they are made
-    /// only if they can be saved.
-    pub(crate) fn add_binary(&mut self) {
-        self.add_binary_from(MANY, LARGE);
-    }
-
-    fn add_binary_from(&mut self, many: usize, large: usize) {
-        let vectors = |held: &IndexedSegment| held.filled(self.embedding.as_ref());
-        if self.segments.iter().map(vectors).sum::<usize>() < many {
-            return;
-        }
-        let lacks = |held: &IndexedSegment| held.lacks_binary(large);
-        let lacks: Vec<bool> = self.segments.iter().map(lacks).collect();
-        if !lacks.contains(&true) {
-            return;
-        }
-        let Some(writer) = self.writer() else {
-            return;
-        };
-        let missing = self.segments.iter().zip(&lacks);
-        let missing =
-            missing.map(|(held, lacks)| held.all_slots().filter(|_| *lacks).zip(held.embedding()));
-        let made = each(missing, true, |found| {
-            found.map(|(slots, embedding)| {
-                binary_vectors(&slots, &embedding.name, embedding.dimensions)
-            })
-        });
-        let mut list = self.list.clone();
-        for ((place, held), bytes) in self.segments.iter_mut().enumerate().zip(made) {
-            let (Some(bytes), Some(files)) = (bytes, &held.files) else {
-                continue;
-            };
-            let number = list.number();
-            if list.segments.get(place) != Some(files)
-                || !writer.write(&binary_name(number), &[&bytes])
-            {
-                return;
-            }
-            if let (Some(vectors), Some(meaning)) =
-                (&mut list.segments[place].vectors, &mut held.vectors)
-            {
-                vectors.binary = Some(number);
-                meaning.binary = Some(Bytes::Own(bytes));
-            }
-            held.files = Some(list.segments[place].clone());
-        }
-        self.publish(&writer, list);
-    }
-}
-
-impl IndexedSegment {
-    /// Returns true for a large saved segment in which every document has a vector.
-    fn lacks_binary(&self, large: usize) -> bool {
-        let of_file = |meaning: &&SegmentVectors| {
-            matches!(meaning.slots, Bytes::File(_)) && meaning.filled >= self.places.len()
-        };
-        let vectors = self.vectors.as_ref().filter(of_file);
-        vectors.is_some_and(|meaning| {
-            meaning.binary.is_none() && self.layout(&meaning.embedding).slots() >= large
-        })
-    }
-
-    /// Binary vectors of the current ones.
-    pub(super) fn binary(&self) -> Option<BinaryVectors<'_>> {
-        let vectors = self.vectors.as_ref()?;
-        BinaryVectors::open(
-            vectors.binary.as_ref()?,
-            &vectors.embedding.name,
-            vectors.embedding.dimensions,
-            self.layout(&vectors.embedding),
-        )
     }
 }
 
@@ -363,7 +267,7 @@ mod tests {
             limit: 1,
             weight: |_| 1.0,
         };
-        let ranker = Ranker::new(index.parts(&Filter::default(), |_| true).unwrap());
+        let ranker = Ranker::new(index.parts(&Admission::default(), |_| true).unwrap());
         ranker.rank(&question).unwrap()[0].document
     }
 
@@ -375,39 +279,19 @@ mod tests {
         let vectors: Vec<_> = (0..89).map(|n| (n, vec![vector(n)])).collect();
         let embedding = index.embedding.clone().unwrap();
         index.fill(&vectors, &embedding).unwrap();
-        let has_binary = |index: &Index| index.segments.iter().all(|held| held.binary().is_some());
-        index.add_binary_from(80, 10);
-        assert!(!has_binary(&index), "one note has no vector");
         index.fill(&[(89, vec![vector(89)])], &embedding).unwrap();
-        index.add_binary_from(91, 10);
-        assert!(!has_binary(&index), "too few");
-        index.add_binary_from(90, 10);
-        assert!(has_binary(&index));
         assert_eq!(nearest(&index, 33), 33);
         drop(index);
 
         let index = open(dir.path());
-        assert!(has_binary(&index));
+        assert_eq!(index.without_vector(), 0);
         assert_eq!(nearest(&index, 33), 33);
-        let file = || {
-            let files = std::fs::read_dir(dir.path().join(".index/search")).unwrap();
-            let mut files = files.map(|file| file.unwrap().path());
-            files.find(|path| path.extension().is_some_and(|e| e == "binary"))
-        };
         drop(index);
-        let path = file().unwrap();
-        let mut damaged = std::fs::read(&path).unwrap();
-        let last = damaged.len() - 1;
-        damaged[last] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
-        assert_eq!(nearest(&open(dir.path()), 33), 33);
 
-        // Every form of a deleted note is removed.
+        // The vector of a deleted note is removed.
         write(dir.path(), 1..90);
-        assert!(!has_binary(&open(dir.path())) && file().is_none());
-        let mut index = open(dir.path());
-        index.add_binary_from(80, 10);
-        assert!(has_binary(&index));
+        let index = open(dir.path());
         assert_eq!(nearest(&index, 33), 32);
+        assert_ne!(nearest(&index, 0), 0);
     }
 }

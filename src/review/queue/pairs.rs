@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use memctl_search::embedder::{EmbedError, Vector, built_in};
+use memctl_search::embedder::{self, Vector, built_in};
 
 use super::records::about;
 use super::waiting::{Waiting, WaitingKind};
@@ -57,7 +57,7 @@ pub(super) fn pairs(rules: &[Reflexion], progress: &mut dyn FnMut(usize, usize))
 fn vectors(
     rules: &[&Reflexion],
     progress: &mut dyn FnMut(usize),
-) -> Result<Vec<Vector>, EmbedError> {
+) -> Result<Vec<Vector>, embedder::Error> {
     let texts: Vec<&str> = rules.iter().map(|rule| rule.rule.as_str()).collect();
     let model = built_in(true)?;
     let mut vectors = Vec::new();

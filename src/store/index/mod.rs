@@ -146,43 +146,23 @@ impl DerivedWriter {
     }
 }
 
-/// Bytes of a derived file.
+/// Bytes of a derived file; none for an empty one.
 #[derive(Debug)]
-pub struct Map {
-    bytes: Option<Mmap>,
-    directory: Directory,
-    name: String,
-    /// State of the file when it was mapped.
-    mapped: FileState,
-}
+pub struct Map(Option<Mmap>);
 
 impl Map {
     /// Maps a file; `None` if it does not exist or cannot be read.
     pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
         let file = directory.open(name).ok()??;
-        let mapped = FileState::of(&file).ok()?;
-        let of_map = |bytes| Self {
-            bytes,
-            directory: directory.clone(),
-            name: name.to_owned(),
-            mapped,
-        };
-        if mapped.size == 0 {
-            return Some(of_map(None));
+        if FileState::of(&file).ok()?.size == 0 {
+            return Some(Self(None));
         }
         // SAFETY: only this program writes derived files. It creates each under a unique name and
         // never shortens it: a file is filled in place, or unlinked, and an unlinked file persists
         // while mapped. Bytes that change during a read are still valid bytes, and every reader
         // expects damage.
         let map = unsafe { Mmap::map(&file) }.ok()?;
-        Some(of_map(Some(map)))
-    }
-
-    /// Opens the mapped file again; `None` if it was unlinked. A mapping keeps no file open.
-    pub(crate) fn reopen(&self) -> Option<File> {
-        let file = self.directory.open(&self.name).ok()??;
-        let state = FileState::of(&file).ok()?;
-        state.is_same_file(&self.mapped).then_some(file)
+        Some(Self(Some(map)))
     }
 }
 
@@ -190,7 +170,7 @@ impl Deref for Map {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.bytes.as_deref().unwrap_or_default()
+        self.0.as_deref().unwrap_or_default()
     }
 }
 

@@ -22,12 +22,6 @@ impl From<embedder::Error> for Error {
     }
 }
 
-impl From<embedder::EmbedError> for Error {
-    fn from(error: embedder::EmbedError) -> Self {
-        Self::Embedder(embedder::Error::Embed(error))
-    }
-}
-
 /// Error of an engine operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -256,7 +250,7 @@ fn recorded(execution: &str, source: &memctl_llm::Error) -> Explanation {
 impl Explain for embedder::Error {
     fn explain(&self) -> Explanation {
         match self {
-            Self::Embed(_) => (ErrorKind::Model, None),
+            Self::Load(_) | Self::Run(_) | Self::NoVector => (ErrorKind::Model, None),
             Self::Llm(error) => error.explain(),
             Self::VectorSize { .. } => {
                 (ErrorKind::Model, Some("memctl index --rebuild".to_owned()))

@@ -161,6 +161,12 @@ pub(crate) fn repair_warnings(problems: Vec<Problem>) -> impl Iterator<Item = St
     })
 }
 
+/// Warnings of a writer: about repaired files and redacted secrets.
+pub(crate) fn warnings_of(writer: &mut Writer) -> impl Iterator<Item = String> + use<> {
+    let redacted = redacting_writer::redaction_warning(writer.take_left_out());
+    repair_warnings(writer.take_repairs()).chain(redacted)
+}
+
 /// A duration as reports show it: milliseconds, to a tenth.
 pub(crate) fn milliseconds(duration: std::time::Duration) -> f64 {
     (duration.as_secs_f64() * 10_000.0).round() / 10.0

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use memctl_files::named;
 
@@ -120,31 +121,22 @@ impl Repository {
 
     /// Runs git and returns its output without trailing whitespace.
     fn ask(&self, args: &[&str]) -> Result<String, Error> {
-        let bytes = self.bytes(args)?;
+        let bytes = self.run(args, None)?;
         Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
     }
 
-    fn bytes(&self, args: &[&str]) -> Result<Vec<u8>, Error> {
-        let output = self.command().args(args).output().map_err(Error::Start)?;
-        if output.status.success() {
-            Ok(output.stdout)
-        } else {
-            Err(failed(&args.join(" "), &output))
-        }
-    }
-
     /// Runs git with `input` on standard input and returns its output.
-    fn bytes_of(&self, args: &[&str], input: Vec<u8>) -> Result<Vec<u8>, Error> {
+    fn run(&self, args: &[&str], input: Option<Vec<u8>>) -> Result<Vec<u8>, Error> {
         let mut command = self.command();
-        command
-            .args(args)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped());
+        command.args(args).stdout(Stdio::piped());
+        if input.is_some() {
+            command.stdin(Stdio::piped());
+        }
         let mut child = command.spawn().map_err(Error::Start)?;
-        let stdin = child.stdin.take();
         // A separate thread writes, since writing and reading in turn deadlocks once both pipes are
         // full.
-        let writer = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(&input)));
+        let stdin = child.stdin.take().zip(input);
+        let writer = thread::spawn(move || stdin.map(|(mut stdin, input)| stdin.write_all(&input)));
         let output = child.wait_with_output().map_err(Error::Start)?;
         drop(writer.join());
         if output.status.success() {
@@ -289,7 +281,7 @@ impl Repository {
     ) -> Result<BTreeMap<String, Vec<u8>>, Error> {
         let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", commit, "--"];
         args.extend(below.iter().map(String::as_str));
-        let listed = self.bytes(&args)?;
+        let listed = self.run(&args, None)?;
         let mut names = Vec::new();
         let mut blobs = Vec::new();
         for entry in listed.split(|b| *b == 0) {
@@ -313,7 +305,7 @@ impl Repository {
         if names.is_empty() {
             return Ok(files);
         }
-        let answer = self.bytes_of(&["cat-file", "--batch"], blobs)?;
+        let answer = self.run(&["cat-file", "--batch"], Some(blobs))?;
         let cut = || Error::Failed {
             command: "cat-file --batch".to_owned(),
             said: "the answer is cut off".to_owned(),

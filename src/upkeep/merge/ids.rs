@@ -42,13 +42,10 @@ type Births<'a> = HashMap<(Kind, &'a str, &'a str), &'a Record>;
 
 fn births(side: &Side) -> Births<'_> {
     let mut births = HashMap::new();
-    for kind in Kind::ALL {
-        for record in side.records(kind) {
-            for id in record.ids().filter(|id| !id.is_empty()) {
-                births
-                    .entry((kind, id, record.created.as_str()))
-                    .or_insert(record);
-            }
+    for (kind, record) in side.all() {
+        for id in record.ids().filter(|id| !id.is_empty()) {
+            let birth = (kind, id, record.created.as_str());
+            births.entry(birth).or_insert(record);
         }
     }
     births
@@ -64,74 +61,64 @@ impl Ids {
         let mut ids = Self::default();
         let (of_base, of_ours) = (births(base), births(ours));
         let mut taken = Taken::default();
-        let mut here: HashSet<(Kind, &str)> = HashSet::new();
+        let here: HashSet<(Kind, &str)> =
+            ours.all().map(|(kind, r)| (kind, r.id.as_str())).collect();
         let (removed_base, removed) = (base.removed_ids(), ours.removed_ids());
         for side in [base, ours, theirs] {
-            for kind in Kind::ALL {
-                for record in side.records(kind) {
-                    taken.take(kind, &record.id);
-                }
+            for (kind, record) in side.all() {
+                taken.take(kind, &record.id);
             }
             for tombstone in side.tombstones() {
                 taken.take(tombstone.kind, &tombstone.id);
             }
         }
-        for kind in Kind::ALL {
-            here.extend(ours.records(kind).iter().map(|r| (kind, r.id.as_str())));
-        }
-        for kind in Kind::ALL {
-            for record in theirs.records(kind).iter().filter(|r| !r.id.is_empty()) {
-                let before = find(&of_base, kind, record);
-                let same = find(&of_ours, kind, record).filter(|ours| {
-                    record.created.contains('.')
-                        || before.is_some()
-                        || digest(&ours.text) == digest(&record.text)
-                });
-                let new = if let Some(same) = same {
-                    (same.id != record.id).then(|| same.id.clone())
-                } else {
-                    let key = (kind, record.id.clone());
-                    let is_other = before.is_none() && removed.contains(&key);
-                    let clashes = here.contains(&(kind, record.id.as_str())) || is_other;
-                    clashes.then(|| {
-                        let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
-                        if before.is_none() {
-                            ids.new.push(NewId {
-                                kind,
-                                from: record.id.clone(),
-                                to: to.clone(),
-                            });
-                        }
-                        to
-                    })
-                };
-                if let Some(to) = new {
-                    rename(&mut ids.theirs, kind, &record.id, &to);
-                }
+        for (kind, record) in theirs.all().filter(|(_, r)| !r.id.is_empty()) {
+            let before = find(&of_base, kind, record);
+            let same = find(&of_ours, kind, record).filter(|ours| {
+                record.created.contains('.')
+                    || before.is_some()
+                    || digest(&ours.text) == digest(&record.text)
+            });
+            let new = if let Some(same) = same {
+                (same.id != record.id).then(|| same.id.clone())
+            } else {
+                let key = (kind, record.id.clone());
+                let is_other = before.is_none() && removed.contains(&key);
+                let clashes = here.contains(&(kind, record.id.as_str())) || is_other;
+                clashes.then(|| {
+                    let to = taken.free(kind, &record.created, DateTime::UNIX_EPOCH);
+                    if before.is_none() {
+                        ids.new.push(NewId {
+                            kind,
+                            from: record.id.clone(),
+                            to: to.clone(),
+                        });
+                    }
+                    to
+                })
+            };
+            if let Some(to) = new {
+                rename(&mut ids.theirs, kind, &record.id, &to);
             }
         }
         let of_theirs = births(theirs);
-        for kind in Kind::ALL {
-            for record in base.records(kind).iter().filter(|r| !r.id.is_empty()) {
-                let new = if let Some(same) = find(&of_ours, kind, record) {
-                    Some(same.id.clone())
-                } else if let Some(same) = find(&of_theirs, kind, record) {
-                    Some(ids.theirs.get(&same.id).unwrap_or(&same.id).clone())
-                } else {
-                    // Both sides have removed it; another record of ours may use its id now.
-                    let is_taken = here.contains(&(kind, record.id.as_str()));
-                    is_taken.then(|| taken.free(kind, &record.created, DateTime::UNIX_EPOCH))
-                };
-                if let Some(to) = new.filter(|to| *to != record.id) {
-                    rename(&mut ids.base, kind, &record.id, &to);
-                }
+        for (kind, record) in base.all().filter(|(_, r)| !r.id.is_empty()) {
+            let new = if let Some(same) = find(&of_ours, kind, record) {
+                Some(same.id.clone())
+            } else if let Some(same) = find(&of_theirs, kind, record) {
+                Some(ids.theirs.get(&same.id).unwrap_or(&same.id).clone())
+            } else {
+                // Both sides have removed it; another record of ours may use its id now.
+                let is_taken = here.contains(&(kind, record.id.as_str()));
+                is_taken.then(|| taken.free(kind, &record.created, DateTime::UNIX_EPOCH))
+            };
+            if let Some(to) = new.filter(|to| *to != record.id) {
+                rename(&mut ids.base, kind, &record.id, &to);
             }
         }
         // Records that were created and deleted on their side; other entries still name them.
-        let mut known: HashSet<(Kind, String)> = HashSet::new();
-        for kind in Kind::ALL {
-            known.extend(base.records(kind).iter().map(|r| (kind, r.id.clone())));
-        }
+        let known = base.all().map(|(kind, record)| (kind, record.id.clone()));
+        let known: HashSet<(Kind, String)> = known.collect();
         let shared: HashSet<(Kind, String, String)> = ours
             .tombstones()
             .map(|tombstone| (tombstone.kind, tombstone.id, tombstone.at))

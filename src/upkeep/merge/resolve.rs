@@ -48,15 +48,14 @@ pub fn resolve(workspace: &Workspace, id: &str, side: Side) -> Result<ResolveRep
     // One object may hold two open fields.
     let mut changes: BTreeMap<String, Value> = BTreeMap::new();
     for (pointer, theirs) in open.into_iter().filter(|_| side == Side::Theirs) {
-        let path: Vec<String> = pointer.split('/').skip(1).map(unescaped).collect();
-        let Some((top, rest)) = path.split_first() else {
-            continue;
-        };
-        let stored = || raw_field(&text, top).and_then(|raw| serde_json::from_str(&raw).ok());
+        let path = pointer.trim_start_matches('/');
+        let (top, below) = path.split_at(path.find('/').unwrap_or(path.len()));
+        let top = unescaped(top);
+        let stored = raw_field(&text, &top).and_then(|raw| serde_json::from_str(&raw).ok());
         let value = changes
-            .entry(top.clone())
-            .or_insert_with(|| stored().unwrap_or_default());
-        put(value, rest, theirs);
+            .entry(top)
+            .or_insert_with(|| stored.unwrap_or_default());
+        put(value, below, theirs);
     }
     let (gone, changes): (Vec<_>, Vec<_>) = changes.iter().partition(|(_, value)| value.is_null());
     let names = gone.into_iter().map(|(name, _)| name.as_str());
@@ -98,18 +97,16 @@ fn unescaped(name: &str) -> String {
     name.replace("~1", "/").replace("~0", "~")
 }
 
-/// Sets a value below an object, or removes the field if the value is null.
-fn put(value: &mut Value, path: &[String], new: Value) {
-    let Some((name, rest)) = path.split_first() else {
+/// Sets the value at a JSON pointer, or removes the field if the value is null.
+fn put(value: &mut Value, pointer: &str, new: Value) {
+    let Some((parent, name)) = pointer.rsplit_once('/') else {
         *value = new;
         return;
     };
-    let Some(object) = value.as_object_mut() else {
-        return;
-    };
-    if rest.is_empty() && new.is_null() {
-        object.shift_remove(name);
-    } else {
-        put(object.entry(name.clone()).or_insert(Value::Null), rest, new);
+    let parent = value.pointer_mut(parent).and_then(Value::as_object_mut);
+    match (parent, new) {
+        (Some(object), Value::Null) => drop(object.shift_remove(&unescaped(name))),
+        (Some(object), new) => drop(object.insert(unescaped(name), new)),
+        (None, _) => {}
     }
 }

@@ -113,6 +113,12 @@ impl Side {
         self.records.get(&kind).map_or(&[], Vec::as_slice)
     }
 
+    /// All records, with their kinds.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Kind, &Record)> {
+        let of_kind = |kind| self.records(kind).iter().map(move |record| (kind, record));
+        Kind::ALL.into_iter().flat_map(of_kind)
+    }
+
     pub(crate) fn tombstones(&self) -> impl Iterator<Item = Tombstone> {
         let lines = self.lines.iter().flatten();
         lines.filter_map(|line| serde_json::from_str(line).ok())

@@ -6,8 +6,6 @@
 //!
 //! Works on text: numbers, strings and layout stay byte for byte unless they are merged.
 
-use std::collections::HashMap;
-
 use chrono::DateTime;
 use memctl_files::json::{compact, fields, items, with_fields, without_fields};
 
@@ -158,41 +156,31 @@ impl Field<'_> {
 
 /// Returns the union of both lists, without items that one side has removed.
 fn lists(base: Option<&str>, ours: &str, theirs: &str) -> String {
-    let before: Vec<String> = base
-        .map(items)
-        .unwrap_or_default()
+    let with_keys = |list| -> Vec<(&str, String)> {
+        let items = items(list).into_iter();
+        items.map(|item| (item, compact(item))).collect()
+    };
+    let before = base.map(with_keys).unwrap_or_default();
+    let (ours, theirs) = (with_keys(ours), with_keys(theirs));
+    let holds = |list: &[(&str, String)], key: &String| list.iter().any(|(_, known)| known == key);
+    let stays = ours
         .iter()
-        .map(|i| compact(i))
-        .collect();
-    let a = items(ours);
-    let b = items(theirs);
-    let key = |items: &[&str]| items.iter().map(|i| compact(i)).collect::<Vec<_>>();
-    let (of_ours, of_theirs) = (key(&a), key(&b));
-    let stays = |item: &String| !before.contains(item) || of_theirs.contains(item);
-    let mut kept: Vec<&str> = (a.iter().zip(&of_ours))
-        .filter(|(_, item)| stays(item))
-        .map(|(text, _)| *text)
-        .collect();
-    kept.extend(
-        (b.iter().zip(&of_theirs))
-            .filter(|(_, item)| !before.contains(item) && !of_ours.contains(item))
-            .map(|(text, _)| *text),
-    );
+        .filter(|(_, key)| !holds(&before, key) || holds(&theirs, key));
+    let new = theirs
+        .iter()
+        .filter(|(_, key)| !holds(&before, key) && !holds(&ours, key));
+    let kept: Vec<&str> = stays.chain(new).map(|(item, _)| *item).collect();
     format!("[{}]", kept.join(", "))
 }
 
+/// Fields of an object; of one name the last one counts.
 fn parts(object: &str) -> Vec<(String, String)> {
-    // The last field of a name wins.
     let mut found: Vec<(String, String)> = Vec::new();
-    let mut places: HashMap<String, usize> = HashMap::new();
     for (name, span) in fields(object.as_bytes()) {
-        let name = name.into_owned();
         let value = object[span].to_owned();
-        if let Some(&at) = places.get(&name) {
-            found[at].1 = value;
-        } else {
-            places.insert(name.clone(), found.len());
-            found.push((name, value));
+        match found.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, before)) => *before = value,
+            None => found.push((name.into_owned(), value)),
         }
     }
     found

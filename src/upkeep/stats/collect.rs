@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Datelike as _, NaiveDate, NaiveDateTime};
+use memctl_search::percentile;
 use serde::Deserialize;
 
 use crate::model::{
@@ -12,7 +13,7 @@ use crate::model::{
 use crate::store::{Entry, Selection};
 
 use super::{
-    AgentSessions, Executions, Hints, Latencies, Learning, Part, RuleAtCalls, SessionMeans,
+    AgentSessions, Executions, Hints, Latency, Learning, Part, RuleAtCalls, SessionMeans,
     StatsReport, Used, mean, quotient, rounded,
 };
 use crate::store::workspace::{Error, Workspace, dollars};
@@ -132,8 +133,7 @@ struct SessionData {
 
 /// Means of the sessions of agents, told something at a call and not.
 fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
-    let mut told: Vec<SessionData> = Vec::new();
-    let mut not_told = Vec::new();
+    let (mut told, mut not_told) = (Vec::new(), Vec::new());
     let take = &mut |entry: Entry| {
         let session = entry.parse::<Session>().ok();
         let data = session.and_then(|one| serde_json::from_str(one.session_data.get()).ok());
@@ -146,11 +146,8 @@ fn sessions(workspace: &Workspace) -> Result<AgentSessions, Error> {
         }
     };
     // A record that cannot be read is named where sessions are listed.
-    drop(
-        workspace
-            .store
-            .each_entry(Kind::Session, &Selection::default(), take)?,
-    );
+    let all = Selection::default();
+    drop(workspace.store.each_entry(Kind::Session, &all, take)?);
     let means = |all: &[SessionData]| {
         let of = |value: &dyn Fn(&SessionData) -> Option<f64>| {
             mean(&all.iter().filter_map(value).collect::<Vec<_>>()).map(rounded)
@@ -248,11 +245,10 @@ fn hints(trials: &[Trial], procedures: &[Procedure]) -> Hints {
 #[derive(Debug, Default)]
 struct Runs {
     report: Executions,
-    /// Numbers of right and of judged runs: with rules, and without.
-    with: (u64, u64),
-    without: (u64, u64),
-    tokens_with: Vec<f64>,
-    tokens_without: Vec<f64>,
+    /// Numbers of right and of judged runs, without rules and with.
+    judged: [(u64, u64); 2],
+    /// Tokens of each run, without rules and with.
+    tokens: [Vec<f64>; 2],
     latencies: Vec<f64>,
     /// Number of prompts that held each rule.
     injected: HashMap<String, u64>,
@@ -265,7 +261,7 @@ impl Runs {
             *self.injected.entry(id.clone()).or_default() += 1;
         }
         days.add(&run.timestamp);
-        let has_rules = !run.reflexions_injected.is_empty();
+        let side = usize::from(!run.reflexions_injected.is_empty());
         let is_corrected = corrected.contains_key(&run.execution_id);
         let right = match run.outcome {
             Outcome::Error => {
@@ -281,13 +277,8 @@ impl Runs {
             }
         };
         if let Some(right) = right {
-            let of = if has_rules {
-                &mut self.with
-            } else {
-                &mut self.without
-            };
-            of.0 += u64::from(right);
-            of.1 += 1;
+            self.judged[side].0 += u64::from(right);
+            self.judged[side].1 += 1;
         }
         match run.cost_usd.filter(|cost| cost.is_finite()) {
             Some(cost) => *self.report.cost_usd.get_or_insert_default() += cost,
@@ -301,24 +292,24 @@ impl Runs {
                 reason = "tokens of a question stay far below 2^52"
             )]
             let tokens = usage.input_tokens.saturating_add(usage.output_tokens) as f64;
-            let of = if has_rules {
-                &mut self.tokens_with
-            } else {
-                &mut self.tokens_without
-            };
-            of.push(tokens);
+            self.tokens[side].push(tokens);
         }
     }
 
-    fn end(mut self) -> Executions {
-        let [p50, p95] = [50, 95].map(|percent| percentile(&mut self.latencies, percent));
+    fn end(self) -> Executions {
+        let [without, with] = self.judged.map(|(right, judged)| Part::new(right, judged));
+        let [tokens_without, tokens_with] = self.tokens.map(|all| mean(&all).map(f64::round));
+        let latency = Latency {
+            p50: percentile(&self.latencies, 0.5),
+            p95: percentile(&self.latencies, 0.95),
+        };
         Executions {
-            right_with_rules: Part::new(self.with.0, self.with.1),
-            right_without_rules: Part::new(self.without.0, self.without.1),
-            tokens_with_rules: mean(&self.tokens_with).map(f64::round),
-            tokens_without_rules: mean(&self.tokens_without).map(f64::round),
+            right_with_rules: with,
+            right_without_rules: without,
+            tokens_with_rules: tokens_with,
+            tokens_without_rules: tokens_without,
             cost_usd: self.report.cost_usd.map(dollars),
-            latency_ms: p50.zip(p95).map(|(p50, p95)| Latencies { p50, p95 }),
+            latency_ms: (!self.latencies.is_empty()).then_some(latency),
             ..self.report
         }
     }
@@ -352,13 +343,6 @@ fn day(text: &str) -> Option<NaiveDate> {
     // A year far away comes from a broken clock, and would stretch every average.
     let day = with_zone.or_else(|_| plain()).ok()?;
     (2000..2200).contains(&day.year()).then_some(day)
-}
-
-/// Nearest-rank percentile; `None` without values.
-fn percentile(values: &mut [f64], percent: usize) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let rank = (values.len() * percent).div_ceil(100).max(1);
-    values.get(rank - 1).copied()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use serde::Serialize;
 
 use crate::model::{CallAction, Evidence, Receipts};
 use crate::store::workspace::{Error, redacting_writer};
+use crate::upkeep::evaluate::Latency;
 
 pub use crate::upkeep::stats::collect::stats;
 
@@ -91,16 +92,7 @@ pub struct Executions {
     /// Number of runs without a known cost.
     pub cost_unknown: u64,
     /// Median and 95th percentile of the latency, in milliseconds.
-    pub latency_ms: Option<Latencies>,
-}
-
-/// Latencies of answers, in milliseconds.
-#[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
-pub struct Latencies {
-    /// Median.
-    pub p50: f64,
-    /// 95th percentile.
-    pub p95: f64,
+    pub latency_ms: Option<Latency>,
 }
 
 /// Sessions of agents whose end a hook has seen.
@@ -205,12 +197,10 @@ pub fn save_page(path: &Path, page: &str) -> Result<Vec<&'static str>, Error> {
     redacting_writer::create(path, page)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 fn quotient(count: u64, of: u64) -> Option<f64> {
     (of > 0).then(|| rounded(count as f64 / of as f64))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts of what happened stay far below 2^52")]
 fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

@@ -72,16 +72,9 @@ impl Direction {
     }
 }
 
-/// What a record says of itself in a chain, and the links that lead on from it.
+/// Links that lead on from a record, in order, each with the direction in which it is followed.
 #[derive(Debug, Default)]
-struct Leads {
-    state: Option<String>,
-    evidence: Option<Evidence>,
-    executions: Option<u64>,
-    origins: Option<u64>,
-    /// Links in order, each with the direction in which it is followed.
-    links: Vec<(Link, Direction)>,
-}
+struct Leads(Vec<(Link, Direction)>);
 
 impl Leads {
     /// Adds links to records, which their ids name. What is no id of a record is left out.
@@ -93,7 +86,7 @@ impl Leads {
     ) {
         for id in ids {
             if let Some(kind) = Kind::of_id(&id) {
-                self.links.push((link(&id, kind.name(), relation), way));
+                self.0.push((link(&id, kind.name(), relation), way));
             }
         }
     }
@@ -104,7 +97,7 @@ impl Leads {
             summary,
             ..link(id, kind, relation)
         };
-        self.links.push((link, Direction::End));
+        self.0.push((link, Direction::End));
     }
 }
 
@@ -153,24 +146,22 @@ impl<'a> Walk<'a> {
             let user = entry.user_id().map(Cow::into_owned);
             self.read.push((kind, id.clone(), user));
         }
-        let mut leads = self.leads(&entry, &id, if is_new { way } else { Direction::End })?;
-        link.state = leads.state.take();
-        link.executions = leads.executions;
-        link.origins = leads.origins;
+        let way = if is_new { way } else { Direction::End };
+        let mut evidence = Evidence::default();
+        let leads = self.leads(&entry, &mut link, &mut evidence, way)?;
         self.chain.push(link);
-        let evidence = leads.evidence.take();
         self.follow(leads, &id, depth)?;
-        if let Some(found) = evidence.filter(|_| is_new && counts) {
-            self.evidence.shown += found.shown;
-            self.evidence.helped += found.helped;
-            self.evidence.harmed += found.harmed;
+        if is_new && counts {
+            self.evidence.shown += evidence.shown;
+            self.evidence.helped += evidence.helped;
+            self.evidence.harmed += evidence.harmed;
         }
         Ok(())
     }
 
     /// Follows the links that lead on from a record.
     fn follow(&mut self, leads: Leads, from: &str, depth: usize) -> Result<(), Error> {
-        for (mut link, way) in leads.links {
+        for (mut link, way) in leads.0 {
             link.to = Some(from.to_owned());
             link.depth = depth + 1;
             match Kind::of_id(&link.id).filter(|kind| kind.name() == link.kind) {
@@ -198,8 +189,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Returns what leads on from an entry; nothing if it is no valid record.
-    fn leads(&self, entry: &Entry, id: &str, way: Direction) -> Result<Leads, Error> {
+    /// Returns what leads on from an entry, and describes it; nothing if it is no valid record.
+    fn leads(
+        &self,
+        entry: &Entry,
+        link: &mut Link,
+        evidence: &mut Evidence,
+        way: Direction,
+    ) -> Result<Leads, Error> {
         fn of<R: Record>(
             entry: &Entry,
             leads: impl FnOnce(R) -> Result<Leads, Error>,
@@ -207,20 +204,25 @@ impl<'a> Walk<'a> {
             entry.parse().map_or_else(|_| Ok(Leads::default()), leads)
         }
         match entry.kind {
-            Kind::Execution => of(entry, |one| self.execution(one, id, way)),
-            Kind::Correction => of(entry, |one| self.correction(one, id, way)),
-            Kind::Reflexion => of(entry, |one| self.rule(one, id, way)),
-            Kind::Procedure => of(entry, |one| self.procedure(&one, id, way)),
+            Kind::Execution => of(entry, |one| self.execution(one, link, way)),
+            Kind::Correction => of(entry, |one| self.correction(one, &link.id, way)),
+            Kind::Reflexion => of(entry, |one: Reflexion| {
+                *evidence = one.evidence();
+                self.rule(one, link, way)
+            }),
+            Kind::Procedure => of(entry, |one: Procedure| {
+                *evidence = one.evidence();
+                self.procedure(&one, link, way)
+            }),
             Kind::Session => of(entry, |one| self.session(&one, way)),
             Kind::Memory => Ok(Leads::default()),
         }
     }
 
-    fn execution(&self, run: Execution, id: &str, way: Direction) -> Result<Leads, Error> {
-        let mut leads = Leads {
-            state: Some(run.outcome.as_str().to_owned()),
-            ..Leads::default()
-        };
+    fn execution(&self, run: Execution, link: &mut Link, way: Direction) -> Result<Leads, Error> {
+        link.state = Some(run.outcome.as_str().to_owned());
+        let mut leads = Leads::default();
+        let id = link.id.as_str();
         if way != Direction::Both {
             return Ok(leads);
         }
@@ -261,15 +263,12 @@ impl<'a> Walk<'a> {
         Ok(leads)
     }
 
-    fn rule(&self, rule: Reflexion, id: &str, way: Direction) -> Result<Leads, Error> {
-        let mut leads = Leads {
-            state: match rule.state() {
-                "active" => Some(rule.receipts().words()).filter(|words| !words.is_empty()),
-                state => Some(state.to_owned()),
-            },
-            evidence: Some(rule.evidence()),
-            ..Leads::default()
+    fn rule(&self, rule: Reflexion, link: &mut Link, way: Direction) -> Result<Leads, Error> {
+        link.state = match rule.state() {
+            "active" => Some(rule.receipts().words()).filter(|words| !words.is_empty()),
+            state => Some(state.to_owned()),
         };
+        let mut leads = Leads::default();
         if way.is_up() {
             let first = [rule.correction_id];
             leads.records(Relation::DistilledFrom, first, Direction::Up);
@@ -280,8 +279,8 @@ impl<'a> Walk<'a> {
             for said in rule.said.iter().rev().take(NAMED) {
                 leads.other(Relation::SaidIn, "transcript", &said.session, message(said));
             }
-            let older = self.naming(id, |older: Reflexion| {
-                (older.superseded_by == id).then_some(older.reflexion_id)
+            let older = self.naming(&link.id, |older: Reflexion| {
+                (older.superseded_by == link.id).then_some(older.reflexion_id)
             })?;
             leads.records(Relation::Supersedes, older, Direction::End);
         }
@@ -297,28 +296,25 @@ impl<'a> Walk<'a> {
                     leads.other(relation, "test", &test, String::new());
                 }
             }
-            self.injections(id, &mut leads)?;
+            self.injections(link, &mut leads)?;
         }
         Ok(leads)
     }
 
-    fn procedure(&self, one: &Procedure, id: &str, way: Direction) -> Result<Leads, Error> {
+    fn procedure(&self, one: &Procedure, link: &mut Link, way: Direction) -> Result<Leads, Error> {
         let is_approved = self.trust_snapshot.level(one) == Trust::Approved;
-        let mut leads = Leads {
-            state: match one.state.as_str() {
-                "" | "active" => is_approved.then(|| "approved".to_owned()),
-                state => Some(state.to_owned()),
-            },
-            evidence: Some(one.evidence()),
-            ..Leads::default()
+        link.state = match one.state.as_str() {
+            "" | "active" => is_approved.then(|| "approved".to_owned()),
+            state => Some(state.to_owned()),
         };
+        let mut leads = Leads::default();
         if way != Direction::Both {
             return Ok(leads);
         }
-        self.injections(id, &mut leads)?;
+        self.injections(link, &mut leads)?;
         // Most procedures were in no prompt.
-        leads.executions = leads.executions.filter(|count| *count > 0);
-        leads.origins = Some(one.origins.len() as u64);
+        link.executions = link.executions.filter(|count| *count > 0);
+        link.origins = Some(one.origins.len() as u64);
         for origin in one.origins.iter().rev().take(NAMED) {
             let mut summary = format!("step {}", origin.step);
             if !origin.workspace.is_empty() {
@@ -352,13 +348,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Adds links to the newest executions whose prompt held a record, and counts them all.
-    fn injections(&self, id: &str, leads: &mut Leads) -> Result<(), Error> {
+    fn injections(&self, link: &mut Link, leads: &mut Leads) -> Result<(), Error> {
+        let id = link.id.as_str();
         let runs = self.naming(id, |run: Execution| {
             let rules = run.reflexions_injected.iter();
             let mut held = rules.chain(&run.procedures_injected);
             held.any(|one| one == id).then_some(run.execution_id)
         })?;
-        leads.executions = Some(runs.len() as u64);
+        link.executions = Some(runs.len() as u64);
         let newest = runs.into_iter().rev().take(NAMED);
         leads.records(Relation::InjectedInto, newest, Direction::End);
         Ok(())

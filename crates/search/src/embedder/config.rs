@@ -7,10 +7,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::error::Error;
-use super::local::{DIMENSIONS, EMBEDDER, built_in};
-use super::opened::{Driver, Embedder, Model};
-use memctl_llm::{Embeddings, EmbeddingsProtocol, Endpoint, Limits, Secret};
+use super::{DIMENSIONS, Driver, EMBEDDER, Embedder, Error, Model, built_in};
+use memctl_llm::{Embeddings, EmbeddingsProtocol, Endpoint};
 
 /// Time limits of a search for an answer from a URL, and for the connection to it.
 const SEARCH_WAITS: Duration = Duration::from_secs(5);
@@ -34,20 +32,12 @@ pub enum EmbedderConfig {
 pub struct RemoteEmbedderConfig {
     /// Protocol of the server.
     pub protocol: EmbeddingsProtocol,
-    /// URL of the server.
-    pub base_url: String,
-    /// API key; `None` if the server needs none.
-    pub key: Option<Secret>,
-    /// Name of the model on the server.
-    pub model: String,
+    /// Server and model, with the limits of a request while an index is built.
+    pub endpoint: Endpoint,
     /// Requested vector size; `None` for the default of the model.
     pub dimensions: Option<usize>,
     /// Number of texts per request.
     pub batch: usize,
-    /// Time limit of a request while an index is built.
-    pub answer_within: Duration,
-    /// Maximum number of retries.
-    pub max_retries: u32,
 }
 
 /// Names of the embedders.
@@ -119,14 +109,14 @@ impl EmbedderConfig {
     ///
     /// Invalid base URL.
     pub fn destination(&self) -> Result<Option<Destination>, Error> {
-        let Self::Remote(remote) = self else {
+        let Self::Remote(server) = self else {
             return Ok(None);
         };
-        let embeddings = remote.embeddings(Patience::Index)?;
+        let embeddings = embeddings(server, Patience::Index)?;
         Ok(Some(Destination {
             host: embeddings.host().to_owned(),
             model: embeddings.model().to_owned(),
-            batch: remote.batch,
+            batch: server.batch,
             usd_per_million_tokens: embeddings.usd_per_million_tokens(),
         }))
     }
@@ -142,12 +132,12 @@ impl EmbedderConfig {
                 batch: BATCH,
                 model: Model::Here(Box::new(built_in(many_texts)?)),
             }),
-            Self::Remote(remote) => {
-                let embeddings = remote.embeddings(patience)?;
+            Self::Remote(server) => {
+                let embeddings = embeddings(server, patience)?;
                 Ok(Embedder {
                     stamp: embeddings.model().to_owned(),
-                    dimensions: remote.dimensions,
-                    batch: remote.batch.max(1),
+                    dimensions: server.dimensions,
+                    batch: server.batch.max(1),
                     model: Model::There(Box::new(embeddings), Driver::start()?),
                 })
             }
@@ -155,27 +145,18 @@ impl EmbedderConfig {
     }
 }
 
-impl RemoteEmbedderConfig {
-    fn embeddings(&self, patience: Patience) -> Result<Embeddings, Error> {
-        let mut limits = Limits {
-            answer_within: self.answer_within,
-            ..Limits::default()
-        };
-        limits.retry.max_retries = self.max_retries;
-        if patience == Patience::Search {
-            limits.answer_within = SEARCH_WAITS.min(self.answer_within);
-            limits.connect_within = SEARCH_CONNECTS;
-            limits.retry.max_retries = 0;
-        }
-        let endpoint = Endpoint {
-            provider: self.protocol.name().to_owned(),
-            base_url: self.base_url.clone(),
-            key: self.key.clone(),
-            model: self.model.clone(),
-            limits,
-        };
-        Ok(Embeddings::new(self.protocol, endpoint, self.dimensions)?)
+/// Connects to a server, with shorter limits while a search waits.
+fn embeddings(server: &RemoteEmbedderConfig, patience: Patience) -> Result<Embeddings, Error> {
+    let mut endpoint = server.endpoint.clone();
+    if patience == Patience::Search {
+        let limits = &mut endpoint.limits;
+        limits.answer_within = SEARCH_WAITS.min(limits.answer_within);
+        limits.connect_within = SEARCH_CONNECTS;
+        limits.retry.max_retries = 0;
     }
+    Ok(Embeddings::new(
+        server.protocol, endpoint, server.dimensions,
+    )?)
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 //! program: no download, no disk access, no network. Vectors of texts with similar meaning have a
 //! dot product near 1.
 
-use super::transformer::{EmbedError, Parts, Transformer};
+use super::Error;
+use super::transformer::{Parts, Transformer};
 use super::wordpiece::WordPiece;
 
 static MODEL: &[u8] = include_bytes!("../../assets/model.onnx");
@@ -42,7 +43,7 @@ const MAX_TOKENS: usize = 256;
 /// # Errors
 ///
 /// Fails only if the built-in model is broken, never because of user input.
-pub fn built_in(many_texts: bool) -> Result<Transformer, EmbedError> {
+pub fn built_in(many_texts: bool) -> Result<Transformer, Error> {
     let parts = Parts {
         model: MODEL,
         weights: ("model.data", WEIGHTS),
@@ -50,7 +51,7 @@ pub fn built_in(many_texts: bool) -> Result<Transformer, EmbedError> {
         many_texts,
     };
     Transformer::load(&parts, || {
-        WordPiece::of_lines(VOCABULARY).ok_or(EmbedError::NoVector)
+        WordPiece::of_lines(VOCABULARY).ok_or(Error::NoVector)
     })
 }
 

@@ -1,27 +1,259 @@
 //! Embedders: text in, vector out.
 //!
-//! - `config`: which embedder is configured, and how it is opened. `opened`: an embedder in use.
-//!   `cache`: a loaded model, kept.
-//! - `local`: the built-in model.
-//! - `transformer`, `operators`, `wordpiece`: inference and tokenization.
-//! - `embedding`: name and shape of vectors.
+//! - Here: an embedder in use, the name and shape of its vectors, and a cache of the built-in one.
+//! - `config`: which embedder is configured, and how it is opened.
+//! - `local`: the built-in model. `transformer`, `wordpiece`: inference and tokenization.
+//!
+//! All vectors have the length 1, and those of an embedder have one size.
 //!
 //! Deliberately absent: storage of vectors (`search`, `indexing`).
 
-pub mod cache;
 pub mod config;
-pub mod embedding;
-pub mod error;
-pub mod local;
-mod opened;
-pub mod operators;
-pub(crate) mod transformer;
-pub(crate) mod wordpiece;
+mod local;
+mod transformer;
+mod wordpiece;
 
-pub use cache::EmbedderCache;
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+use memctl_llm::{Embeddings, EmbeddingsProtocol};
+use tokio::runtime::Runtime;
+
+use config::Patience;
 pub use config::{Destination, EmbedderConfig, EmbedderName, RemoteEmbedderConfig};
-pub use embedding::Embedding;
-pub use error::Error;
 pub use local::{DIMENSIONS, EMBEDDER, built_in};
-pub use opened::Embedder;
-pub use transformer::{EmbedError, Transformer, Vector};
+pub use transformer::{Transformer, Vector};
+
+/// Reason why texts were not embedded.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The file is not a model, or it needs an unsupported operator.
+    #[error("the sentence transformer cannot be loaded")]
+    Load(#[from] rten::LoadError),
+    /// Inference failed.
+    #[error("the sentence transformer cannot be run")]
+    Run(#[from] rten::RunError),
+    /// The output does not have the shape of a vector.
+    #[error("the sentence transformer returned no vector")]
+    NoVector,
+    /// A model behind a URL failed.
+    #[error(transparent)]
+    Llm(#[from] memctl_llm::Error),
+    /// The embedder returned vectors of another size than configured or than before.
+    #[error("`{embedder}` returned vectors of {found} dimensions, but {expected} are expected")]
+    VectorSize {
+        /// Name of the embedder.
+        embedder: String,
+        /// Number of dimensions returned.
+        found: usize,
+        /// Number of dimensions expected.
+        expected: usize,
+    },
+    /// The async runtime does not start.
+    #[error("cannot start the async runtime")]
+    Runtime {
+        /// Error of the system.
+        source: io::Error,
+    },
+}
+
+/// Embedding of a set of vectors. Vectors of different embeddings are never compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Embedding {
+    /// Names the model and the shape of its vectors: `<provider>/<model>/<dimensions>`.
+    pub name: String,
+    /// Numbers in a vector.
+    pub dimensions: usize,
+}
+
+impl Embedding {
+    /// Returns `true` if long texts have vectors of their windows. Servers read longer texts at once,
+    /// and many of them bill every token.
+    pub fn reads_windows(&self) -> bool {
+        let provider = self.name.split('/').next();
+        let servers = [EmbeddingsProtocol::OpenAi, EmbeddingsProtocol::Ollama];
+        !servers.iter().any(|server| provider == Some(server.name()))
+    }
+}
+
+/// Embedder that is ready for use.
+#[derive(Debug)]
+pub struct Embedder {
+    stamp: String,
+    dimensions: Option<usize>,
+    batch: usize,
+    model: Model,
+}
+
+/// Model that answers: loaded here, or behind a URL.
+#[derive(Debug)]
+enum Model {
+    Here(Box<Transformer>),
+    There(Box<Embeddings>, Driver),
+}
+
+/// Runtime for the requests. It may be dropped on any thread, even one that drives another async
+/// runtime; a bare `Runtime` may not.
+#[derive(Debug)]
+struct Driver(Option<Runtime>);
+
+impl Driver {
+    fn start() -> Result<Self, Error> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::Runtime { source })?;
+        Ok(Self(Some(runtime)))
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Embedder {
+    /// Name of the embedder, without the vector size.
+    pub fn stamp(&self) -> &str {
+        &self.stamp
+    }
+
+    /// Stamp of the vectors; `None` if their size is unknown until the first vector.
+    pub fn embedding(&self) -> Option<Embedding> {
+        let dimensions = self.dimensions?;
+        Some(self.embedding_of(dimensions))
+    }
+
+    /// Stamp of vectors of this size.
+    pub fn embedding_of(&self, dimensions: usize) -> Embedding {
+        Embedding {
+            name: format!("{}/{dimensions}", self.stamp),
+            dimensions,
+        }
+    }
+
+    /// Best number of texts per call.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// Embeds texts, in their order. All vectors are normalized and of one size.
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
+        let vectors = self.ask(texts)?;
+        // A zero vector would be requested again by every search.
+        let is_sound = |vector: &Vector| {
+            vector.iter().all(|x| x.is_finite()) && vector.iter().any(|x| *x != 0.0)
+        };
+        if vectors.len() != texts.len() || !vectors.iter().all(is_sound) {
+            return Err(Error::NoVector);
+        }
+        Ok(vectors)
+    }
+
+    fn ask(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
+        match &self.model {
+            Model::Here(transformer) => transformer.embed(texts),
+            Model::There(embeddings, driver) => {
+                let runtime = driver.0.as_ref().ok_or(Error::NoVector)?;
+                let mut vectors = Vec::with_capacity(texts.len());
+                for texts in texts.chunks(self.batch) {
+                    // A separate thread, since the caller may run inside an async runtime.
+                    let answer = thread::scope(|scope| {
+                        let ask = || runtime.block_on(embeddings.embed(texts));
+                        scope.spawn(ask).join()
+                    });
+                    vectors.extend(answer.map_err(|_| Error::NoVector)??);
+                }
+                let size = vectors.first().map_or(0, Vec::len);
+                if let Some(other) = vectors.iter().find(|vector| vector.len() != size) {
+                    return Err(self.other_size(other.len(), size));
+                }
+                vectors.iter_mut().for_each(normalise);
+                Ok(vectors)
+            }
+        }
+    }
+
+    /// Error for vectors of the wrong size.
+    pub fn other_size(&self, found: usize, expected: usize) -> Error {
+        Error::VectorSize {
+            embedder: self.stamp.clone(),
+            found,
+            expected,
+        }
+    }
+}
+
+fn normalise(vector: &mut Vector) {
+    // The square of a 32-bit number may overflow 32 bits.
+    let squares: f64 = vector.iter().map(|x| f64::from(*x).powi(2)).sum();
+    let length = squares.sqrt().max(f64::MIN_POSITIVE);
+    for number in vector {
+        #[expect(clippy::cast_possible_truncation, reason = "a share of 1 is small enough")]
+        let share = (f64::from(*number) / length) as f32;
+        *number = share;
+    }
+}
+
+/// Cache of the built-in embedder, which keeps the model loaded between the calls of a long-lived process.
+/// Clones share it. Callers that arrive during a load wait for it. Models behind a URL are not loaded here.
+#[derive(Clone, Default)]
+pub struct EmbedderCache(Arc<Mutex<Option<Arc<Embedder>>>>);
+
+impl std::fmt::Debug for EmbedderCache {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("EmbedderCache").finish_non_exhaustive()
+    }
+}
+
+impl EmbedderCache {
+    /// Returns the embedder, opened for a search; the built-in one from the cache.
+    pub fn open(&self, embedder: &EmbedderConfig) -> Result<Arc<Embedder>, Error> {
+        // A cached embedder serves many texts, so the weight layout for many texts pays off.
+        let open = || embedder.open(Patience::Search, true).map(Arc::new);
+        if !matches!(embedder, EmbedderConfig::BuiltIn) {
+            return open();
+        }
+        // A panic during a load leaves the cache valid.
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(embedder) = cached.as_ref() {
+            return Ok(Arc::clone(embedder));
+        }
+        let embedder = open()?;
+        *cached = Some(Arc::clone(&embedder));
+        Ok(embedder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_have_the_length_one_whatever_came() {
+        let check = |mut vector: Vector| {
+            normalise(&mut vector);
+            let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+            assert!((length - 1.0).abs() < 1e-5, "{vector:?}");
+        };
+        check(vec![3.0, 4.0]);
+        check(vec![1e-30, 0.0]);
+        check(vec![1e30, -1e30]);
+    }
+
+    #[test]
+    fn a_crowd_loads_the_model_once() {
+        let cache = EmbedderCache::default();
+        let all: Vec<_> = thread::scope(|scope| {
+            let asking: Vec<_> = (0..8)
+                .map(|_| scope.spawn(|| cache.open(&EmbedderConfig::BuiltIn).unwrap()))
+                .collect();
+            asking.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        assert!(all.iter().all(|embedder| Arc::ptr_eq(embedder, &all[0])));
+    }
+}

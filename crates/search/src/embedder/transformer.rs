@@ -7,30 +7,18 @@
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use rten::{Model, ModelOptions, NodeId, RunOptions, ShapeInferenceMode, ThreadPool, Value};
+use rten::{
+    Model, ModelOptions, NodeId, OpRegistry, RunOptions, ShapeInferenceMode, ThreadPool, Value,
+};
 use rten_tensor::NdTensor;
 use rten_tensor::prelude::*;
 
-use super::operators::operators;
+use super::Error;
 use super::wordpiece::WordPiece;
 use memctl_files::parallel::{each, processors};
 
 /// Vector of length 1.
 pub type Vector = Vec<f32>;
-
-/// Failure to create a vector.
-#[derive(Debug, thiserror::Error)]
-pub enum EmbedError {
-    /// The file is not a model, or it needs an unsupported operator.
-    #[error("the sentence transformer cannot be loaded")]
-    Load(#[from] rten::LoadError),
-    /// Inference failed.
-    #[error("the sentence transformer cannot be run")]
-    Run(#[from] rten::RunError),
-    /// The output does not have the shape of a vector.
-    #[error("the sentence transformer returned no vector")]
-    NoVector,
-}
 
 /// Inputs of a transformer.
 pub(crate) struct Parts {
@@ -42,6 +30,14 @@ pub(crate) struct Parts {
     pub max_tokens: usize,
     /// Prepacks the weights, which pays off for many texts.
     pub many_texts: bool,
+}
+
+/// Operators of the built-in model. Leaving out the others keeps the program small.
+fn operators() -> OpRegistry {
+    rten::op_registry!(
+        Add, Cast, Div, DynamicQuantizeLinear, Erf, Gather, LayerNormalization, MatMul,
+        MatMulInteger, Mul, ReduceSum, Reshape, Shape, Slice, Softmax, Sub, Transpose, Unsqueeze
+    )
 }
 
 /// Loaded sentence transformer.
@@ -66,8 +62,8 @@ impl Transformer {
     /// Loads a model and, in parallel, its tokenizer.
     pub(crate) fn load(
         parts: &Parts,
-        tokenizer: impl FnOnce() -> Result<WordPiece, EmbedError> + Send,
-    ) -> Result<Self, EmbedError> {
+        tokenizer: impl FnOnce() -> Result<WordPiece, Error> + Send,
+    ) -> Result<Self, Error> {
         let (model, tokenizer) = thread::scope(|scope| {
             let tokenizer = scope.spawn(tokenizer);
             let mut options = ModelOptions::with_ops(operators());
@@ -78,11 +74,11 @@ impl Transformer {
             options.shape_inference(ShapeInferenceMode::Off);
             (options.load_static_slice(parts.model), tokenizer.join())
         });
-        let (model, tokenizer) = (model?, tokenizer.map_err(|_| EmbedError::NoVector)??);
+        let (model, tokenizer) = (model?, tokenizer.map_err(|_| Error::NoVector)??);
         Ok(Self {
             ids: model.node_id("input_ids")?,
             mask: model.node_id("attention_mask")?,
-            output: *model.output_ids().first().ok_or(EmbedError::NoVector)?,
+            output: *model.output_ids().first().ok_or(Error::NoVector)?,
             model,
             tokenizer,
             max_tokens: parts.max_tokens,
@@ -96,7 +92,7 @@ impl Transformer {
     /// # Errors
     ///
     /// Fails only if the model fails, regardless of the texts.
-    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, EmbedError> {
+    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vector>, Error> {
         thread_local!(static ALONE: RunOptions = on_threads(1));
         if let [text] = texts {
             // Most of the work is laying out the weights, which threads can share.
@@ -107,7 +103,7 @@ impl Transformer {
         each(texts, true, embed).into_iter().collect()
     }
 
-    fn embed_one(&self, text: &str, options: &RunOptions) -> Result<Vector, EmbedError> {
+    fn embed_one(&self, text: &str, options: &RunOptions) -> Result<Vector, Error> {
         let tokens = self.tokenizer.encode(text, self.max_tokens);
         let shape = [1, tokens.len()];
         let all = NdTensor::full(shape, 1_i32);
@@ -116,7 +112,7 @@ impl Transformer {
         let [output] = self
             .model
             .run_n(inputs, [self.output], Some(options.clone()))?;
-        let vector = vector(output).ok_or(EmbedError::NoVector)?;
+        let vector = vector(output).ok_or(Error::NoVector)?;
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
         Ok(vector
             .iter()

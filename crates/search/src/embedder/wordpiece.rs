@@ -5,21 +5,20 @@
 //! The tokens equal those of the reference implementation, which a fixture verifies. Other kinds of
 //! tokenizers and token positions are not supported.
 
-use std::ops::Range;
-
-use hashbrown::HashTable;
-use memchr::memchr_iter;
+use hashbrown::HashMap;
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory as _};
-use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Maximum length of a known word, in characters.
 const LONGEST_WORD: usize = 100;
 
-/// Vocabulary with its spelling settings.
+/// Vocabulary with its spelling settings. It is built for every semantic search, so its text is not copied.
 #[derive(Debug)]
 pub(crate) struct WordPiece {
-    pieces: Pieces,
+    /// Numbers of the pieces at the start of a word.
+    starts: HashMap<&'static str, i32>,
+    /// Numbers of the pieces inside a word, without their `##`.
+    inside: HashMap<&'static str, i32>,
     /// Token for a word that the vocabulary cannot form.
     unknown: i32,
     /// Token before every text.
@@ -30,22 +29,24 @@ pub(crate) struct WordPiece {
 
 impl WordPiece {
     /// Builds a tokenizer from a text with one piece per line, numbered by line; `##` marks a piece
-    /// inside a word. Returns `None` if `[CLS]`, `[SEP]` or `[UNK]` is missing.
+    /// inside a word. Of duplicates the last one counts. Returns `None` if `[CLS]`, `[SEP]` or `[UNK]` is
+    /// missing.
     pub(crate) fn of_lines(vocabulary: &'static str) -> Option<Self> {
-        let mut start = 0;
-        let line = |end| {
-            let line = start..start + vocabulary[start..end].trim_end_matches('\r').len();
-            start = end + 1;
-            line
-        };
-        let ends = memchr_iter(b'\n', vocabulary.as_bytes()).chain([vocabulary.len()]);
-        let lines: Vec<Range<usize>> = ends.map(line).collect();
-        let pieces = Pieces::new(vocabulary, lines.into_iter().zip(0..));
+        // Most pieces are words.
+        let mut starts = HashMap::with_capacity(vocabulary.len() / 9);
+        let mut inside = HashMap::with_capacity(vocabulary.len() / 36);
+        for (line, number) in vocabulary.lines().zip(0..) {
+            match line.strip_prefix("##").filter(|rest| !rest.is_empty()) {
+                Some(rest) => inside.insert(rest, number),
+                None => starts.insert(line, number),
+            };
+        }
         Some(Self {
-            unknown: pieces.number("[UNK]", false)?,
-            begin: pieces.number("[CLS]", false)?,
-            end: pieces.number("[SEP]", false)?,
-            pieces,
+            unknown: *starts.get("[UNK]")?,
+            begin: *starts.get("[CLS]")?,
+            end: *starts.get("[SEP]")?,
+            starts,
+            inside,
         })
     }
 
@@ -92,13 +93,17 @@ impl WordPiece {
         let before = out.len();
         let mut rest = word;
         while !rest.is_empty() {
-            let goes_on = rest.len() < word.len();
+            let pieces = if rest.len() < word.len() {
+                &self.inside
+            } else {
+                &self.starts
+            };
             let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
             let ends: Vec<usize> = ends.take(LONGEST_WORD + 1).collect();
             let found = ends
                 .iter()
                 .rev()
-                .find_map(|end| Some((*end, self.pieces.number(&rest[..*end], goes_on)?)));
+                .find_map(|end| Some((*end, *pieces.get(&rest[..*end])?)));
             match found {
                 Some((end, number)) if ends.len() <= LONGEST_WORD => {
                     out.push(number);
@@ -147,83 +152,6 @@ fn is_punctuation(c: char) -> bool {
         return c.is_ascii_punctuation();
     }
     c.general_category_group() == GeneralCategoryGroup::Punctuation
-}
-
-/// Lookup of pieces by spelling. It is built for every semantic search, so construction is cheap:
-/// the text is not copied, and a table maps hashes to spans.
-#[derive(Debug)]
-struct Pieces {
-    text: &'static str,
-    all: Vec<Piece>,
-    /// Indices into `all`, by hash of the spelling.
-    table: HashTable<u32>,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Piece {
-    start: u32,
-    end: u32,
-    number: i32,
-    /// True for a piece inside a word; the span excludes its `##`.
-    goes_on: bool,
-}
-
-impl Pieces {
-    /// Builds the lookup from spans of the text. For duplicates the last one counts.
-    fn new(text: &'static str, spans: impl Iterator<Item = (Range<usize>, i32)>) -> Self {
-        let (count, _) = spans.size_hint();
-        let mut all: Vec<Piece> = Vec::with_capacity(count);
-        let mut table = HashTable::with_capacity(count);
-        for (span, number) in spans {
-            let whole = &text[span.clone()];
-            let rest = whole.strip_prefix("##").filter(|rest| !rest.is_empty());
-            let (goes_on, spelling) = (rest.is_some(), rest.unwrap_or(whole));
-            // Vocabularies stay far below the 32-bit limit.
-            let (Ok(start), Ok(end), Ok(place)) = (
-                u32::try_from(span.end - spelling.len()),
-                u32::try_from(span.end),
-                u32::try_from(all.len()),
-            ) else {
-                break;
-            };
-            all.push(Piece {
-                start,
-                end,
-                number,
-                goes_on,
-            });
-            let same = |other: &u32| is(text, all[*other as usize], spelling, goes_on);
-            let hash_of = |other: &u32| {
-                let other = all[*other as usize];
-                hash(read(text, other), other.goes_on)
-            };
-            *table
-                .entry(hash(spelling, goes_on), same, hash_of)
-                .or_insert(place)
-                .get_mut() = place;
-        }
-        Self { text, all, table }
-    }
-
-    /// Number of a piece at the start of a word, or inside one.
-    fn number(&self, spelling: &str, goes_on: bool) -> Option<i32> {
-        let piece = |place: &u32| self.all[*place as usize];
-        let same = |place: &u32| is(self.text, piece(place), spelling, goes_on);
-        let found = self.table.find(hash(spelling, goes_on), same)?;
-        Some(piece(found).number)
-    }
-}
-
-fn read(text: &str, piece: Piece) -> &str {
-    &text[piece.start as usize..piece.end as usize]
-}
-
-fn is(text: &str, piece: Piece, spelling: &str, goes_on: bool) -> bool {
-    piece.goes_on == goes_on && read(text, piece) == spelling
-}
-
-fn hash(spelling: &str, goes_on: bool) -> u64 {
-    xxh3_64_with_seed(spelling.as_bytes(), u64::from(goes_on))
 }
 
 /// Returns true for white space, without control characters that the model does not treat as such.

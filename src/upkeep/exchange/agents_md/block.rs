@@ -50,42 +50,37 @@ pub(crate) fn begins(line: &str) -> bool {
 impl<'t> Block<'t> {
     /// Finds the block of a text; `None` if there is none.
     pub(crate) fn find(text: &'t str) -> Result<Option<Self>, Misplaced> {
-        let mut begin: Option<(usize, usize, usize)> = None;
-        let mut end: Option<(usize, usize)> = None;
+        // Start, end and number of each line with a marker, and whether it is a first one.
+        let mut marks = Vec::new();
         let mut at = 0;
         for (number, whole) in (1..).zip(text.split_inclusive('\n')) {
             let start = at + if number == 1 { mark(whole) } else { 0 };
             at += whole.len();
             let line = text[start..at].trim_end_matches(['\n', '\r']);
-            let misplaced = |reason| Misplaced {
-                line: number,
-                reason,
-            };
-            if begins(line) {
-                if begin.is_some() {
-                    return Err(misplaced("a second `memctl:begin`"));
-                }
-                begin = Some((start, at, number));
-            } else if line.trim_start().starts_with(END) {
-                match (begin, end) {
-                    (None, _) => return Err(misplaced("a `memctl:end` without `memctl:begin`")),
-                    (_, Some(_)) => return Err(misplaced("a second `memctl:end`")),
-                    _ => end = Some((start, start + line.len())),
-                }
+            if begins(line) || line.trim_start().starts_with(END) {
+                marks.push((start, at, number, begins(line)));
             }
         }
-        let Some((start, body, line)) = begin else {
-            return Ok(None);
-        };
-        let reason = "`memctl:begin` without `memctl:end`";
-        let (body_end, end) = end.ok_or(Misplaced { line, reason })?;
-        Ok(Some(Self {
-            before: &text[..start],
-            whole: &text[start..end],
-            body: &text[body..body_end],
-            after: &text[end..],
-            line,
-        }))
+        let misplaced = |line, reason| Err(Misplaced { line, reason });
+        match *marks {
+            [] => Ok(None),
+            [(_, _, line, false), ..] => misplaced(line, "a `memctl:end` without `memctl:begin`"),
+            [(_, _, line, true)] => misplaced(line, "`memctl:begin` without `memctl:end`"),
+            [_, (_, _, line, true), ..] | [_, _, (_, _, line, true), ..] => {
+                misplaced(line, "a second `memctl:begin`")
+            }
+            [_, _, (_, _, line, false), ..] => misplaced(line, "a second `memctl:end`"),
+            [(start, body, line, true), (body_end, end, _, false)] => {
+                let end = body_end + text[body_end..end].trim_end_matches(['\n', '\r']).len();
+                Ok(Some(Self {
+                    before: &text[..start],
+                    whole: &text[start..end],
+                    body: &text[body..body_end],
+                    after: &text[end..],
+                    line,
+                }))
+            }
+        }
     }
 
     /// Returns `true` if somebody else changed the lines or their digest.

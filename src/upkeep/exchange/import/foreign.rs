@@ -13,23 +13,20 @@ use crate::model::{Kind, Memory, OBSERVED};
 use crate::store::workspace::redacting_writer::redaction_warning;
 use crate::store::workspace::{Error, Workspace};
 use crate::store::{Error as StoreError, RawEntry, laid_out, redact};
-use crate::upkeep::exchange::{Foreign, Found, Skipped};
+use crate::upkeep::exchange::{Foreign, Skipped};
 
 /// Returns the notes that are new here.
 pub(super) fn ready(
     workspace: &Workspace,
     options: &ImportOptions,
-    found: Found,
+    notes: Vec<Foreign>,
     report: &mut ImportReport,
 ) -> Result<Ready, Error> {
-    for skipped in found.skipped {
-        report.skip(skipped);
-    }
     let mut existing = Existing::read(workspace, &[Kind::Memory])?;
     let source = report.source.name();
     let mut ready = Ready::default();
     let mut left_out = Vec::new();
-    for mut note in found.records {
+    for mut note in notes {
         let user = match (workspace.store.viewer().user_id(), note.user.take()) {
             (Some(own), Some(user)) if user != own => {
                 let reason = format!("it is `{user}`'s, and `{own}` imports");

@@ -22,7 +22,6 @@ use super::Skipped;
 use crate::model::Kind;
 use crate::store::RawEntry;
 use crate::store::workspace::{Error, Workspace, repair_warnings};
-use sources::Content;
 
 /// Source of an import.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -142,19 +141,26 @@ const FORGOTTEN: &str = "it was forgotten here on purpose; `--restore` takes it 
 
 /// Imports a file or a directory.
 pub fn import(workspace: &Workspace, options: &ImportOptions) -> Result<ImportReport, Error> {
-    let opened = sources::open(&options.path, options.from)?;
+    let mut opened = sources::open(&options.path, options.from)?;
     let mut report = ImportReport {
         source: opened.source,
         path: options.path.clone(),
         dry_run: options.dry_run,
-        warnings: opened.warnings,
+        warnings: std::mem::take(&mut opened.warnings),
         ..ImportReport::default()
     };
+    for skipped in opened.skipped.drain(..) {
+        report.skip(skipped);
+    }
     // The lock is held from here on, so decisions stay valid until they are written.
     let mut writer = (!options.dry_run).then(|| workspace.writer()).transpose()?;
-    let ready = match opened.content {
-        Content::Own(export) => records::ready(workspace, options, export, &mut report)?,
-        Content::Foreign(found) => foreign::ready(workspace, options, found, &mut report)?,
+    let ready = match opened.source {
+        ImportSource::Memctl | ImportSource::Agentura => {
+            records::ready(workspace, options, opened, &mut report)?
+        }
+        ImportSource::Mem0 | ImportSource::ClaudeMd => {
+            foreign::ready(workspace, options, opened.notes, &mut report)?
+        }
     };
     if let Some(writer) = &mut writer {
         for kind in Kind::ALL {

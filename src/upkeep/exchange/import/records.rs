@@ -6,13 +6,13 @@
 //! Tombstones stay in force unless a restore is requested. A record that has changed here since the
 //! export stays as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use memctl_files::json::{with_fields, with_other_strings};
 use serde_json::{Value, json};
 
 use super::existing::{self, Existing, FROM, Origin, created, digest, tests};
-use super::sources::ParsedExport;
+use super::sources::Opened;
 use super::{FORGOTTEN, ImportOptions, ImportReport, Ready, Renamed};
 use crate::model::{Kind, local_number};
 use crate::store::workspace::records::{document, remembered};
@@ -61,12 +61,9 @@ enum Decision {
 pub(super) fn ready(
     workspace: &Workspace,
     options: &ImportOptions,
-    export: ParsedExport,
+    export: Opened,
     report: &mut ImportReport,
 ) -> Result<Ready, Error> {
-    for skipped in export.skipped {
-        report.skip(skipped);
-    }
     let identity = workspace.store.identity().map(|identity| identity.origin);
     let is_ours = export.workspace.is_some() && export.workspace == identity;
     let own = (!options.trust).then(|| workspace.store.approvals().own_words());
@@ -82,12 +79,13 @@ pub(super) fn ready(
         kept: HashSet::new(),
         left_out: Vec::new(),
     };
-    let (mut new, mut log_lines, mut clashing) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut new, mut clashing) = (Vec::new(), Vec::new());
+    let mut log_lines: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for line in export.lines {
         let kind = match line.of {
             Of::Record(kind, _) => kind,
             Of::Log(name) => {
-                log_lines.push((name, line.text));
+                log_lines.entry(name).or_default().push(line.text);
                 continue;
             }
         };
@@ -117,7 +115,7 @@ pub(super) fn ready(
             .records
             .push((kind, import.text_of(entry, report.source.name())));
     }
-    ready.lines = import.log_lines(&log_lines, report)?;
+    ready.lines = import.log_lines(log_lines, report)?;
     report.warnings.extend(redaction_warning(import.left_out));
     Ok(ready)
 }
@@ -167,11 +165,9 @@ impl Import<'_> {
         }
         let digest = digest(&entry.text);
         if entry.id.is_empty() {
-            let is_new = self.existing.bare.insert((entry.kind, digest));
-            return if is_new {
-                Decision::Keep
-            } else {
-                Decision::Known
+            return match self.existing.bare.insert((entry.kind, digest)) {
+                true => Decision::Keep,
+                false => Decision::Known,
             };
         }
         let key = (entry.kind, entry.id.clone());
@@ -275,33 +271,27 @@ impl Import<'_> {
     /// without records for deletions.
     fn log_lines(
         &mut self,
-        given: &[(String, String)],
+        mut given: BTreeMap<String, Vec<String>>,
         report: &mut ImportReport,
     ) -> Result<Vec<(&'static str, Vec<String>)>, Error> {
-        let roles: HashMap<&str, Role> = logs().collect();
-        let role_of = |name: &str| roles.get(name).copied();
-        for (name, _) in given.iter().filter(|(name, _)| role_of(name).is_none()) {
-            let what = format!("a line of `{name}`");
-            report.skip(Skipped::one(what, "memctl has no such log"));
-        }
-        let of_accounts = given
-            .iter()
-            .filter(|(name, _)| role_of(name) == Some(Role::Account));
-        let of_accounts = of_accounts.count();
-        if of_accounts > 0 {
-            report.warnings.push(format!(
-                "{of_accounts} lines of the audit log were not taken in: they tell what was done elsewhere, or before"
-            ));
-        }
-        let (tombstones, others): (Vec<_>, Vec<_>) = logs()
-            .filter(|(_, role)| *role != Role::Account)
-            .partition(|(_, role)| *role == Role::Tombstones);
+        let mut known: Vec<(&str, Role)> = logs().collect();
+        known.sort_by_key(|(_, role)| *role == Role::Tombstones);
         let mut new = Vec::new();
-        for (name, role) in others.into_iter().chain(tombstones) {
+        for (name, role) in known {
+            let Some(texts) = given.remove(name) else {
+                continue;
+            };
+            if role == Role::Account {
+                report.warnings.push(format!(
+                    "{} lines of the audit log were not taken in: they tell what was done elsewhere, or before",
+                    texts.len()
+                ));
+                continue;
+            }
             let here = foreign_lines(self.workspace.store.directory(), name)?;
             let here: HashSet<Vec<u8>> = here.into_iter().collect();
             let mut lines = Vec::new();
-            for (_, text) in given.iter().filter(|(of, _)| of == name) {
+            for text in &texts {
                 match self.log_line(role, text, &here) {
                     Ok(Some(line)) => {
                         report.take(name);
@@ -314,6 +304,11 @@ impl Import<'_> {
                 }
             }
             new.push((name, lines));
+        }
+        for (name, texts) in given {
+            let what = format!("a line of `{name}`");
+            let reason = "memctl has no such log";
+            report.skip(Skipped::some(texts.len() as u64, what, reason));
         }
         Ok(new)
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::model::Kind;
 use crate::store::{DIRECTORY, DataFile, foreign_entries, foreign_lines, foreign_origin, logs};
 use crate::upkeep::exchange::lines::{Header, Line, Of, VERSION};
-use crate::upkeep::exchange::{Found, Skipped, markdown, mem0, unreadable};
+use crate::upkeep::exchange::{Foreign, Found, Skipped, markdown, mem0, unreadable};
 use memctl_files::{decoded, named};
 
 use super::ImportSource;
@@ -19,31 +19,19 @@ const LARGEST: u64 = 4 << 30;
 /// First bytes of a database of `SQLite`.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// Detected source with its content.
+/// Detected source with its content: lines in this program's own format, or notes of another program.
+#[derive(Default)]
 pub(super) struct Opened {
     pub(super) source: ImportSource,
-    pub(super) content: Content,
+    /// Workspace of the lines; `None` if it has no name.
+    pub(super) workspace: Option<String>,
+    pub(super) lines: Vec<Line>,
+    pub(super) notes: Vec<Foreign>,
+    pub(super) skipped: Vec<Skipped>,
     pub(super) warnings: Vec<String>,
 }
 
-/// Content of a source.
-pub(super) enum Content {
-    /// Records in this program's own format.
-    Own(ParsedExport),
-    /// Notes of another memory program.
-    Foreign(Found),
-}
-
-/// Records in this program's own format.
-#[derive(Default)]
-pub(super) struct ParsedExport {
-    /// Workspace of the records; `None` if it has no name.
-    pub(super) workspace: Option<String>,
-    pub(super) lines: Vec<Line>,
-    pub(super) skipped: Vec<Skipped>,
-}
-
-impl ParsedExport {
+impl Opened {
     fn add(&mut self, of: Of, text: Vec<u8>) {
         if let Ok(text) = String::from_utf8(text) {
             self.lines.push(Line { of, text });
@@ -54,6 +42,15 @@ impl ParsedExport {
             Of::Log(name) => format!("a line of `{name}`"),
         };
         self.skipped.push(Skipped::one(what, "it is not UTF-8"));
+    }
+
+    fn foreign(source: ImportSource, found: Found) -> Self {
+        Self {
+            source,
+            notes: found.records,
+            skipped: found.skipped,
+            ..Self::default()
+        }
     }
 }
 
@@ -125,32 +122,29 @@ fn directory(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         found.records.extend(read.records);
         found.skipped.extend(read.skipped);
     }
-    Ok(foreign(ImportSource::ClaudeMd, found))
-}
-
-fn foreign(source: ImportSource, found: Found) -> Opened {
-    Opened {
-        source,
-        content: Content::Foreign(found),
-        warnings: Vec::new(),
-    }
+    Ok(Opened::foreign(ImportSource::ClaudeMd, found))
 }
 
 /// Reads the memory directory of another workspace, or of the reference implementation.
 fn own_directory(memory: &Path) -> Result<Opened, Error> {
-    let workspace = foreign_origin(memory);
-    let mut carried = ParsedExport::default();
-    let mut warnings = Vec::new();
+    let mut opened = Opened {
+        workspace: foreign_origin(memory),
+        ..Opened::default()
+    };
+    if opened.workspace.is_none() {
+        opened.source = ImportSource::Agentura;
+    }
     for kind in Kind::ALL {
         let (entries, problems) = foreign_entries(memory, kind)?;
-        warnings.extend(problems.iter().map(ToString::to_string));
+        let problems = problems.iter().map(ToString::to_string);
+        opened.warnings.extend(problems);
         for entry in entries {
-            carried.add(Of::Record(kind, entry.id), entry.text);
+            opened.add(Of::Record(kind, entry.id), entry.text);
         }
     }
     for (name, _) in logs() {
         for text in foreign_lines(memory, name)? {
-            carried.add(Of::Log(name.to_owned()), text);
+            opened.add(Of::Log(name.to_owned()), text);
         }
     }
     // The reference implementation keeps failures in a separate file.
@@ -160,21 +154,10 @@ fn own_directory(memory: &Path) -> Result<Opened, Error> {
     let cases = cases["cases"].as_array().map_or(0, Vec::len) as u64;
     if cases > 0 {
         let reason = "memctl has no such record; the execution that failed is imported";
-        carried
-            .skipped
-            .push(Skipped::some(cases, "failure cases", reason));
+        let skipped = Skipped::some(cases, "failure cases", reason);
+        opened.skipped.push(skipped);
     }
-    let source = if workspace.is_some() {
-        ImportSource::Memctl
-    } else {
-        ImportSource::Agentura
-    };
-    carried.workspace = workspace;
-    Ok(Opened {
-        source,
-        content: Content::Own(carried),
-        warnings,
-    })
+    Ok(opened)
 }
 
 fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
@@ -194,15 +177,14 @@ fn file(path: &Path, from: Option<ImportSource>) -> Result<Opened, Error> {
         return own_lines(path, &header, &text);
     }
     if is_markdown(path) || from == Some(ImportSource::ClaudeMd) {
-        return Ok(foreign(
-            ImportSource::ClaudeMd,
-            markdown::read(&name(path), &text),
-        ));
+        let found = markdown::read(&name(path), &text);
+        return Ok(Opened::foreign(ImportSource::ClaudeMd, found));
     }
     if let Some(documents) = documents(&text)
         && (from == Some(ImportSource::Mem0) || documents.iter().all(mem0::is_answer))
     {
-        return Ok(foreign(ImportSource::Mem0, mem0::answers(documents)));
+        let found = mem0::answers(documents);
+        return Ok(Opened::foreign(ImportSource::Mem0, found));
     }
     let file_name = path.file_name().and_then(|name| name.to_str());
     if file_name.is_some_and(|name| DataFile::named(name).is_some()) {
@@ -259,9 +241,9 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
         );
         return Err(no_import(path, reason));
     }
-    let mut carried = ParsedExport {
+    let mut opened = Opened {
         workspace: header.workspace.clone(),
-        ..ParsedExport::default()
+        ..Opened::default()
     };
     let mut counts = header.counts.clone();
     for (i, line) in text.lines().enumerate().skip(1) {
@@ -277,24 +259,18 @@ fn own_lines(path: &Path, header: &Header, text: &str) -> Result<Opened, Error> 
                 if let Some(count) = counts.get_mut(counted) {
                     *count = count.saturating_sub(1);
                 }
-                carried.lines.push(line);
+                opened.lines.push(line);
             }
-            Err(reason) => carried
-                .skipped
-                .push(Skipped::one(format!("line {}", i + 1), reason)),
+            Err(reason) => {
+                let what = format!("line {}", i + 1);
+                opened.skipped.push(Skipped::one(what, reason));
+            }
         }
     }
     let missing = counts.into_iter().filter(|(_, count)| *count > 0);
-    let warnings = missing
-        .map(|(name, count)| {
-            format!(
-                "the export says {count} more of `{name}` than it holds: it was cut off, or edited"
-            )
-        })
-        .collect();
-    Ok(Opened {
-        source: ImportSource::Memctl,
-        content: Content::Own(carried),
-        warnings,
-    })
+    let cut = missing.map(|(name, count)| {
+        format!("the export says {count} more of `{name}` than it holds: it was cut off, or edited")
+    });
+    opened.warnings.extend(cut);
+    Ok(opened)
 }

@@ -10,7 +10,7 @@
 
 use std::ops::Range;
 
-use super::super::segment::Segment;
+use super::segment::Segment;
 
 /// Words up to which one vector stands for the document: about 190 tokens. Stop words are no words of
 /// the index.
@@ -25,7 +25,7 @@ const MOST: u32 = 64;
 const CHANCE: f32 = 0.04;
 
 /// Returns the number of vectors of a document with this number of words.
-pub fn vectors_of(words: u32) -> usize {
+fn vectors_of(words: u32) -> usize {
     1 + windows_of(words).unwrap_or(0) as usize
 }
 
@@ -93,6 +93,14 @@ impl SlotLayout {
         Self::Windows(starts)
     }
 
+    /// Number of documents.
+    pub(super) fn documents(&self) -> usize {
+        match self {
+            Self::Single(documents) => *documents,
+            Self::Windows(starts) => starts.len() - 1,
+        }
+    }
+
     /// Number of all vectors.
     pub fn slots(&self) -> usize {
         match self {
@@ -112,53 +120,15 @@ impl SlotLayout {
             },
         }
     }
-
-    /// Cosines of all admitted documents from those of their slots; [`f32::NAN`] for the others.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        reason = "it is compiled for the processor that its caller is compiled for"
-    )]
-    pub(super) fn cosines<S>(
-        &self,
-        mut slots: impl Iterator<Item = S>,
-        admitted: Option<&[bool]>,
-        of_slot: impl Fn(S) -> f32,
-    ) -> Vec<f32> {
-        let admits = |document: usize| {
-            admitted.is_none_or(|admitted| admitted.get(document).copied().unwrap_or(false))
-        };
-        match self {
-            Self::Single(documents) => {
-                let mut cosines = Vec::with_capacity(*documents);
-                for (document, slot) in slots.enumerate() {
-                    cosines.push(if admits(document) {
-                        of_slot(slot)
-                    } else {
-                        f32::NAN
-                    });
-                }
-                cosines
-            }
-            Self::Windows(starts) => {
-                let mut cosines = Vec::with_capacity(starts.len());
-                for (document, bounds) in starts.windows(2).enumerate() {
-                    let own = slots.by_ref().take((bounds[1] - bounds[0]) as usize);
-                    cosines.push(if admits(document) {
-                        cosine(own.map(&of_slot))
-                    } else {
-                        own.for_each(drop);
-                        f32::NAN
-                    });
-                }
-                cosines
-            }
-        }
-    }
 }
 
 /// Returns the cosine of a document from those of its vectors: that of the beginning, then those of
 /// the windows. [`f32::NAN`] stands for a missing vector.
+#[inline(always)]
+#[expect(
+    clippy::inline_always,
+    reason = "it is compiled for the processor that its caller is compiled for"
+)]
 pub(super) fn cosine(mut vectors: impl Iterator<Item = f32>) -> f32 {
     let beginning = vectors.next().unwrap_or(f32::NAN);
     let (mut nearest, mut count) = (f32::NAN, 0.0f32);
@@ -177,9 +147,9 @@ pub(super) fn cosine(mut vectors: impl Iterator<Item = f32>) -> f32 {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::super::attributes::Attributes;
-    use super::super::super::segment_builder::Builder;
     use super::*;
+    use crate::attributes::Attributes;
+    use crate::segment_builder::Builder;
 
     #[test]
     fn long_documents_have_a_vector_for_each_window() {

@@ -1,11 +1,16 @@
 //! BM25 (Robertson and Zaragoza, *The Probabilistic Relevance Framework*, 2009) over the words of
 //! `text`.
+//!
+//! It adds up words from all over a document. In a long one, such as the log of a session, they can come
+//! from unrelated parts, while the answer is one passage with most of them. So the score of a long document
+//! is a mean of its own and that of its best window. Windows are those of `windows`; short documents have
+//! none and keep their score.
 #![expect(clippy::cast_precision_loss, reason = "counts of documents and words are small")]
 
-use super::super::part::Part;
-use super::super::segment::{Damaged, Posting, Postings};
-use super::passages::Passages;
+use super::rank::Part;
+use super::segment::{Damaged, Posting, Postings};
 use super::text::words;
+use super::windows::windows_of;
 use memctl_files::parallel::each;
 
 /// Term frequency saturation.
@@ -80,79 +85,32 @@ fn admitted(part: &Part<'_>, postings: &Postings<'_>) -> usize {
 
 /// Scores every document that contains a query word.
 pub(crate) fn score(parts: &[Part<'_>], query: &str) -> Result<Scores, Damaged> {
-    let query = KeywordQuery::new(parts, query)?;
-    let of = query.each_part(parts, |_, scores| scores);
-    let ceiling = query
-        .weights
-        .iter()
-        .fold(0.0, |sum, weight| sum + weight * (K1 + 1.0));
-    Ok(Scores { of, ceiling })
-}
-
-/// Words of a query: where they occur, and what they weigh.
-pub(crate) struct KeywordQuery<'a> {
-    /// Inverse document frequency of each word.
-    weights: Vec<f64>,
-    /// For each part, the postings of each word.
-    found: Vec<Vec<Option<Postings<'a>>>>,
-    /// Number of admitted postings.
-    postings: usize,
-    norms: LengthNorms,
-}
-
-impl<'a> KeywordQuery<'a> {
-    pub(crate) fn new(parts: &[Part<'a>], query: &str) -> Result<Self, Damaged> {
-        let (documents, average) = measure(parts);
-        let words = asked(query);
-        let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
-        let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
-        let mut counts = vec![0; words.len()];
-        for part in &found {
-            for (count, found) in counts.iter_mut().zip(part) {
-                *count += found.as_ref().map_or(0, |(count, _)| *count);
-            }
-        }
-        let postings = |found: Option<(usize, Postings<'a>)>| found.map(|(_, postings)| postings);
-        Ok(Self {
-            weights: counts.iter().map(|n| weight(documents, *n)).collect(),
-            found: found
-                .into_iter()
-                .map(|part| part.into_iter().map(postings).collect())
-                .collect(),
-            postings: counts.iter().sum(),
-            norms: LengthNorms::new(average),
-        })
-    }
-
-    /// Scores the documents of each part and returns what `then` makes of them, in order. The scores
-    /// are empty for a part without any match.
-    pub(crate) fn each_part<R: Send>(
-        &self,
-        parts: &[Part<'_>],
-        then: impl Fn(&Part<'_>, Vec<f64>) -> R + Sync,
-    ) -> Vec<R> {
-        let is_much = self.postings >= MUCH;
-        each(parts.iter().zip(&self.found), is_much, |(part, found)| {
-            then(part, self.scores(part, found))
-        })
-    }
-
-    fn scores(&self, part: &Part<'_>, found: &[Option<Postings<'_>>]) -> Vec<f64> {
+    let (documents, average) = measure(parts);
+    let words = asked(query);
+    let found = each(parts, parts.len() >= MANY, |part| find(part, &words));
+    let found = found.into_iter().collect::<Result<Vec<_>, Damaged>>()?;
+    let count = |word: usize| -> usize {
+        let of_parts = found.iter().filter_map(|part| part[word].as_ref());
+        of_parts.map(|(count, _)| count).sum()
+    };
+    let counts: Vec<usize> = (0..words.len()).map(count).collect();
+    let weights: Vec<f64> = counts.iter().map(|n| weight(documents, *n)).collect();
+    let norms = LengthNorms::new(average);
+    let is_much = counts.iter().sum::<usize>() >= MUCH;
+    let of = each(parts.iter().zip(found), is_much, |(part, found)| {
         let mut scores = Vec::new();
         let mut passages = Passages::default();
-        for (weight, postings) in self.weights.iter().zip(found) {
-            let Some(postings) = postings else {
-                continue;
-            };
-            scores.resize(part.segment.len(), 0.0);
-            let postings = postings.clone();
-            add(
-                &mut scores, &mut passages, part, postings, *weight, &self.norms,
-            );
+        for (weight, found) in weights.iter().zip(found) {
+            if let Some((_, postings)) = found {
+                scores.resize(part.segment.len(), 0.0);
+                add(&mut scores, &mut passages, part, postings, *weight, &norms);
+            }
         }
         passages.apply(&mut scores);
         scores
-    }
+    });
+    let ceiling = weights.iter().map(|weight| weight * (K1 + 1.0)).sum();
+    Ok(Scores { of, ceiling })
 }
 
 /// For each word: the number of admitted documents and the postings in this part.
@@ -223,4 +181,93 @@ impl LengthNorms {
 fn weight(documents: f64, holding: usize) -> f64 {
     let holding = holding as f64;
     (1.0 + (documents - holding + 0.5) / (holding + 0.5)).ln()
+}
+
+/// Share of the best window in the score of a long document.
+const SHARE: f64 = 0.5;
+/// Factor that puts windows on the scale of documents: a word counts once in a window, however often it
+/// occurs there, and several times in a document.
+const SCALE: f64 = 1.6;
+
+/// Scores of the windows of the long documents of one part.
+#[derive(Debug, Default)]
+pub(super) struct Passages {
+    /// For each document the place of its windows, plus one; 0 without any. Empty before the first.
+    places: Vec<u32>,
+    /// Documents with windows, and the end of their windows.
+    ends: Vec<(u32, u32)>,
+    scores: Vec<f64>,
+}
+
+impl Passages {
+    /// Adds a word of the query. `documents` is their number in the part, `length` that of the words
+    /// in this one.
+    pub(super) fn add(&mut self, posting: &Posting, weight: f64, length: u32, documents: usize) {
+        let Some(windows) = windows_of(length).filter(|_| posting.windows != 0) else {
+            return;
+        };
+        if self.places.is_empty() {
+            self.places.resize(documents, 0);
+        }
+        let Some(place) = self.places.get_mut(posting.document as usize) else {
+            return;
+        };
+        if *place == 0 {
+            let start = self.scores.len();
+            self.scores.resize(start + windows as usize, 0.0);
+            let end = u32::try_from(self.scores.len()).unwrap_or(u32::MAX);
+            self.ends.push((posting.document, end));
+            *place = end - windows + 1;
+        }
+        let start = *place as usize - 1;
+        let own = self.scores.iter_mut().skip(start).take(windows as usize);
+        for (window, score) in own.enumerate() {
+            if posting.windows >> window & 1 == 1 {
+                *score += weight;
+            }
+        }
+    }
+
+    /// Brings the scores of long documents together with those of their best windows.
+    pub(super) fn apply(&self, scores: &mut [f64]) {
+        let mut start = 0;
+        for (document, end) in &self.ends {
+            let own = self.scores.get(start..*end as usize).unwrap_or_default();
+            let best = own.iter().copied().fold(0.0, f64::max);
+            if let Some(score) = scores.get_mut(*document as usize) {
+                *score = (1.0 - SHARE) * *score + SHARE * SCALE * best;
+            }
+            start = *end as usize;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Corpus;
+
+    fn filling(words: usize, seed: usize) -> String {
+        let filling = (0..words).map(|n| format!("word{}", (n * 7 + seed) % 997));
+        filling.collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn a_passage_with_all_words_comes_before_words_from_everywhere() {
+        let spread = ["greyhound", "carrot", "kennel"]
+            .map(|word| format!("{word} {} ", filling(100, word.len())))
+            .concat();
+        let near = format!(
+            "{} the greyhound ate a carrot in its kennel {}",
+            filling(150, 1),
+            filling(150, 2)
+        );
+        let mut corpus = Corpus::new("greyhound carrot kennel");
+        corpus.add(&spread);
+        corpus.add(&near);
+        let hits = corpus.search();
+        let order: Vec<usize> = hits.iter().map(|hit| hit.document).collect();
+        assert_eq!(order, [1, 0]);
+        // Both have each word once, and nearly the same length.
+        assert!(hits[0].score > 1.2 * hits[1].score, "{hits:?}");
+    }
 }

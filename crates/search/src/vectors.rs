@@ -11,11 +11,10 @@
 //! Slots are written in place. A partial write fails the checksum and affects only one document in
 //! one result.
 
-use std::fmt;
-
 use rten_simd::{Isa, SimdOp};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::embedder::Embedding;
 use super::windows::{self, SlotLayout};
 
 const MAGIC: &[u8; 8] = b"mctlvec1";
@@ -30,24 +29,13 @@ const ONE: f32 = 8192.0;
 #[derive(Debug, Clone, Copy)]
 pub struct Slots<'a> {
     bytes: &'a [u8],
-    source: Option<&'a dyn SlotSource>,
     width: usize,
     layout: &'a SlotLayout,
 }
 
-/// Fills the buffer with the bytes at an offset; `false` on failure.
-pub type ReadAt<'a> = dyn Fn(u64, &mut [u8]) -> bool + 'a;
-
-/// Where header and slots are read from for single documents: a mapping brings the surroundings of
-/// each into memory.
-pub trait SlotSource: fmt::Debug + Sync {
-    /// Opens the source; `None` if it is no longer there, or the slots are only in memory.
-    fn open(&self) -> Option<Box<ReadAt<'_>>>;
-}
-
 /// Query vector in fixed-point form, for fast comparison.
 #[derive(Debug, Clone)]
-pub struct QueryVector(Vec<i16>);
+pub(crate) struct QueryVector(Vec<i16>);
 
 impl QueryVector {
     /// Converts a vector of length 1.
@@ -55,7 +43,7 @@ impl QueryVector {
         clippy::cast_possible_truncation,
         reason = "a float cast to an integer saturates, and none is greater than 8192 here"
     )]
-    pub fn new(vector: &[f32]) -> Self {
+    pub(crate) fn new(vector: &[f32]) -> Self {
         Self(vector.iter().map(|x| (x * ONE).round() as i16).collect())
     }
 }
@@ -74,13 +62,13 @@ pub fn slot_width(dimensions: usize) -> usize {
     SLOT_HEADER + dimensions.next_multiple_of(8)
 }
 
-/// Header for this embedder and number of slots.
-pub fn slots_header(embedder: &str, dimensions: usize, slots: usize) -> [u8; SLOTS_HEADER] {
+/// Header for vectors of this embedding and number of slots.
+pub fn slots_header(embedding: &Embedding, slots: usize) -> [u8; SLOTS_HEADER] {
     let mut out = [0; SLOTS_HEADER];
     out[..8].copy_from_slice(MAGIC);
-    out[8..16].copy_from_slice(&(dimensions as u64).to_le_bytes());
+    out[8..16].copy_from_slice(&(embedding.dimensions as u64).to_le_bytes());
     out[16..24].copy_from_slice(&(slots as u64).to_le_bytes());
-    out[24..32].copy_from_slice(&xxh3_64(embedder.as_bytes()).to_le_bytes());
+    out[24..32].copy_from_slice(&xxh3_64(embedding.name.as_bytes()).to_le_bytes());
     let sum = xxh3_64(&out[..32]);
     out[32..40].copy_from_slice(&sum.to_le_bytes());
     out
@@ -110,29 +98,16 @@ pub fn slot(vector: &[f32]) -> Vec<u8> {
 impl<'a> Slots<'a> {
     /// Opens a vector file; `None` if it belongs to another embedder or another number of slots, or is
     /// incomplete.
-    pub fn open(
-        bytes: &'a [u8],
-        embedder: &str,
-        dimensions: usize,
-        layout: &'a SlotLayout,
-    ) -> Option<Self> {
+    pub fn open(bytes: &'a [u8], embedding: &Embedding, layout: &'a SlotLayout) -> Option<Self> {
         let (header, slots) = bytes.split_first_chunk::<SLOTS_HEADER>()?;
-        let width = slot_width(dimensions);
-        let fits = *header == slots_header(embedder, dimensions, layout.slots())
+        let width = slot_width(embedding.dimensions);
+        let fits = *header == slots_header(embedding, layout.slots())
             && slots.len() == width.checked_mul(layout.slots())?;
         fits.then_some(Self {
             bytes: slots,
-            source: None,
             width,
             layout,
         })
-    }
-
-    /// Reads single documents from this source of the same bytes.
-    #[must_use]
-    pub fn with_source(self, source: &'a dyn SlotSource) -> Self {
-        let source = Some(source);
-        Self { source, ..self }
     }
 
     /// Slots of a document, one after the other; all zeros if empty.
@@ -158,54 +133,13 @@ impl<'a> Slots<'a> {
         slots.len() > 0 && slots.all(|slot| slot.get(4..8) == Some(&check(slot)[..]))
     }
 
-    /// Factor and numbers of each slot; the factor of an empty slot is 0.
-    pub(super) fn quantized(&self) -> impl Iterator<Item = (f32, &'a [u8])> {
-        let slots = self.bytes.chunks_exact(self.width);
-        slots.map(|slot| (factor(slot), slot.get(SLOT_HEADER..).unwrap_or_default()))
-    }
-
-    /// Cosine of a document and the query, from -1 to 1; `None` if the document has no vector.
-    pub fn cosine(&self, document: usize, query: &QueryVector) -> Option<f32> {
-        let cosine = windows::cosine(self.each(document).map(|slot| cosine(slot, query)));
-        (!cosine.is_nan()).then_some(cosine)
-    }
-
-    /// Cosines of these documents; [`f32::NAN`] for empty slots.
-    pub(crate) fn cosines_of(&self, documents: &[usize], query: &QueryVector) -> Vec<f32> {
-        let source = self.source.filter(|_| !documents.is_empty());
-        let read_at = source.and_then(SlotSource::open);
-        let mut buffer = Vec::new();
-        let read = |document: &usize| {
-            let slots = self.read(read_at.as_deref(), *document, &mut buffer);
-            let slots = slots.chunks_exact(self.width);
-            windows::cosine(slots.map(|slot| cosine(slot, query)))
-        };
-        documents.iter().map(read).collect()
-    }
-
-    /// Slots of a document from the source, or mapped if it cannot be read.
-    fn read<'b>(
-        &self,
-        read_at: Option<&ReadAt<'_>>,
-        document: usize,
-        buffer: &'b mut Vec<u8>,
-    ) -> &'b [u8]
-    where
-        'a: 'b,
-    {
-        let places = self.layout.of_document(document);
-        let at = SLOTS_HEADER + places.start * self.width;
-        buffer.resize(places.len() * self.width, 0);
-        if read_at.is_some_and(|read_at| read_at(at as u64, buffer)) {
-            buffer
-        } else {
-            self.get(document)
-        }
-    }
-
     /// Window of a document that is nearest to the query, from 0, and the number of its windows; `None`
     /// for a document without windows.
-    pub fn nearest_window(&self, document: usize, query: &QueryVector) -> Option<(usize, usize)> {
+    pub(crate) fn nearest_window(
+        &self,
+        document: usize,
+        query: &QueryVector,
+    ) -> Option<(usize, usize)> {
         let windows = self.each(document).skip(1);
         let of = windows.len();
         let cosines = windows.map(|slot| cosine(slot, query)).enumerate();
@@ -231,7 +165,7 @@ impl<'a> Slots<'a> {
     }
 
     /// Cosines of all admitted documents; [`f32::NAN`] for the others and for empty slots.
-    pub fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
+    pub(crate) fn cosines(&self, query: &QueryVector, admitted: Option<&[bool]>) -> Vec<f32> {
         let scan = Scan {
             slots: *self,
             query,
@@ -274,10 +208,13 @@ impl SimdOp for Scan<'_> {
             query,
             admitted,
         } = self;
-        let all = slots.bytes.chunks_exact(slots.width);
-        slots
-            .layout
-            .cosines(all, admitted, |slot| cosine(slot, query))
+        let of_document = |document| {
+            if admitted.is_some_and(|admitted| admitted.get(document) != Some(&true)) {
+                return f32::NAN;
+            }
+            windows::cosine(slots.each(document).map(|slot| cosine(slot, query)))
+        };
+        (0..slots.layout.documents()).map(of_document).collect()
     }
 }
 
@@ -335,8 +272,15 @@ fn check(slot: &[u8]) -> [u8; 4] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::quantized_vectors::*;
+    use super::*;
     use proptest::prelude::*;
+
+    fn model(dimensions: usize) -> Embedding {
+        Embedding {
+            name: "model".to_owned(),
+            dimensions,
+        }
+    }
 
     fn unit(numbers: &[f32]) -> Vec<f32> {
         let length = numbers.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -345,7 +289,7 @@ mod tests {
 
     fn file(vectors: &[Vec<f32>]) -> Vec<u8> {
         let dimensions = vectors[0].len();
-        let mut bytes = slots_header("model", dimensions, vectors.len()).to_vec();
+        let mut bytes = slots_header(&model(dimensions), vectors.len()).to_vec();
         bytes.extend(vectors.iter().flat_map(|vector| slot(vector)));
         bytes
     }
@@ -353,18 +297,22 @@ mod tests {
     #[test]
     fn slots_open_for_their_own_embedder_and_documents_alone() {
         let bytes = file(&[vec![0.6, 0.8], vec![0.0, 0.0]]);
-        let slots = Slots::open(&bytes, "model", 2, &SlotLayout::Single(2)).unwrap();
+        let slots = Slots::open(&bytes, &model(2), &SlotLayout::Single(2)).unwrap();
         assert_eq!([0, 1].map(|i| slots.is_filled(i)), [true, false]);
         assert!(slots.is_intact(0));
-        assert_eq!(slots.cosine(1, &QueryVector::new(&[1.0, 0.0])), None);
-        assert!(Slots::open(&bytes, "other", 2, &SlotLayout::Single(2)).is_none());
-        assert!(Slots::open(&bytes, "model", 3, &SlotLayout::Single(2)).is_none());
-        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Single(3)).is_none());
+        assert!(slots.cosines(&QueryVector::new(&[1.0, 0.0]), None)[1].is_nan());
+        let other = Embedding {
+            name: "other".to_owned(),
+            ..model(2)
+        };
+        assert!(Slots::open(&bytes, &other, &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, &model(3), &SlotLayout::Single(2)).is_none());
+        assert!(Slots::open(&bytes, &model(2), &SlotLayout::Single(3)).is_none());
         for at in 0..bytes.len() {
-            assert!(Slots::open(&bytes[..at], "model", 2, &SlotLayout::Single(2)).is_none());
+            assert!(Slots::open(&bytes[..at], &model(2), &SlotLayout::Single(2)).is_none());
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
-            let slots = Slots::open(&damaged, "model", 2, &SlotLayout::Single(2));
+            let slots = Slots::open(&damaged, &model(2), &SlotLayout::Single(2));
             let in_first = (SLOTS_HEADER..SLOTS_HEADER + slot_width(2)).contains(&at);
             assert!(
                 slots.is_none_or(|slots| slots.is_intact(0) != in_first),
@@ -397,7 +345,7 @@ mod tests {
         let vectors: Vec<Vec<f32>> = (0..2_000).map(|i| near(&centres[i % 20])).collect();
         let bytes = file(&vectors);
         let layout = SlotLayout::Single(vectors.len());
-        let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
+        let slots = Slots::open(&bytes, &model(384), &layout).unwrap();
         let top = |score: &dyn Fn(usize) -> f32| {
             let mut order: Vec<(f32, usize)> = (0..vectors.len()).map(|i| (score(i), i)).collect();
             order.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -412,7 +360,8 @@ mod tests {
             let query = near(centre);
             let exact = top(&|i| vectors[i].iter().zip(&query).map(|(a, b)| a * b).sum());
             let asked = QueryVector::new(&query);
-            let ours = top(&|i| slots.cosine(i, &asked).unwrap());
+            let cosines = slots.cosines(&asked, None);
+            let ours = top(&|i| cosines[i]);
             found += exact.iter().filter(|i| ours.contains(i)).count();
         }
         assert!(found >= 198, "{found} of 200 are found");
@@ -423,13 +372,11 @@ mod tests {
         let vectors = [[1.0, 0.0], [0.0, 1.0], [0.6, 0.8], [-1.0, 0.0]].map(Vec::from);
         let bytes = file(&vectors);
         let layout = SlotLayout::Windows(vec![0, 3, 4]);
-        let slots = Slots::open(&bytes, "model", 2, &layout).unwrap();
+        let slots = Slots::open(&bytes, &model(2), &layout).unwrap();
         let query = QueryVector::new(&[0.0, 1.0]);
-        let cosine = slots.cosine(0, &query).unwrap();
-        // The beginning says 0, the nearest of two windows 1.
-        assert!((cosine - 0.96).abs() < 0.01, "{cosine}");
         let all = slots.cosines(&query, None);
-        assert_eq!(all[0].to_bits(), cosine.to_bits());
+        // The beginning says 0, the nearest of two windows 1.
+        assert!((all[0] - 0.96).abs() < 0.01, "{all:?}");
         assert_eq!(all.len(), 2);
         let some = slots.cosines(&query, Some(&[false, true]));
         assert!(some[0].is_nan() && some[1].abs() < 0.01, "{some:?}");
@@ -438,7 +385,7 @@ mod tests {
         let other = QueryVector::new(&[1.0, 0.0]);
         assert_eq!(slots.nearest_window(0, &other), Some((1, 2)));
         assert_eq!(slots.nearest_window(1, &query), None);
-        assert!(Slots::open(&bytes, "model", 2, &SlotLayout::Windows(vec![0, 3])).is_none());
+        assert!(Slots::open(&bytes, &model(2), &SlotLayout::Windows(vec![0, 3])).is_none());
     }
 
     proptest! {
@@ -448,13 +395,11 @@ mod tests {
             let exact: f32 = a.iter().zip(&b).map(|(a, b)| a * b).sum();
             let bytes = file(std::slice::from_ref(&a));
             let layout = SlotLayout::Single(1);
-            let slots = Slots::open(&bytes, "model", 384, &layout).unwrap();
-            let cosine = slots.cosine(0, &QueryVector::new(&b)).unwrap();
-            let of_all = slots.cosines(&QueryVector::new(&b), None);
-            prop_assert_eq!(of_all[0].to_bits(), cosine.to_bits());
+            let slots = Slots::open(&bytes, &model(384), &layout).unwrap();
+            let cosine = slots.cosines(&QueryVector::new(&b), None)[0];
             prop_assert!(slots.cosines(&QueryVector::new(&b), Some(&[false]))[0].is_nan());
             prop_assert!((cosine - exact).abs() < 0.005, "{cosine} {exact}");
-            let itself = slots.cosine(0, &QueryVector::new(&a)).unwrap();
+            let itself = slots.cosines(&QueryVector::new(&a), None)[0];
             prop_assert!((itself - 1.0).abs() < 0.001, "{itself}");
         }
     }

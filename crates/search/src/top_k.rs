@@ -37,19 +37,6 @@ impl Best {
         }
     }
 
-    /// Keeps only hits of at least this score.
-    pub(crate) fn at_least(limit: usize, least: f64) -> Self {
-        Self {
-            least,
-            ..Self::new(limit)
-        }
-    }
-
-    /// Score below which a hit is certainly not kept. It rises with the hits.
-    pub(crate) fn least(&self) -> f64 {
-        self.least
-    }
-
     pub(crate) fn push(&mut self, document: usize, score: f64) {
         // An equal score pushed earlier ranks first and is already kept.
         if score < self.least || self.limit == 0 {
@@ -77,44 +64,39 @@ impl Best {
     }
 }
 
-/// Computes the ranks of some hits among all.
-#[derive(Debug)]
-pub(crate) struct RankCounter {
-    wanted: Vec<Hit>,
+/// Ranks of hits among all, from 1; `None` for a missing hit. `count` returns what [`between`] does, for all
+/// documents.
+pub(crate) fn ranks(
+    wanted: &[Option<Hit>],
+    count: impl Fn(&[Hit]) -> Vec<usize>,
+) -> Vec<Option<usize>> {
+    let mut sorted: Vec<Hit> = wanted.iter().flatten().copied().collect();
+    sorted.sort_unstable_by(Hit::order);
+    let between = count(&sorted);
+    let rank = |hit: &Hit| {
+        let place = sorted.partition_point(|other| other.order(hit).is_lt());
+        between[..=place].iter().sum::<usize>() + 1
+    };
+    wanted.iter().map(|hit| hit.as_ref().map(rank)).collect()
 }
 
-impl RankCounter {
-    /// Counter for the given hits; `None` values are skipped.
-    pub(crate) fn new(wanted: impl IntoIterator<Item = Option<Hit>>) -> Self {
-        let mut wanted: Vec<Hit> = wanted.into_iter().flatten().collect();
-        wanted.sort_unstable_by(Hit::order);
-        Self { wanted }
-    }
-
-    /// Number of hits between each wanted hit and the one before it. Results for parts of the documents
-    /// can be summed.
-    pub(crate) fn between(&self, all: impl Iterator<Item = Hit>) -> Vec<usize> {
-        let mut between = vec![0; self.wanted.len()];
-        if let Some(worst) = self.wanted.last() {
-            let is_above = |hit: &Hit| hit.score >= worst.score && hit.order(worst).is_lt();
-            for hit in all.filter(is_above) {
-                let above = |wanted: &Hit| wanted.order(&hit) != Ordering::Greater;
-                between[self.wanted.partition_point(above)] += 1;
-            }
+/// Number of hits between each wanted hit, which are sorted, and the one before it. Results for parts of the
+/// documents can be summed.
+pub(crate) fn between(sorted: &[Hit], all: impl Iterator<Item = Hit>) -> Vec<usize> {
+    let mut between = vec![0; sorted.len()];
+    if let Some(worst) = sorted.last() {
+        let is_above = |hit: &Hit| hit.score >= worst.score && hit.order(worst).is_lt();
+        for hit in all.filter(is_above) {
+            let above = |wanted: &Hit| wanted.order(&hit) != Ordering::Greater;
+            between[sorted.partition_point(above)] += 1;
         }
-        between
     }
-
-    /// Rank of a hit, from 1; `None` if the hit is not wanted.
-    pub(crate) fn rank(&self, hit: &Hit, between: &[usize]) -> Option<usize> {
-        let place = self.wanted.iter().position(|wanted| wanted == hit)?;
-        Some(between.iter().take(place + 1).sum::<usize>() + 1)
-    }
+    between
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::top_k::*;
+    use super::*;
     use proptest::prelude::*;
 
     proptest! {
@@ -129,18 +111,18 @@ mod tests {
             }
             let best = best.sorted();
             prop_assert_eq!(&best[..], &sorted[..limit.min(sorted.len())]);
-            let ladder = RankCounter::new(best.iter().copied().map(Some).rev().chain([None]));
+            let wanted: Vec<Option<Hit>> = best.iter().copied().map(Some).rev().chain([None]).collect();
             let (some, others) = scores.split_at(scores.len() / 2);
-            let hits = |scores: &[u8], first| {
-                let hit = move |(document, s): (usize, u8)| Hit { document, score: f64::from(s) };
-                (first..).zip(scores.to_vec()).map(hit).collect::<Vec<_>>()
+            let part = |sorted: &[Hit], scores: &[u8], first| {
+                let hit = |(document, s): (usize, &u8)| Hit { document, score: f64::from(*s) };
+                between(sorted, (first..).zip(scores).map(hit))
             };
-            let (a, b) = (hits(some, 0), hits(others, some.len()));
-            let between = ladder.between(a.into_iter()).into_iter().zip(ladder.between(b.into_iter()));
-            let between: Vec<usize> = between.map(|(a, b)| a + b).collect();
-            for (hit, rank) in best.iter().zip(1..) {
-                prop_assert_eq!(ladder.rank(hit, &between), Some(rank));
-            }
+            let found = ranks(&wanted, |sorted| {
+                let others = part(sorted, others, some.len());
+                part(sorted, some, 0).into_iter().zip(others).map(|(a, b)| a + b).collect()
+            });
+            let expected = (1..=best.len()).map(Some).rev().chain([None]);
+            prop_assert_eq!(found, expected.collect::<Vec<_>>());
         }
     }
 }

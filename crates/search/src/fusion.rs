@@ -1,4 +1,4 @@
-//! Fusion of the keyword and semantic rankings.
+//! Scores of the keyword and semantic rankings, and their fusion.
 //!
 //! Either half can be nearly worthless for a query: the semantic half for an error code, the
 //! keyword half for a paraphrased question. Fusion by rank cannot see that. The best hit of a bad
@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 
-use super::top_k::Hit;
+use crate::top_k::Hit;
 
 /// Method of combining two rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -62,8 +62,6 @@ impl Default for Rrf {
 
 /// Weight of a cosine of 1, relative to a keyword score at its ceiling.
 const MEANING: f64 = 0.8;
-/// Contribution of a cosine of 1 to a fused score.
-pub(crate) const MEANING_SHARE: f64 = MEANING / (1.0 + MEANING);
 
 /// Fused scores of two rankings, best first; ties in document order. Each rank, from 1, adds
 /// `weight / (k + rank)`.
@@ -99,9 +97,87 @@ fn best_first(scores: impl IntoIterator<Item = (usize, f64)>) -> Vec<Hit> {
     hits
 }
 
+/// Default minimum cosine of a document without a query word. Unrelated texts have cosines of 0 to 0.2.
+pub(crate) const FLOOR: f32 = 0.3;
+
+/// Scores of one part's documents.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View<'v> {
+    /// Number of the first document among all.
+    pub start: usize,
+    /// Keyword scores, or empty.
+    pub words: &'v [f64],
+    /// Cosines, or empty.
+    pub cosines: &'v [f32],
+    /// Minimum cosine of a document without a query word.
+    pub floor: f32,
+}
+
+/// One of the two rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    Keyword,
+    Semantic,
+}
+
+impl View<'_> {
+    /// Score in one ranking; `None` if the document does not take part in it.
+    pub(crate) fn score(&self, half: Half, place: usize) -> Option<f64> {
+        match half {
+            Half::Keyword => self.words(place),
+            Half::Semantic => self.meaning(place),
+        }
+    }
+
+    /// Keyword score; `None` without a query word.
+    pub(crate) fn words(&self, place: usize) -> Option<f64> {
+        let score = self.words.get(place).copied();
+        score.filter(|score| *score > 0.0)
+    }
+
+    /// Cosine; `None` without a vector.
+    pub(crate) fn cosine(&self, place: usize) -> Option<f32> {
+        let cosine = self.cosines.get(place).copied();
+        cosine.filter(|cosine| !cosine.is_nan())
+    }
+
+    /// Cosine of a document that is near enough or contains a query word, so that it can count for
+    /// or against that word.
+    pub(crate) fn meaning(&self, place: usize) -> Option<f64> {
+        let cosine = self.cosine(place)?;
+        let counts = cosine >= self.floor || self.words(place).is_some();
+        counts.then(|| f64::from(cosine))
+    }
+
+    /// Documents that match in either ranking.
+    pub(crate) fn candidates(&self) -> impl Iterator<Item = usize> {
+        let scored = self.words.len().max(self.cosines.len());
+        (0..scored).filter(|place| self.matches(*place))
+    }
+
+    fn matches(&self, place: usize) -> bool {
+        let is_near = || {
+            self.cosine(place)
+                .is_some_and(|cosine| cosine >= self.floor)
+        };
+        self.words(place).is_some() || is_near()
+    }
+
+    /// Hits in one of the rankings.
+    pub(crate) fn hits(&self, half: Half) -> impl Iterator<Item = Hit> {
+        self.candidates().filter_map(move |place| {
+            let score = self.score(half, place)?;
+            Some(Hit {
+                document: self.start + place,
+                score,
+            })
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::fuse::*;
+    use super::*;
     use proptest::prelude::*;
 
     fn hits(scores: &[(usize, f64)]) -> Vec<Hit> {

@@ -1,19 +1,153 @@
-//! Starts a session, and changes its state, step and progress, until it ends.
+//! Agent sessions: start, changes, end, and the log of their actions.
 //!
-//! The whole change is checked before any write. Deliberately absent: an order of states. Agents work in
-//! their own order, and a person may send a session back.
+//! A change is checked as a whole before any write, and only single fields are set, so that the rest of an
+//! entry keeps every byte. A line of the log from an agent is on disk when the operation returns.
+//!
+//! Out of scope: an order of states, and steps derived from states. Agents work in their own order and name
+//! their steps freely.
 
 use std::collections::HashMap;
 
+use chrono::{DateTime, Duration};
 use memctl_files::json::with_fields;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::{ChangedSession, said, unfit};
-use crate::model::{Kind, Session, SessionState, TOTAL_STEPS};
-use crate::store::workspace::records::{locate_as, raw};
-use crate::store::workspace::redacting_writer::redaction_warning;
-use crate::store::workspace::{Error, Workspace, repair_warnings};
+use crate::model::{ActionType, ExecutionLog, Kind, LogStatus, Session, SessionState, TOTAL_STEPS};
+use crate::store::workspace::records::{Scribe, entry, locate_as, raw};
+use crate::store::workspace::{Error, Workspace, stamp, warnings_of};
+use crate::store::{Error as StoreError, LogSelection, Scoped, Selection};
+
+/// Session after a change.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ChangedSession {
+    /// Fields of the session.
+    #[serde(flatten)]
+    pub session: Session,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Time before the start of a session in which its log lines are still searched, because clocks and
+/// time zones of other programs differ.
+const SLACK: Duration = Duration::hours(26);
+
+/// Newest sessions, newest first.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SessionsReport {
+    /// Number of sessions in the requested state.
+    pub total: u64,
+    /// Newest of these sessions.
+    pub sessions: Vec<Session>,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Session with its log.
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct SessionReport {
+    /// Entry as stored.
+    #[serde(rename = "session")]
+    pub record: Box<RawValue>,
+    /// Parsed entry.
+    #[serde(skip)]
+    pub session: Session,
+    /// Newest log lines of the session, oldest first.
+    pub logs: Vec<ExecutionLog>,
+    /// `true` if there are older log lines.
+    pub has_older_logs: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Returns the newest sessions, of one state if given.
+pub fn list(
+    workspace: &Workspace,
+    status: Option<&SessionState>,
+    limit: usize,
+) -> Result<SessionsReport, Error> {
+    let selection = Selection {
+        skill: None,
+        newest: status.is_none().then_some(limit),
+    };
+    let listing = workspace.store.list::<Session>(&selection)?;
+    let mut sessions = listing.records;
+    let total = match status {
+        None => workspace.store.count(Kind::Session)?,
+        Some(status) => {
+            sessions.retain(|session| session.status == *status);
+            sessions.len() as u64
+        }
+    };
+    sessions.reverse();
+    sessions.truncate(limit);
+    let read = sessions.iter().map(|session| {
+        let touched = (session.session_id.as_str(), session.user_id.as_deref());
+        (Kind::Session, touched)
+    });
+    let unnoted = workspace.note_read(read);
+    let warnings = listing.problems.iter().map(ToString::to_string);
+    Ok(SessionsReport {
+        total,
+        warnings: warnings.chain(unnoted).collect(),
+        sessions,
+    })
+}
+
+/// Returns a session with its newest log lines.
+pub fn show(workspace: &Workspace, id: &str, logs: usize) -> Result<SessionReport, Error> {
+    let id = locate_as(&workspace.store, Kind::Session, id)?;
+    let session: Session = workspace.store.get(&id)?;
+    let entry = entry(&workspace.store, Kind::Session, &id)?;
+    let record = serde_json::from_slice(&entry.text).map_err(StoreError::from)?;
+    // For a host session, the start is a time of the host, and the creation is ours.
+    let times = [&session.started_at, &session.created_at];
+    let times = times
+        .into_iter()
+        .filter_map(|at| DateTime::parse_from_rfc3339(at).ok());
+    let began = times.min().map(|at| at.to_utc());
+    let since = began.and_then(|at| at.checked_sub_signed(SLACK));
+    let listing = workspace.store.execution_logs(LogSelection {
+        sessions: &session.names(),
+        since: &since.map(stamp).unwrap_or_default(),
+        newest: logs,
+    })?;
+    let unnoted = workspace.note_read([(Kind::Session, (id.as_str(), entry.user_id().as_deref()))]);
+    Ok(SessionReport {
+        record,
+        session,
+        logs: listing.lines,
+        has_older_logs: listing.has_older,
+        warnings: unnoted.into_iter().collect(),
+    })
+}
+
+/// Returns the session for an id, an id prefix, or `latest`.
+pub fn find(store: &Scoped, id: &str) -> Result<Session, Error> {
+    let id = locate_as(store, Kind::Session, id)?;
+    Ok(store.get(&id)?)
+}
+
+/// Returns the value; fails if it is blank.
+fn said<'a>(field: &'static str, value: &'a str) -> Result<&'a str, Error> {
+    if value.trim().is_empty() {
+        return Err(unfit(field, value, "a text that is not blank"));
+    }
+    Ok(value)
+}
+
+/// Error of a field that cannot have this value.
+fn unfit(field: &str, value: &str, allowed: &str) -> Error {
+    let command = match field {
+        "confidence_score" | "step_name" => "log",
+        _ => "progress",
+    };
+    let value = value.escape_debug();
+    Error::input(
+        format!("`{field}` cannot be `{value}`: it must be {allowed}"),
+        format!("memctl session {command} --help"),
+    )
+}
 
 /// Change of a session; a field that is `None` stays as it is.
 #[derive(Debug, Default)]
@@ -63,9 +197,8 @@ pub fn change(
     }
     set(&mut fields, "updated_at", &now)?;
     let entry = writer.update(Kind::Session, &id, &fields)?;
-    warnings.extend(repair_warnings(writer.take_repairs()));
-    warnings.extend(redaction_warning(writer.take_left_out()));
-    let session = entry.parse().map_err(crate::store::Error::from)?;
+    warnings.extend(warnings_of(&mut writer));
+    let session = entry.parse().map_err(StoreError::from)?;
     Ok(ChangedSession { session, warnings })
 }
 
@@ -186,14 +319,14 @@ pub(crate) fn merged(data: &RawValue, given: Box<RawValue>) -> Result<Box<RawVal
         return Ok(given);
     }
     let fields: HashMap<String, Box<RawValue>> =
-        serde_json::from_str(given.get()).map_err(crate::store::Error::from)?;
+        serde_json::from_str(given.get()).map_err(StoreError::from)?;
     let mut changes: Vec<(&str, String)> = fields
         .iter()
         .map(|(name, value)| (name.as_str(), value.get().to_owned()))
         .collect();
     changes.sort_unstable();
     let text = with_fields(data.get(), &changes, 8);
-    Ok(RawValue::from_string(text).map_err(crate::store::Error::from)?)
+    Ok(RawValue::from_string(text).map_err(StoreError::from)?)
 }
 
 fn set(fields: &mut Fields, name: &'static str, value: &impl Serialize) -> Result<(), Error> {
@@ -237,18 +370,87 @@ pub fn start(workspace: &Workspace, new: NewSession) -> Result<ChangedSession, E
     };
     let mut writer = workspace.writer()?;
     let session = writer.append(session, workspace.now)?;
-    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
-    warnings.extend(redaction_warning(writer.take_left_out()));
+    let warnings = warnings_of(&mut writer).collect();
     Ok(ChangedSession { session, warnings })
 }
 
 /// Returns the data of a session: a JSON object, empty if none is given.
 pub(crate) fn object(data: Option<Box<RawValue>>) -> Result<Box<RawValue>, Error> {
     let data = data.map_or_else(|| RawValue::from_string("{}".to_owned()), Ok);
-    let data = data.map_err(crate::store::Error::from)?;
+    let data = data.map_err(StoreError::from)?;
     if !data.get().starts_with('{') {
         let allowed = "a JSON object, as in `{\"campaign\": \"spring\"}`";
         return Err(unfit("session_data", data.get(), allowed));
     }
     Ok(data)
+}
+
+/// Action to log.
+#[derive(Debug)]
+pub struct NewAction {
+    /// Name of the step.
+    pub step: String,
+    /// Name of the tool.
+    pub tool: Option<String>,
+    /// Type of the action.
+    pub action: ActionType,
+    /// Result of the action, or that it is not finished.
+    pub status: LogStatus,
+    /// Input of the action.
+    pub input: Option<Box<RawValue>>,
+    /// Output of the action.
+    pub output: Option<Box<RawValue>>,
+    /// Reasoning behind the action.
+    pub reasoning: Option<String>,
+    /// Confidence, from 0 to 1.
+    pub confidence: Option<f64>,
+    /// Duration in milliseconds.
+    pub took_ms: Option<u64>,
+    /// Error message of a failed action.
+    pub error: Option<String>,
+}
+
+/// Outcome of [`log_action()`].
+#[derive(Debug, Serialize, schemars::JsonSchema)]
+pub struct ActionReport {
+    /// Stored line of the log.
+    #[serde(flatten)]
+    pub line: ExecutionLog,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Adds an action to the log of a session, even of one that has ended: an agent often reports
+/// its last action last.
+pub fn log_action(
+    workspace: &Workspace,
+    session: &str,
+    new: NewAction,
+) -> Result<ActionReport, Error> {
+    if let Some(score) = new.confidence
+        && !(0.0..=1.0).contains(&score)
+    {
+        let given = score.to_string();
+        return Err(unfit("confidence_score", &given, "a number from 0 to 1"));
+    }
+    let id = locate_as(&workspace.store, Kind::Session, session)?;
+    let mut writer = workspace.writer()?;
+    let session: Session = writer.store().get(&id)?;
+    let scribe = Scribe::new(workspace.now, workspace.random, Some(&id));
+    let line = ExecutionLog {
+        // The line belongs to the user of the session, not to the writer.
+        user_id: session.user_id,
+        tool_name: new.tool,
+        input_data: new.input,
+        output_data: new.output,
+        reasoning: new.reasoning,
+        confidence_score: new.confidence,
+        execution_time_ms: new.took_ms,
+        status: new.status,
+        error_message: new.error,
+        ..scribe.line(said("step_name", &new.step)?, new.action)
+    };
+    let line = writer.append_execution_logs(vec![line])?.remove(0);
+    let warnings = warnings_of(&mut writer).collect();
+    Ok(ActionReport { line, warnings })
 }

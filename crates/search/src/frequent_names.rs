@@ -11,9 +11,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::super::part::Part;
-use super::super::rank::Ranker;
-use super::super::segment::Damaged;
+use super::rank::{Part, Ranker};
+use super::segment::Damaged;
 use super::{keyword, text};
 
 /// A name is frequent if one of this many documents contains it.
@@ -116,10 +115,10 @@ fn is_capitalized(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::segment_builder::Builder;
     use super::*;
     use crate::Segment;
     use crate::attributes::Attributes;
+    use crate::segment_builder::Builder;
 
     fn check(texts: &[&str], admitted: Option<Vec<bool>>, query: &str, expected: &str) {
         let mut builder = Builder::default();

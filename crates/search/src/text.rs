@@ -68,35 +68,8 @@ fn is_one_part(token: &str) -> bool {
 
 /// Returns true for characters that never belong to a word, an identifier, a flag or a path.
 fn is_separator(c: char) -> bool {
-    matches!(
-        c,
-        '"' | '\''
-            | '`'
-            | '('
-            | ')'
-            | '['
-            | ']'
-            | '{'
-            | '}'
-            | '<'
-            | '>'
-            | ','
-            | ';'
-            | '!'
-            | '?'
-            | '|'
-            | '='
-            | '*'
-            | '“'
-            | '”'
-            | '‘'
-            | '’'
-            | '。'
-            | '、'
-            | '，'
-            | '！'
-            | '？'
-    )
+    matches!(c, '!'..='"' | '\''..='*' | ',' | ';'..='?' | '[' | ']' | '`' | '{'..='}')
+        || matches!(c, '‘' | '’' | '“' | '”' | '、' | '。' | '！' | '，' | '？')
 }
 
 /// Splits at punctuation and case changes: `HTTPServer2` is `HTTP`, `Server2`.
@@ -253,7 +226,7 @@ pub fn snippet(text: &str, query: &[String], width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::text::*;
+    use super::*;
 
     #[test]
     fn words_of_prose_and_of_code() {

@@ -1,0 +1,366 @@
+//! Segment of an open index, and the manifest: the list of the files of all segments, and the state of the
+//! records that they cover.
+
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::Kind;
+use crate::store::{Derived, DerivedWriter, Map, Positions};
+use memctl_search::embedder::Embedding;
+use memctl_search::{ANALYSIS, Damaged, Segment, SlotLayout, Slots, slot_width};
+
+/// Format version of the list and of its files; changes with each new format.
+const FORMAT: u32 = 1;
+
+/// Place of a document whose record has been deleted.
+pub(super) const GONE: u32 = u32::MAX;
+
+/// List of the files of an index.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct List {
+    format: u32,
+    analysis: u32,
+    /// Number of the next new file.
+    next: u64,
+    /// Covered entries of each data file.
+    pub(super) covered: Vec<Covered>,
+    /// Segments, oldest first.
+    pub(super) segments: Vec<Files>,
+}
+
+/// Covered part of a data file: its first entries, while it only grows. A kind has one for each of
+/// its files, in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Covered {
+    pub(crate) kind: Kind,
+    pub(crate) generation: u64,
+    pub(crate) entries: usize,
+}
+
+/// Files of one segment, by number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Files {
+    pub(crate) documents: usize,
+    pub(crate) words: u64,
+    pub(crate) places: u64,
+    pub(crate) vectors: Option<Vectors>,
+}
+
+/// File with the vectors of a segment.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Vectors {
+    file: u64,
+    /// Name of the embedder.
+    embedder: String,
+    /// Number of documents with a vector.
+    filled: usize,
+}
+
+impl List {
+    pub(crate) fn new() -> Self {
+        Self {
+            format: FORMAT,
+            analysis: ANALYSIS,
+            ..Self::default()
+        }
+    }
+
+    /// Parses a saved list; `None` if it is damaged or has another version.
+    pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
+        let list: Self = serde_json::from_slice(bytes).ok()?;
+        (list.format == FORMAT && list.analysis == ANALYSIS).then_some(list)
+    }
+
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+
+    /// Number of covered entries of each data file of a kind; `None` if one of them has changed
+    /// otherwise than by growing.
+    pub(crate) fn covers(&self, kind: Kind, now: &Positions) -> Option<Vec<usize>> {
+        let of_kind = self.covered.iter().filter(|covered| covered.kind == kind);
+        let mut covered = of_kind.map(|covered| (covered.generation, covered.entries));
+        let covers = now.generations().map(|(generation, entries)| {
+            let (known, first) = covered.next()?;
+            (known == generation && first <= entries).then_some(first)
+        });
+        covers.collect()
+    }
+
+    /// Reserves a number for a new file.
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Names of all files in the list.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.segments.iter().flat_map(|files| {
+            let vectors = files
+                .vectors
+                .as_ref()
+                .map(|vectors| name(vectors.file, VECTORS));
+            let names = [name(files.words, WORDS), name(files.places, PLACES)];
+            names.into_iter().chain(vectors)
+        })
+    }
+
+    /// Reserves a number for a new file, and writes it with these parts; `None` on failure.
+    pub(super) fn write(
+        &mut self,
+        writer: &DerivedWriter,
+        ending: &str,
+        parts: &[&[u8]],
+    ) -> Option<u64> {
+        self.next += 1;
+        let written = writer.write(&name(self.next, ending), parts);
+        written.then_some(self.next)
+    }
+}
+
+/// Endings of the files of a segment.
+const WORDS: &str = "words";
+const PLACES: &str = "places";
+pub(super) const VECTORS: &str = "vectors";
+
+pub(super) fn name(number: u64, ending: &str) -> String {
+    format!("{number}.{ending}")
+}
+
+/// Bytes in a file, or only in memory.
+#[derive(Debug)]
+pub(crate) enum Bytes {
+    File(Map),
+    Own(Vec<u8>),
+}
+
+impl Deref for Bytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::File(map) => map,
+            Self::Own(bytes) => bytes,
+        }
+    }
+}
+
+/// Vectors of one embedder for the documents of a segment; some may be missing.
+#[derive(Debug)]
+pub(crate) struct SegmentVectors {
+    pub(super) slots: Bytes,
+    /// Embedder of the vectors.
+    pub(super) embedding: Embedding,
+    /// Number of documents with a vector.
+    pub(super) filled: usize,
+    /// Number of their file; `None` if they are only in memory.
+    pub(super) file: Option<u64>,
+}
+
+/// Segment with the places of its records and with its vectors.
+#[derive(Debug)]
+pub(crate) struct IndexedSegment {
+    words: Bytes,
+    words_file: Option<u64>,
+    /// Place of each document's record among those of its kind, or [`GONE`].
+    pub(super) places: Vec<u32>,
+    /// Number of the file of the places; `None` if they are in no file, or have changed.
+    pub(super) places_file: Option<u64>,
+    pub(super) vectors: Option<SegmentVectors>,
+    /// Places of the vectors, one for each document.
+    singles: SlotLayout,
+    /// Places of the vectors, with those of windows.
+    windows: OnceLock<SlotLayout>,
+}
+
+impl IndexedSegment {
+    /// Creates a segment that is in no file yet.
+    pub(super) fn new(words: Vec<u8>, places: Vec<u32>) -> Self {
+        Self {
+            words: Bytes::Own(words),
+            words_file: None,
+            singles: SlotLayout::Single(places.len()),
+            windows: OnceLock::new(),
+            places,
+            places_file: None,
+            vectors: None,
+        }
+    }
+
+    /// Opens a segment of the list; `None` if a file is missing or damaged.
+    pub(super) fn open(derived: &Derived, files: &Files) -> Option<Self> {
+        let words = derived.map(&name(files.words, WORDS))?;
+        let places = read_places(&derived.map(&name(files.places, PLACES))?)?;
+        if places.len() != files.documents {
+            return None;
+        }
+        let vectors = files.vectors.as_ref().and_then(|vectors| {
+            let (_, dimensions) = vectors.embedder.rsplit_once('/')?;
+            Some(SegmentVectors {
+                slots: Bytes::File(derived.map(&name(vectors.file, VECTORS))?),
+                embedding: Embedding {
+                    name: vectors.embedder.clone(),
+                    dimensions: dimensions.parse().ok()?,
+                },
+                filled: vectors.filled,
+                file: Some(vectors.file),
+            })
+        });
+        let mut held = Self {
+            words: Bytes::File(words),
+            words_file: Some(files.words),
+            places_file: Some(files.places),
+            vectors,
+            ..Self::new(Vec::new(), places)
+        };
+        if held.all_slots().is_none() {
+            held.vectors = None;
+        }
+        Some(held)
+    }
+
+    /// Writes the parts that are not saved yet or have changed; `None` on failure.
+    pub(super) fn save(&mut self, writer: &DerivedWriter, list: &mut List) -> Option<Files> {
+        if self.words_file.is_none() {
+            self.words_file = Some(list.write(writer, WORDS, &[&self.words])?);
+        }
+        if self.places_file.is_none() {
+            let file = places_file(&self.places);
+            self.places_file = Some(list.write(writer, PLACES, &[&file])?);
+        }
+        if let Some(vectors) = self
+            .vectors
+            .as_mut()
+            .filter(|vectors| vectors.file.is_none())
+        {
+            vectors.file = Some(list.write(writer, VECTORS, &[&vectors.slots])?);
+        }
+        self.files()
+    }
+
+    /// The files of the segment; `None` if a part is in none.
+    pub(super) fn files(&self) -> Option<Files> {
+        let of = |vectors: &SegmentVectors| {
+            Some(Vectors {
+                file: vectors.file?,
+                embedder: vectors.embedding.name.clone(),
+                filled: vectors.filled,
+            })
+        };
+        Some(Files {
+            documents: self.places.len(),
+            words: self.words_file?,
+            places: self.places_file?,
+            vectors: match &self.vectors {
+                Some(vectors) => Some(of(vectors)?),
+                None => None,
+            },
+        })
+    }
+
+    /// Returns true if words and places are those of the files in the list.
+    pub(super) fn is_of(&self, listed: &Files) -> bool {
+        (self.words_file, self.places_file) == (Some(listed.words), Some(listed.places))
+    }
+
+    pub(super) fn segment(&self) -> Result<Segment<'_>, Damaged> {
+        let segment = Segment::open(&self.words).ok_or(Damaged)?;
+        let is_whole = segment.len() == self.places.len();
+        is_whole.then_some(segment).ok_or(Damaged)
+    }
+
+    /// Embedder of the vectors.
+    pub(super) fn embedding(&self) -> Option<&Embedding> {
+        self.vectors.as_ref().map(|vectors| &vectors.embedding)
+    }
+
+    /// Returns true if the vectors come from another embedder.
+    pub(super) fn is_of_another(&self, embedding: Option<&Embedding>) -> bool {
+        self.vectors.is_some() && self.embedding() != embedding
+    }
+
+    /// Number of documents with a vector of this embedder.
+    pub(super) fn filled(&self, embedding: Option<&Embedding>) -> usize {
+        let vectors = self.vectors.as_ref();
+        let vectors = vectors.filter(|vectors| Some(&vectors.embedding) == embedding);
+        vectors.map_or(0, |vectors| vectors.filled.min(self.places.len()))
+    }
+
+    /// Vectors, if they come from this embedder.
+    pub(super) fn slots(&self, embedding: Option<&Embedding>) -> Option<Slots<'_>> {
+        (self.embedding() == embedding).then(|| self.all_slots())?
+    }
+
+    /// Vectors of any embedder.
+    pub(super) fn all_slots(&self) -> Option<Slots<'_>> {
+        let vectors = self.vectors.as_ref()?;
+        let layout = self.layout(&vectors.embedding);
+        Slots::open(&vectors.slots, &vectors.embedding, layout)
+    }
+
+    /// Places of the vectors of an embedder.
+    pub(super) fn layout(&self, embedding: &Embedding) -> &SlotLayout {
+        if !embedding.reads_windows() {
+            return &self.singles;
+        }
+        // A damaged segment is noticed by its use.
+        let windows = || match self.segment() {
+            Ok(segment) => SlotLayout::of(&segment),
+            Err(_) => SlotLayout::Single(self.places.len()),
+        };
+        self.windows.get_or_init(windows)
+    }
+
+    /// Returns true if records of some documents have been deleted.
+    pub(super) fn has_gone(&self) -> bool {
+        // No saved segment holds one.
+        self.places_file.is_none() && self.places.contains(&GONE)
+    }
+
+    pub(super) fn kept(&self) -> Vec<bool> {
+        self.places.iter().map(|place| *place != GONE).collect()
+    }
+
+    /// Slots of the remaining documents, one after the other, and the number of filled ones.
+    pub(super) fn kept_slots(&self, embedding: &Embedding) -> (Vec<u8>, usize) {
+        let width = slot_width(embedding.dimensions);
+        let slots = self.slots(Some(embedding));
+        let (mut out, mut filled) = (Vec::new(), 0);
+        for (document, _) in self.places.iter().enumerate().filter(|(_, p)| **p != GONE) {
+            let sound = |slots: &Slots<'_>| slots.is_intact(document) && slots.is_filled(document);
+            if let Some(slots) = slots.filter(sound) {
+                out.extend_from_slice(slots.get(document));
+                filled += 1;
+            } else {
+                let slots = self.layout(embedding).of_document(document).len();
+                out.resize(out.len() + slots * width, 0);
+            }
+        }
+        (out, filled)
+    }
+}
+
+/// Reads places from their file: a checksum, then four bytes per place. `None` if it is damaged.
+fn read_places(file: &[u8]) -> Option<Vec<u32>> {
+    let (sum, bytes) = file.split_first_chunk()?;
+    let (places, rest) = bytes.as_chunks();
+    let is_intact = rest.is_empty() && u64::from_le_bytes(*sum) == xxh3_64(bytes);
+    is_intact.then(|| {
+        places
+            .iter()
+            .map(|place| u32::from_le_bytes(*place))
+            .collect()
+    })
+}
+
+/// Content of a file with these places.
+fn places_file(places: &[u32]) -> Vec<u8> {
+    let bytes: Vec<u8> = places
+        .iter()
+        .flat_map(|place| place.to_le_bytes())
+        .collect();
+    [&xxh3_64(&bytes).to_le_bytes()[..], &bytes].concat()
+}
