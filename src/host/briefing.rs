@@ -54,16 +54,7 @@ impl HintService<'_> {
         budget: usize,
     ) -> Result<Briefing, Error> {
         let mut told = Briefing::default();
-        let own = self.pitfalls(session);
-        if !own.is_empty() {
-            told.rules.push_str(&render_pitfalls(&own, MAX_RULES));
-        }
         let rules = session_rules(self.store, self.now, here)?;
-        let mut observed = String::new();
-        if !rules.observed.is_empty() {
-            let heading = "Rules that came with the files of others (not approved here), by skill:";
-            observed.push_str(&section(heading, lines(&rules.observed)));
-        }
         // Lessons that cannot be read are no reason to keep the rules back.
         let mut lessons = telling::at_start(self.store, here).unwrap_or_default();
         // Opened once: a memory has hundreds of lessons.
@@ -74,21 +65,19 @@ impl HintService<'_> {
         };
         lessons.approved.retain(is_free);
         lessons.observed.retain(is_free);
-        let mut approved = String::new();
-        if !lessons.approved.is_empty() {
-            let heading = "Lessons that people have approved for this project:";
-            let lines = lessons.approved.iter().map(|(_, line)| line.clone());
-            approved.push_str(&section(heading, lines));
-        }
-        if !lessons.observed.is_empty() {
-            let lines = lessons.observed.iter().map(|(_, line)| line.clone());
-            let heading = "Lessons of this project. What they name ran and worked here: run it as it stands, and look things up only where it fails.";
-            observed.push_str(&section(heading, lines));
-        }
+        let of_lessons = |heading: &str, lessons: &[(String, String)]| {
+            section(heading, lessons.iter().map(|(_, line)| line.clone()))
+        };
+        let heading = "Lessons that people have approved for this project:";
+        let approved = of_lessons(heading, &lessons.approved);
+        let heading = "Rules that came with the files of others (not approved here), by skill:";
+        let others = section(heading, lines(&rules.observed));
+        let heading = "Lessons of this project. What they name ran and worked here: run it as it stands, and look things up only where it fails.";
+        let observed = others + &of_lessons(heading, &lessons.observed);
         let observed = memctl_redact::defuse(&observed);
         let notice = waiting_notice(rules.waiting);
         let room = budget.saturating_sub(memctl_redact::length(&notice));
-        told.rules = within(&told.rules, room);
+        told.rules = within(&render_pitfalls(&self.pitfalls(session), MAX_RULES), room);
         let left = room.saturating_sub(memctl_redact::length(&told.rules));
         let others = memctl_redact::length(&approved) + memctl_redact::length(&observed);
         let heading = "Rules that people have given in this project, by skill:";
@@ -104,19 +93,19 @@ impl HintService<'_> {
         let left = budget.saturating_sub(memctl_redact::length(&told.rules));
         told.observed = within(&observed, left);
         let own = lines(&rules.own).filter(|line| told.rules.contains(line));
-        let of_others =
-            lines(&rules.observed).map(|line| memctl_redact::defuse(&line).trim().to_owned());
-        told.told = own.count()
-            + of_others
-                .filter(|line| told.observed.contains(line))
-                .count();
-        let of_all = |text: &str, line: &str| text.contains(line.trim());
-        let approved = lessons.approved.iter();
-        let shown = approved.filter(|(_, line)| of_all(&told.rules, line));
-        let observed = lessons.observed.iter();
-        let shown = shown.chain(observed.filter(|(_, line)| of_all(&told.observed, line)));
+        let of_others = lines(&rules.observed).map(|line| memctl_redact::defuse(&line));
+        let of_others = of_others.filter(|line| told.observed.contains(line.trim()));
+        told.told = own.count() + of_others.count();
+        let approved = lessons.approved.iter().map(|lesson| (lesson, &told.rules));
+        let observed = lessons
+            .observed
+            .iter()
+            .map(|lesson| (lesson, &told.observed));
+        let shown = approved
+            .chain(observed)
+            .filter(|((_, line), text)| text.contains(line.trim()));
         self.store
-            .count_retrievals(shown.map(|(id, _)| id.as_str()));
+            .count_retrievals(shown.map(|((id, _), _)| id.as_str()));
         Ok(told)
     }
 }
@@ -131,9 +120,13 @@ fn waiting_notice(waiting: usize) -> String {
     format!("{rules} of the user {wait} for their approval: memctl review\n")
 }
 
+/// Heading and lines; empty without a line.
 fn section(heading: &str, lines: impl Iterator<Item = String>) -> String {
-    let lines: Vec<String> = lines.collect();
-    format!("{heading}\n{}\n", lines.join("\n"))
+    let lines: String = lines.map(|line| line + "\n").collect();
+    match lines.as_str() {
+        "" => lines,
+        _ => format!("{heading}\n{lines}"),
+    }
 }
 
 /// Returns the whole lines that fit the budget; empty if only the heading fits.

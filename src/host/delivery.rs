@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use memctl_files::named;
 use memctl_redact::{Clean, beginning};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::Host;
 use crate::store::workspace::stamp;
@@ -94,13 +95,11 @@ fn first_words(answer: &str) -> String {
     beginning(&text, LONGEST).into_owned()
 }
 
-fn longest_text(value: &serde_json::Value, longest: &mut String) {
+fn longest_text(value: &Value, longest: &mut String) {
     match value {
-        serde_json::Value::String(text) if text.len() > longest.len() => longest.clone_from(text),
-        serde_json::Value::Array(items) => items.iter().for_each(|one| longest_text(one, longest)),
-        serde_json::Value::Object(fields) => {
-            fields.values().for_each(|one| longest_text(one, longest));
-        }
+        Value::String(text) if text.len() > longest.len() => longest.clone_from(text),
+        Value::Array(items) => items.iter().for_each(|one| longest_text(one, longest)),
+        Value::Object(fields) => fields.values().for_each(|one| longest_text(one, longest)),
         _ => {}
     }
 }

@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use memctl_redact::Clean;
 
 use super::Host;
-use super::outcomes::{Outcome, of_cline, outcome};
+use super::outcomes::{of_cline, outcome};
 
 /// Bytes that are kept at the start and at the end of a long text.
 const HEAD: usize = 16 << 10;
@@ -44,8 +44,6 @@ pub struct Event {
     pub arguments: Value,
     /// Output of the tool, the prompt, or the last message of the agent.
     pub output: String,
-    /// Exit code of a command; `None` if the agent host does not report it.
-    pub exit_code: Option<i64>,
     /// The agent host runs every call without asking the person.
     pub runs_unasked: bool,
     /// Subagent that the event is about; empty for the main agent.
@@ -188,7 +186,6 @@ impl<'a> Fields<'a> {
             command: String::new(),
             arguments: Value::Null,
             output: clip(&Clean::of_owned(output)),
-            exit_code: None,
             runs_unasked: self.text("permission_mode").as_deref() == Some("bypassPermissions"),
             agent: self.text("agent_id").unwrap_or_default(),
             is_renewed: self
@@ -210,11 +207,7 @@ impl<'a> Fields<'a> {
 
     /// Returns the event of a finished call.
     fn after_tool(&self, host: Host, kind: EventKind) -> Option<Event> {
-        let Outcome {
-            output,
-            exit_code,
-            failed,
-        } = outcome(host, kind, self)?;
+        let (output, failed) = outcome(host, kind, self)?;
         let kind = if failed {
             EventKind::ToolFailed
         } else {
@@ -224,7 +217,6 @@ impl<'a> Fields<'a> {
         let takes_note = !host.takes_notes_before();
         let arguments = takes_note.then(|| self.value("tool_input"));
         Some(Event {
-            exit_code,
             arguments: arguments.unwrap_or_default(),
             ..self.event(kind, self.input(), output)?
         })

@@ -7,25 +7,21 @@ use serde_json::{Value, json};
 
 use memctl_files::named;
 use memctl_sessions::cline;
-pub(super) use memctl_sessions::cline::Outcome;
 
 use super::event::Fields;
 use super::{EventKind, Host};
 
-/// Returns the outcome of a call; `None` if a person interrupted it, which teaches nothing.
-pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Option<Outcome> {
+/// Returns the output of a call, and `true` if it failed; `None` if a person interrupted it, which teaches nothing.
+pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Option<(String, bool)> {
     let failed = kind == EventKind::ToolFailed;
     if failed && fields.is_true("is_interrupt") {
         return None;
     }
     Some(match host {
-        Host::ClaudeCode if failed => claude_code_failure(fields.texts("error")),
-        Host::ClaudeCode => Outcome {
-            output: fields.texts("tool_response"),
-            ..Outcome::default()
-        },
-        Host::Copilot if failed => failure(fields.texts("error")),
-        Host::Cursor if failed => failure(fields.texts("error_message")),
+        Host::ClaudeCode if failed => (claude_code_failure(fields.texts("error")), true),
+        Host::ClaudeCode => (fields.texts("tool_response"), false),
+        Host::Copilot if failed => (fields.texts("error"), true),
+        Host::Cursor if failed => (fields.texts("error_message"), true),
         Host::Codex => codex(fields),
         Host::Gemini => gemini(fields.inside("tool_response").as_ref()),
         Host::Copilot => copilot(fields.inside("tool_result").as_ref()),
@@ -33,72 +29,49 @@ pub(super) fn outcome(host: Host, kind: EventKind, fields: &Fields<'_>) -> Optio
             let exit_code = fields.value("exit_code").as_i64();
             ended(fields.texts("tool_response"), exit_code)
         }
-        Host::Cline => cline::outcome(&fields.value("tool_response")),
-        Host::Cursor => cursor(fields.texts("tool_output")),
+        Host::Cline => {
+            let outcome = cline::outcome(&fields.value("tool_response"));
+            (outcome.output, outcome.failed)
+        }
+        Host::Cursor => (cursor(fields.texts("tool_output")), false),
     })
 }
 
-fn ended(output: String, exit_code: Option<i64>) -> Outcome {
-    Outcome {
-        output,
-        exit_code,
-        failed: exit_code.is_some_and(|code| code != 0),
-    }
-}
-
-fn failure(output: String) -> Outcome {
-    Outcome {
-        output,
-        exit_code: None,
-        failed: true,
-    }
+fn ended(output: String, exit_code: Option<i64>) -> (String, bool) {
+    (output, exit_code.is_some_and(|code| code != 0))
 }
 
 /// Claude Code: for a shell, the error begins with the line `Exit code N`. The event does not fire for
 /// unknown tools, refused permissions and invalid input.
-fn claude_code_failure(error: String) -> Outcome {
+fn claude_code_failure(error: String) -> String {
     let (first, rest) = error.split_once('\n').unwrap_or((&error, ""));
     let code = first.strip_prefix("Exit code ");
-    match code.and_then(|code| code.trim().parse().ok()) {
-        Some(code) => Outcome {
-            exit_code: Some(code),
-            ..failure(rest.to_owned())
-        },
-        None => failure(error),
+    match code.is_some_and(|code| code.trim().parse::<i64>().is_ok()) {
+        true => rest.to_owned(),
+        false => error,
     }
 }
 
 /// Codex: an event has no exit code. It is in the rollout of the session, which is written before the hook
 /// runs. Without one, only an unmistakable failure counts: a hint after a success would be noise.
-fn codex(fields: &Fields<'_>) -> Outcome {
+fn codex(fields: &Fields<'_>) -> (String, bool) {
     let output = fields.texts("tool_response");
     let call = fields.text("tool_use_id");
     let found = fields.path("transcript_path").zip(call);
     match found.and_then(|(rollout, call)| exit_code(&rollout, &call)) {
         Some(code) => ended(output, Some(code)),
-        None => Outcome {
-            failed: looks_failed(&output),
-            output,
-            exit_code: None,
-        },
+        None => {
+            let failed = looks_failed(&output);
+            (output, failed)
+        }
     }
 }
 
 fn looks_failed(output: &str) -> bool {
     /// Line prefixes that only failures print.
     const FAILURES: &[&str] = &[
-        "Traceback (most recent call last)",
-        "error: ",
-        "error[",
-        "Error: ",
-        "fatal: ",
-        "bash: ",
-        "/bin/bash: ",
-        "zsh: ",
-        "sh: ",
-        "npm error",
-        "npm ERR!",
-        "thread 'main' panicked",
+        "Traceback (most recent", "error: ", "error[", "Error: ", "fatal: ", "bash: ",
+        "/bin/bash: ", "zsh: ", "sh: ", "npm error", "npm ERR!", "thread 'main' panicked",
     ];
     let mut lines = output.lines();
     lines.any(|line| FAILURES.iter().any(|begin| line.starts_with(begin)))
@@ -127,17 +100,14 @@ fn exit_code(rollout: &Path, call: &str) -> Option<i64> {
 
 /// Gemini CLI: a failing command is not marked as an error. The only sign is the line `Exit Code: N` in the
 /// text for the model, which is missing for 0. Other tools have an `error`.
-fn gemini(response: Option<&Fields<'_>>) -> Outcome {
+fn gemini(response: Option<&Fields<'_>>) -> (String, bool) {
     let text = |name| response.map(|r| r.texts(name)).unwrap_or_default();
     let (shown, error) = (text("llmContent"), text("error"));
     let mut lines = shown.lines().rev();
     let exit_code = lines.find_map(|line| line.strip_prefix("Exit Code: ")?.trim().parse().ok());
-    if error.is_empty() {
-        return ended(unframed(&shown), exit_code);
-    }
-    Outcome {
-        exit_code,
-        ..failure(error)
+    match error.as_str() {
+        "" => ended(unframed(&shown), exit_code),
+        _ => (error, true),
     }
 }
 
@@ -155,7 +125,7 @@ fn unframed(shown: &str) -> String {
 
 /// Copilot CLI: a command that fails has the event of a success. Its exit code is in the last line, which
 /// the host adds: `<shellId: 0 completed with exit code 1>`.
-fn copilot(result: Option<&Fields<'_>>) -> Outcome {
+fn copilot(result: Option<&Fields<'_>>) -> (String, bool) {
     let code = |line: &str| {
         let (_, code) = line
             .trim()
@@ -173,10 +143,10 @@ fn copilot(result: Option<&Fields<'_>>) -> Outcome {
 }
 
 /// Cursor: a success means exit code 0, with the output in a JSON text.
-fn cursor(raw: String) -> Outcome {
+fn cursor(raw: String) -> String {
     let inner = Fields::read(raw.as_bytes()).filter(|inner| inner.has("output"));
     let output = inner.map(|inner| inner.texts("output"));
-    ended(output.unwrap_or(raw), None)
+    output.unwrap_or(raw)
 }
 
 /// Returns an event of Cline with the fields that the others have. Those of a call are in `tool_call` or

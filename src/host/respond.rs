@@ -3,9 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::lessons::storage::patterns::learn_at_once;
-use crate::lessons::telling::budget::within;
+use crate::lessons::telling::hint::within;
 use crate::lessons::telling::hint::{Hint, MAX_HINTS};
 use crate::lessons::{HintOptions, HintService, telling};
+use crate::model::text::one_line;
 use crate::model::{CallAction, Trust};
 use crate::rules::{self, AgentCall, RuleFilter, Warning};
 use crate::store::Here;
@@ -32,9 +33,8 @@ pub fn respond(
         if rules::start_is_owed(adviser.store, &session)? {
             noted.push_str(&adviser.session_text(&session, here)?);
         }
-        noted.push_str(&note(
-            &warning(&session, event, adviser, here, RuleFilter::Notes)?.rules,
-        ));
+        let warned = warning(&session, event, adviser, here, RuleFilter::Notes)?;
+        noted.push_str(&note(&warned.rules));
     }
     if is_after {
         let succeeded = event.kind == EventKind::ToolSucceeded;
@@ -144,15 +144,11 @@ fn with_call<T>(
         cwd: event.cwd.as_ref().map(|cwd| cwd.display().to_string()),
         ..Step::default()
     };
-    let tree = here
-        .project
-        .map(|project| project.root.display().to_string());
+    let tree = here.project.map(|project| &*project.root);
     let root = here.root.filter(|_| !here.is_of_user);
-    let root = root.map(|root| root.display().to_string());
-    let roots: Vec<&str> = [&tree, &root]
-        .into_iter()
-        .filter_map(Option::as_deref)
-        .collect();
+    let roots = tree.into_iter().chain(root);
+    let roots: Vec<String> = roots.map(|root| root.display().to_string()).collect();
+    let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
     with(&AgentCall {
         step: &step,
         roots: &roots,
@@ -175,12 +171,10 @@ pub(super) fn note(rules: &str) -> String {
 /// data.
 fn rendered_within(hints: Vec<Hint>, nonce: &str, limit: usize) -> String {
     let hints = hints.into_iter().map(harmless).collect();
-    let hints = within(hints, |hints| length(&rendered(hints, nonce)) <= limit);
-    rendered(&hints, nonce)
-}
-
-fn rendered(hints: &[Hint], nonce: &str) -> String {
-    telling::at_failure(hints, nonce)
+    let hints = within(hints, |hints| {
+        length(&telling::at_failure(hints, nonce)) <= limit
+    });
+    telling::at_failure(&hints, nonce)
 }
 
 /// Sanitizes a hint so that it cannot forge a fence and does not grow when fenced. The error key
@@ -193,7 +187,7 @@ fn harmless(hint: Hint) -> Hint {
     let key = clean(&hint.error_key);
     Hint {
         lesson: clean(&hint.lesson),
-        error_key: key.split_whitespace().collect::<Vec<_>>().join(" "),
+        error_key: one_line(&key),
         failing_code: clean(&hint.failing_code),
         working_code: clean(&hint.working_code),
         ..hint

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{Speaker, Step};
 
 use super::calls::Calls;
-use super::{LineFormat, anthropic, text};
+use super::{LineFormat, messages, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -68,7 +68,7 @@ impl Reader {
                 });
             }
             "function_call_output" | "custom_tool_call_output" => {
-                let said = anthropic::words(&item["output"]);
+                let said = messages::words(&item["output"]);
                 calls.answer(call_id(item), |step| answer(step, &said));
             }
             "message" => {
@@ -77,7 +77,7 @@ impl Reader {
                     "assistant" => Speaker::Agent,
                     _ => return,
                 };
-                let said = anthropic::words(&item["content"]);
+                let said = messages::words(&item["content"]);
                 // The host describes the environment in the name of the user.
                 let hosts = [
                     "<environment_context>", "<user_instructions>", "# AGENTS.md",

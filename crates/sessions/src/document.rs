@@ -7,7 +7,7 @@ use crate::BrokenLine;
 
 use super::calls::Calls;
 use super::json::{List, Members, parse};
-use super::{Format, LineFormat, cline, gemini, openai, opencode, swe};
+use super::{Format, LineFormat, cline, gemini, messages, opencode, swe};
 
 /// Member names of lists. Only the first non-empty list counts, since some documents repeat the
 /// session in another form.
@@ -97,7 +97,7 @@ impl Reader {
                 return Err("its role is no text".to_owned());
             }
             _ if has("role") => {
-                if openai::message(element, calls) {
+                if messages::message(element, calls) {
                     self.format = Format::AnthropicMessages;
                 }
             }

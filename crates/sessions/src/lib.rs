@@ -8,9 +8,7 @@
 //!
 //! Deliberately absent: the classification of failures, and learning.
 
-mod anthropic;
 mod calls;
-mod claude;
 pub mod cline;
 mod codex;
 mod detect;
@@ -18,7 +16,7 @@ mod document;
 mod gemini;
 mod json;
 mod markdown;
-mod openai;
+mod messages;
 mod opencode;
 pub mod otlp;
 mod own_words;
@@ -77,43 +75,31 @@ pub enum Format {
 }
 
 impl Format {
-    /// All formats.
-    pub const ALL: [Self; 12] = [
-        Self::ClaudeCode,
-        Self::Codex,
-        Self::Gemini,
-        Self::SweAgent,
-        Self::OpenaiMessages,
-        Self::AnthropicMessages,
-        Self::OpenCode,
-        Self::Cline,
-        Self::SpecStory,
-        Self::Aider,
-        Self::Otlp,
-        Self::Steps,
+    /// All formats, each with its name for `--format` and in JSON output.
+    pub const ALL: [(Self, &str); 12] = [
+        (Self::ClaudeCode, "claude-code"),
+        (Self::Codex, "codex"),
+        (Self::Gemini, "gemini"),
+        (Self::SweAgent, "swe-agent"),
+        (Self::OpenaiMessages, "openai-messages"),
+        (Self::AnthropicMessages, "anthropic-messages"),
+        (Self::OpenCode, "opencode"),
+        (Self::Cline, "cline"),
+        (Self::SpecStory, "specstory"),
+        (Self::Aider, "aider"),
+        (Self::Otlp, "otlp"),
+        (Self::Steps, "steps"),
     ];
 
-    /// Name for `--format` and in JSON output.
+    /// Returns the name.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => "claude-code",
-            Self::Codex => "codex",
-            Self::Gemini => "gemini",
-            Self::SweAgent => "swe-agent",
-            Self::OpenaiMessages => "openai-messages",
-            Self::AnthropicMessages => "anthropic-messages",
-            Self::OpenCode => "opencode",
-            Self::Cline => "cline",
-            Self::SpecStory => "specstory",
-            Self::Aider => "aider",
-            Self::Otlp => "otlp",
-            Self::Steps => "steps",
-        }
+        Self::ALL[self as usize].1
     }
 
     /// Format with this name; `None` if unknown.
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.name() == name)
+        let mut all = Self::ALL.into_iter();
+        Some(all.find(|(_, own)| *own == name)?.0)
     }
 }
 
@@ -145,7 +131,7 @@ pub fn read(
                 _ => messages.document(&text, &mut calls),
             }
         }
-        (_, Format::ClaudeCode) => lines(input, &mut claude::Reader::default(), &mut calls)?,
+        (_, Format::ClaudeCode) => lines(input, &mut messages::ClaudeCode::default(), &mut calls)?,
         (_, Format::Codex) => lines(input, &mut codex::Reader::default(), &mut calls)?,
         (_, Format::Gemini) => lines(input, &mut gemini::Reader::default(), &mut calls)?,
         (_, Format::Otlp) => lines(input, &mut otlp::Reader::default(), &mut calls)?,
@@ -458,7 +444,7 @@ mod tests {
             pieces in proptest::collection::vec(0..PIECES.len(), 0..40),
         ) {
             let pieces: Vec<&str> = pieces.into_iter().map(|at| PIECES[at]).collect();
-            for format in Format::ALL.into_iter().map(Some).chain([None]) {
+            for format in Format::ALL.map(|(format, _)| Some(format)).into_iter().chain([None]) {
                 drop(read_all(format, &bytes));
                 drop(read_all(format, pieces.concat()));
             }

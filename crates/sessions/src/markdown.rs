@@ -13,8 +13,8 @@ use serde_json::json;
 
 use crate::{BrokenLine, Speaker, Step};
 
-use super::anthropic;
 use super::calls::Calls;
+use super::messages;
 use super::text;
 
 /// First line of an export of `SpecStory`, up to its version.
@@ -209,7 +209,7 @@ fn step(tool: &str, first: &str, lines: &[&str]) -> Step {
             .first()
             .map(|command| json!({"command": command}))
             .unwrap_or_default(),
-        exit_code: anthropic::exit_code(&output),
+        exit_code: messages::exit_code(&output),
         output,
         answered: true,
         ..Step::default()

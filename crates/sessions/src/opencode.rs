@@ -38,23 +38,20 @@ pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> Result<(), Stri
 
 fn step(part: &Value, info: &Value) -> Step {
     let state = &part["state"];
-    let text = |value: &Value| value.as_str().map(str::to_owned);
     let metadata = &state["metadata"];
-    let exit_code = metadata["exit"].as_i64();
-    let own = text(&metadata["output"]).filter(|_| exit_code.is_some());
-    let said = text(&state["error"])
-        .or(own)
-        .or_else(|| text(&state["output"]));
+    let exit_code = text::code(&metadata["exit"]);
+    let own = metadata["output"].as_str().filter(|_| exit_code.is_some());
+    let said = state["error"].as_str().or(own).or(state["output"].as_str());
     let status = state["status"].as_str().unwrap_or_default();
     let failed = status == "error" || exit_code.is_some_and(|code| code != 0);
     Step {
-        native_id: text(&part["callID"]),
-        tool: text(&part["tool"]).unwrap_or_default(),
+        native_id: text::owned(&part["callID"]),
+        tool: text::of(&part["tool"]).to_owned(),
         input: state["input"].clone(),
-        output: text::output(&said.unwrap_or_default()),
+        output: text::output(said.unwrap_or_default()),
         is_error: Some(failed),
-        exit_code: exit_code.and_then(|code| i32::try_from(code).ok()),
-        cwd: text(&info["path"]["cwd"]),
+        exit_code,
+        cwd: text::owned(&info["path"]["cwd"]),
         answered: true,
         ..Step::default()
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::{Speaker, Step};
 
 use super::calls::Calls;
-use super::{LineFormat, anthropic, text};
+use super::{LineFormat, messages, text};
 
 #[derive(Debug, Default)]
 pub(super) struct Reader {
@@ -43,7 +43,7 @@ impl LineFormat for Reader {
             native_id: text::owned(&line["id"]),
             tool,
             input,
-            output: text::output(&anthropic::words(said)),
+            output: text::output(&messages::words(said)),
             is_error: failed,
             exit_code,
             time: text::owned(&line["time"]),

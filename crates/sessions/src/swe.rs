@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::{Speaker, Step};
 
 use super::calls::Calls;
-use super::{anthropic, text};
+use super::{messages, text};
 
 /// Reads an element of a `trajectory`.
 pub(super) fn turn(turn: &Value, ordinal: usize, calls: &mut Calls<'_>) {
@@ -27,7 +27,7 @@ pub(super) fn history(message: &Value, ordinal: usize, calls: &mut Calls<'_>) {
     if message["is_demo"] == true {
         return;
     }
-    let said = anthropic::words(&message["content"]);
+    let said = messages::words(&message["content"]);
     match text::of(&message["role"]) {
         "assistant" => {
             calls.said(Speaker::Agent, message["thought"].as_str().unwrap_or(&said));

@@ -57,8 +57,9 @@ pub struct Raw {
 }
 
 /// Role of the next word.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum Next {
+    #[default]
     Word,
     Target,
     /// Text of a here-string.
@@ -76,6 +77,7 @@ struct Awaited {
     of: usize,
 }
 
+#[derive(Default)]
 struct Scanner<'l> {
     line: &'l str,
     at: usize,
@@ -113,15 +115,7 @@ impl<'l> Scanner<'l> {
     fn of(line: &'l str) -> Self {
         Self {
             line,
-            at: 0,
-            all: Vec::new(),
-            now: Raw::default(),
-            word: None,
-            next: Next::Word,
-            awaited: Vec::new(),
-            cases: 0,
-            is_pattern: false,
-            is_test: false,
+            ..Self::default()
         }
     }
 
@@ -213,12 +207,13 @@ impl<'l> Scanner<'l> {
         Some(c)
     }
 
+    fn skip_blanks(&mut self) {
+        self.at = self.line.len() - self.rest().trim_start_matches([' ', '\t']).len();
+    }
+
     fn word(&mut self, start: usize) -> &mut String {
-        let word = self.word.get_or_insert_with(|| Word {
-            start,
-            ..Word::default()
-        });
-        &mut word.text
+        let (text, end) = (String::new(), start);
+        &mut self.word.get_or_insert(Word { text, start, end }).text
     }
 
     fn push(&mut self, c: char, start: usize) {
@@ -451,9 +446,7 @@ impl<'l> Scanner<'l> {
         if c == '<' && self.rest().starts_with("<<") {
             self.at += 2;
             self.next = Next::Input;
-            while matches!(self.peek(), Some(' ' | '\t')) {
-                self.bump();
-            }
+            self.skip_blanks();
             return;
         }
         if c == '<' && self.rest().starts_with('<') {
@@ -476,18 +469,14 @@ impl<'l> Scanner<'l> {
                 self.next = Next::Skipped;
             }
         }
-        while matches!(self.peek(), Some(' ' | '\t')) {
-            self.bump();
-        }
+        self.skip_blanks();
     }
 
     fn here_document_begins(&mut self) {
         if self.rest().starts_with('-') {
             self.bump();
         }
-        while matches!(self.peek(), Some(' ' | '\t')) {
-            self.bump();
-        }
+        self.skip_blanks();
         let rest = self.rest();
         let length = match rest.chars().next() {
             Some(quote @ ('\'' | '"')) => rest[1..].find(quote).map(|length| length + 2),

@@ -320,7 +320,7 @@ pub(crate) struct SessionFiles {
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Format of the files, if it cannot be detected from the content
-    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(Format::name)))]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::ALL.map(|(_, name)| name)))]
     format: Option<String>,
 }
 

@@ -12,8 +12,10 @@ use jsonc_parser::json;
 
 use memctl_files::SharedFile;
 
-use super::json::{Document, member, object_for, object_in, text_in};
-use super::{Entry, Error, Fault, InstallationStatus, Settings, read_in};
+use super::{
+    Document, Entry, Error, Fault, InstallationStatus, Settings, member, object_for, object_in,
+    read_in, text_in,
+};
 
 const KEY: &str = "statusLine";
 /// End of the command that prints the line.

@@ -8,7 +8,7 @@ use super::Fault;
 use super::servers::{NAME, Start};
 
 /// Table that contains the servers.
-const SERVERS: &str = "mcp_servers";
+pub(super) const SERVERS: &str = "mcp_servers";
 
 /// Returns reasons in the agent host's `config.toml` why hooks in this file do not run.
 pub fn obstacles(config: &str, hooks_file: &Path) -> Vec<String> {

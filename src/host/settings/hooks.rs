@@ -9,8 +9,10 @@ use serde::Serialize;
 
 use memctl_files::SharedFile;
 
-use super::json::{Document, member, object_for, object_in, text_in};
-use super::{Entry, Error, Fault, InstallationStatus, Settings, read, read_in};
+use super::{
+    Document, Entry, Error, Fault, InstallationStatus, Settings, member, object_for, object_in,
+    read, read_in, text_in,
+};
 use crate::host::hosts::{Form, Hook};
 use crate::host::{Delivery, EventKind, Host};
 
@@ -148,8 +150,7 @@ pub fn status(host: Host, place: &Place) -> Result<StatusReport, Error> {
     }
     let has = |read_only| -> Result<bool, Error> {
         for (file, hooks) in entries(host, place, read_only)? {
-            let found = read_in(&file, |text| hooks.find(text));
-            match found {
+            match read_in(&file, |text| hooks.find(text)) {
                 Ok(InstallationStatus::Installed) => {}
                 Err(error) if !hooks.is_whole_file() => return Err(error),
                 // A file of another program is no installation.
@@ -196,14 +197,8 @@ impl Place {
 
 /// Returns the files of a host, with what belongs in each.
 fn entries(host: Host, place: &Place, read_only: bool) -> Result<Vec<(SharedFile, Hooks)>, Error> {
-    let mode = if read_only { Some(READ_ONLY) } else { None };
-    let words = [
-        Some(place.program.as_str()),
-        Some("hook"),
-        Some(host.name()),
-        mode,
-    ];
-    let words: Vec<&str> = words.into_iter().flatten().collect();
+    let mut words = vec![place.program.as_str(), "hook", host.name()];
+    words.extend(read_only.then_some(READ_ONLY));
     let command = format!("{} {}", quoted(&place.program), words[1..].join(" "));
     let settings = &place.settings;
     let of_file = |whole| Hooks {

@@ -11,15 +11,17 @@ use serde::Serialize;
 
 use memctl_files::{SharedFile, named};
 
-use super::json::{Document, member, object_for, object_in, text_in, texts_in};
-use super::{Entry, Error, Fault, InstallationStatus, Settings, codex, read_in};
+use super::{
+    Document, Entry, Error, Fault, InstallationStatus, Settings, codex, member, object_for,
+    object_in, read_in, text_in, texts_in,
+};
 use crate::host::Host;
 
 /// Name of the entry.
 pub(super) const NAME: &str = "memctl";
 
 /// Command that starts a server.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct Start {
     /// Program.
     pub command: String,
@@ -88,13 +90,7 @@ pub fn register(
     start: &Start,
 ) -> Result<RegisterReport, Error> {
     let changed = Settings { file, state_dir }.add(&Server { host, start })?;
-    Ok(RegisterReport {
-        host: host.name(),
-        settings: file.path().to_owned(),
-        changed,
-        start: Some(start.clone()),
-        notes: Vec::new(),
-    })
+    Ok(report(host, file, changed, Some(start.clone())))
 }
 
 /// Removes the server.
@@ -103,17 +99,24 @@ pub fn unregister(
     file: &SharedFile,
     state_dir: Option<&Path>,
 ) -> Result<RegisterReport, Error> {
-    let start = &Start {
-        command: String::new(),
-        args: Vec::new(),
-    };
-    Ok(RegisterReport {
+    let start = &Start::default();
+    let changed = Settings { file, state_dir }.remove(&Server { host, start })?;
+    Ok(report(host, file, changed, None))
+}
+
+fn report(
+    host: ServerHost,
+    file: &SharedFile,
+    changed: bool,
+    start: Option<Start>,
+) -> RegisterReport {
+    RegisterReport {
         host: host.name(),
         settings: file.path().to_owned(),
-        changed: Settings { file, state_dir }.remove(&Server { host, start })?,
-        start: None,
+        changed,
+        start,
         notes: Vec::new(),
-    })
+    }
 }
 
 /// Returns the installation status of the server. It is outdated if an absolute path leads to no
@@ -158,23 +161,6 @@ pub enum ServerHost {
     VsCode,
     /// Claude Desktop.
     ClaudeDesktop,
-}
-
-/// How an entry is written, as the agent host writes it itself.
-#[derive(Debug, Clone, Copy)]
-enum EntryForm {
-    /// Command and arguments.
-    Plain,
-    /// With the type `stdio`.
-    Stdio,
-    /// With the type `local`, and every tool. Copilot CLI 1.0.102.
-    Copilot,
-    /// Command and arguments in one list. `OpenCode` 1.18.33.
-    OpenCode,
-    /// In an object `transport`. Cline 3.0.65.
-    Cline,
-    /// TOML, with a table per server.
-    Codex,
 }
 
 impl ServerHost {
@@ -250,16 +236,13 @@ impl ServerHost {
         !matches!(self, Self::Cursor | Self::VsCode | Self::ClaudeDesktop)
     }
 
-    /// Returns the object that has the servers, and the form of an entry.
-    const fn format(self) -> (&'static str, EntryForm) {
+    /// Returns the object that has the servers.
+    const fn key(self) -> &'static str {
         match self {
-            Self::ClaudeCode => ("mcpServers", EntryForm::Stdio),
-            Self::Gemini | Self::Cursor | Self::ClaudeDesktop => ("mcpServers", EntryForm::Plain),
-            Self::Copilot => ("mcpServers", EntryForm::Copilot),
-            Self::OpenCode => ("mcp", EntryForm::OpenCode),
-            Self::Cline => ("mcpServers", EntryForm::Cline),
-            Self::VsCode => ("servers", EntryForm::Stdio),
-            Self::Codex => ("mcp_servers", EntryForm::Codex),
+            Self::Codex => codex::SERVERS,
+            Self::OpenCode => "mcp",
+            Self::VsCode => "servers",
+            _ => "mcpServers",
         }
     }
 }
@@ -285,37 +268,43 @@ impl Entry for Server<'_> {
     }
 
     fn add(&self, text: &str) -> Result<String, Fault> {
-        let (key, form) = self.host.format();
         let Start { command, args } = self.start;
         let (command, args) = (command.as_str(), args.clone());
-        let entry = match form {
-            EntryForm::Codex => return codex::with(text, self.start),
-            EntryForm::Plain => json!({"command": command, "args": args}),
-            EntryForm::Stdio => json!({"type": "stdio", "command": command, "args": args}),
-            EntryForm::Copilot => {
+        // As the agent host writes it itself.
+        let entry = match self.host {
+            ServerHost::Codex => return codex::with(text, self.start),
+            ServerHost::ClaudeCode | ServerHost::VsCode => {
+                json!({"type": "stdio", "command": command, "args": args})
+            }
+            ServerHost::Gemini | ServerHost::Cursor | ServerHost::ClaudeDesktop => {
+                json!({"command": command, "args": args})
+            }
+            // 1.0.102.
+            ServerHost::Copilot => {
                 json!({"type": "local", "command": command, "args": args, "tools": ["*"]})
             }
-            EntryForm::OpenCode => {
+            // 1.18.33.
+            ServerHost::OpenCode => {
                 let words = std::iter::once(command.to_owned()).chain(args);
                 let words: CstInputValue = words.collect::<Vec<String>>().into();
                 json!({"type": "local", "command": words, "enabled": true})
             }
-            EntryForm::Cline => {
+            // 3.0.65.
+            ServerHost::Cline => {
                 json!({"transport": {"type": "stdio", "command": command, "args": args}})
             }
         };
         let document = Document::read(text)?;
-        object_for(&document.object, key)?.append(NAME, entry);
+        object_for(&document.object, self.host.key())?.append(NAME, entry);
         Ok(document.text())
     }
 
     fn take_out(&self, text: &str) -> Result<String, Fault> {
-        let (key, form) = self.host.format();
-        if matches!(form, EntryForm::Codex) {
+        if self.host == ServerHost::Codex {
             return codex::without(text);
         }
         let document = Document::read(text)?;
-        if let Some(servers) = object_in(&document.object, key)? {
+        if let Some(servers) = object_in(&document.object, self.host.key())? {
             while let Some(entry) = member(&servers, NAME) {
                 entry.remove();
             }
@@ -324,7 +313,7 @@ impl Entry for Server<'_> {
     }
 
     fn is_empty(&self, text: &str) -> bool {
-        let is_json = !matches!(self.host.format().1, EntryForm::Codex);
+        let is_json = self.host != ServerHost::Codex;
         let left = Document::read(text).map(|document| document.object.properties());
         text.trim().is_empty() || is_json && left.is_ok_and(|left| left.is_empty())
     }
@@ -332,10 +321,10 @@ impl Entry for Server<'_> {
 
 /// Returns what the entry of our name starts.
 fn started(host: ServerHost, text: &str) -> Result<Option<Start>, Fault> {
-    let (key, form) = host.format();
-    if matches!(form, EntryForm::Codex) {
+    if host == ServerHost::Codex {
         return codex::started(text);
     }
+    let key = host.key();
     let document = Document::read(text)?;
     let servers = object_in(&document.object, key)?;
     let Some(entry) = servers.and_then(|servers| member(&servers, NAME)) else {

@@ -69,8 +69,8 @@ const TOML: &[&str] = &[
 ];
 
 fn texts(host: ServerHost) -> &'static [&'static str] {
-    match host.format() {
-        (_, EntryForm::Codex) => TOML,
+    match host {
+        ServerHost::Codex => TOML,
         _ => JSON,
     }
 }

@@ -7,8 +7,8 @@
 //!
 //! Deliberately absent: what a command does, and whether it is safe.
 
+use crate::lessons::recovery::shell::{AROUND, has_subcommands, wrapped};
 use crate::lessons::recovery::shell::{Simple, basename, commands};
-use crate::lessons::recovery::shell_command::{AROUND, has_subcommands, wrapped};
 
 use super::session_calls::SessionCall;
 use crate::lessons::failure::without_home;
@@ -100,13 +100,14 @@ pub(crate) fn occurrence(written: &str, calls: &[PeeledCall<'_>]) -> Occurrence 
     found
 }
 
-/// Returns `true` if a shell line runs what somebody wrote, with any text for its templates.
-pub(crate) fn occurs(written: &str, line: &str) -> bool {
+/// Returns `true` if a shell line runs what somebody wrote, apart from moving about, with any text for its
+/// templates. The last word may be the beginning of one, unless the words are whole.
+pub(crate) fn occurs(written: &str, line: &str, is_whole: bool) -> bool {
     let own: Vec<Vec<String>> = commands(line).into_iter().flat_map(forms).collect();
-    let written = commands(&without_angles(written));
-    written
-        .iter()
-        .all(|one| own.iter().any(|words| begins(&one.words, words)))
+    let mut written = commands(&without_angles(written));
+    written.retain(|one| !is_around(&one.words));
+    let is_run = |one: &Simple| own.iter().any(|words| begins(&one.words, words, is_whole));
+    !written.is_empty() && written.iter().all(is_run)
 }
 
 /// Returns the occurrence of a command in the prose of a lesson.
@@ -205,14 +206,18 @@ fn is_around(words: &[String]) -> bool {
 fn of_simple(written: &[String], calls: &[PeeledCall<'_>]) -> Occurrence {
     let found = calls
         .iter()
-        .filter(|call| call.simples.iter().any(|words| begins(written, words)))
+        .filter(|call| {
+            call.simples
+                .iter()
+                .any(|words| begins(written, words, false))
+        })
         .map(PeeledCall::occurrence);
     found.max().unwrap_or(Occurrence::Nowhere)
 }
 
 /// Returns `true` if the words of a call contain the written ones in their order, and both have the
-/// same program.
-fn begins(written: &[String], words: &[String]) -> bool {
+/// same program. The last word may be the beginning of one, unless the words are whole.
+fn begins(written: &[String], words: &[String], is_whole: bool) -> bool {
     let (Some((program, written)), Some((run, words))) =
         (written.split_first(), words.split_first())
     else {
@@ -226,7 +231,8 @@ fn begins(written: &[String], words: &[String]) -> bool {
     // A program in quotes has lines, and is written in one.
     let mut rest = words.iter();
     written.iter().enumerate().all(|(at, word)| {
-        let is_begun = |actual: &str| at == last && one_line(actual).starts_with(&one_line(word));
+        let is_last = at == last && !is_whole;
+        let is_begun = |actual: &str| is_last && one_line(actual).starts_with(&one_line(word));
         rest.any(|actual| is_like(word, actual) || is_begun(actual))
     })
 }

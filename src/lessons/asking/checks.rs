@@ -4,15 +4,17 @@
 //! field, the reason, and what would pass, so that the agent can mend it once. It also says whether the lesson
 //! is worth telling, as far as the calls show. No check asks a model, and none guesses what a sentence means.
 
+use std::collections::HashSet;
+
 use crate::lessons::recovery::call::is_shell;
-use crate::lessons::recovery::shell::{basename, commands};
-use crate::lessons::recovery::shell_command::AROUND;
+use crate::lessons::recovery::shell::AROUND;
+use crate::lessons::recovery::shell::{Simple, commands};
 use crate::model::text::one_line;
 use crate::model::{Applies, LONGEST_LESSON, LessonScope};
 use memctl_redact::Person;
 
 use super::call_match::{Occurrence, in_prose, occurrence, peeled};
-use super::lesson_args::LessonArgs;
+use super::question::LessonArgs;
 use super::session_calls::{SessionCall, SessionCalls};
 
 /// Maximum number of phrases in one field.
@@ -36,12 +38,7 @@ pub struct Refusal {
 
 impl std::fmt::Display for Refusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self {
-            field,
-            reason,
-            passes,
-        } = self;
-        write!(f, "`{field}`: {reason}; {passes}")
+        write!(f, "`{}`: {}; {}", self.field, self.reason, self.passes)
     }
 }
 
@@ -127,13 +124,9 @@ pub(crate) fn check_words(args: &LessonArgs, person: &Person) -> Result<CheckedL
         }
     }
     let phrases = |texts: &[String]| -> Vec<String> {
-        let mut phrases: Vec<String> = Vec::new();
-        for text in texts {
-            let text = one_line(text);
-            if !text.is_empty() && !phrases.contains(&text) {
-                phrases.push(text);
-            }
-        }
+        let mut phrases: Vec<String> = texts.iter().map(|text| one_line(text)).collect();
+        let mut seen = HashSet::new();
+        phrases.retain(|text| !text.is_empty() && seen.insert(text.clone()));
         phrases
     };
     Ok(CheckedLesson {
@@ -192,13 +185,8 @@ fn scope(args: &LessonArgs) -> LessonScope {
         let ends = |c: char| c.is_whitespace() || "`'\"(),;=".contains(c);
         text.split(ends).any(|word| is_path(word) && is_file(word))
     };
-    let is_own = args.commands.iter().any(runs_own)
-        || args
-            .commands
-            .iter()
-            .chain([&args.lesson])
-            .any(|text| names_own(text));
-    if is_own {
+    let mut texts = args.commands.iter().chain([&args.lesson]);
+    if args.commands.iter().any(runs_own) || texts.any(|text| names_own(text)) {
         LessonScope::Project
     } else {
         args.scope
@@ -229,23 +217,14 @@ pub(crate) fn is_telling(phrase: &str) -> bool {
 
 /// Parts the error phrases: those that the session has seen, and those that are only expected.
 fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refusal> {
-    let plain = |text: &str| one_line(text).to_lowercase();
-    for phrase in &applies.errors {
-        if !is_telling(phrase) {
-            return refuse(
-                "errors",
-                format!("`{phrase}` would match too much"),
-                format!(
-                    "give the words of the error that tell it apart, {SHORTEST_ERROR} characters or more"
-                ),
-            );
-        }
+    if let Some(phrase) = applies.errors.iter().find(|phrase| !is_telling(phrase)) {
+        return refuse(
+            "errors",
+            format!("`{phrase}` would match too much"),
+            format!("give the words that tell it apart, {SHORTEST_ERROR} characters or more"),
+        );
     }
-    let outputs: Vec<String> = calls.iter().map(|call| plain(&call.output)).collect();
-    let is_seen = |phrase: &String| {
-        let phrase = plain(phrase);
-        outputs.iter().any(|output| output.contains(&phrase))
-    };
+    let is_seen = |phrase: &String| calls.iter().any(|call| holds(call, phrase));
     let (errors, expected): (Vec<String>, Vec<String>) =
         applies.errors.iter().cloned().partition(is_seen);
     if let (Some(phrase), true) = (expected.first(), applies.commands.is_empty()) {
@@ -262,6 +241,12 @@ fn seen_errors(applies: Applies, calls: &[SessionCall]) -> Result<Applies, Refus
     })
 }
 
+/// Returns `true` if the output of a call has a phrase, in any case and spacing.
+fn holds(call: &SessionCall, phrase: &str) -> bool {
+    let plain = |text: &str| one_line(text).to_lowercase();
+    plain(&call.output).contains(&plain(phrase))
+}
+
 /// Checks that the session ran what the lesson says.
 fn check_commands(
     lesson: &str,
@@ -273,10 +258,8 @@ fn check_commands(
     let is_prescribed =
         |text: &str| proof == Proof::Words && session.iter().any(|call| call.output.contains(text));
     // Beside the call that ran, an agent names the forms that others will try: one of them must have run.
-    let found = applies
-        .commands
-        .iter()
-        .map(|command| occurrence(command, calls));
+    let found = applies.commands.iter();
+    let found = found.map(|command| occurrence(command, calls));
     let mut best = found.max().unwrap_or(Occurrence::Nowhere);
     if let (Some(command), Occurrence::Nowhere) = (applies.commands.first(), best) {
         return refuse(
@@ -343,11 +326,7 @@ fn check_worth(applies: &Applies, session: &[SessionCall]) -> Result<(), Refusal
 /// Returns `true` if the session met the error at two places, or failed again at the first try behind it. Calls
 /// that run side by side count as one place.
 fn cost_more_than_one_call(errors: &[String], session: &[SessionCall]) -> bool {
-    let has = |call: &SessionCall| {
-        let output = one_line(&call.output).to_lowercase();
-        let mut phrases = errors.iter().map(|phrase| one_line(phrase).to_lowercase());
-        phrases.any(|phrase| output.contains(&phrase))
-    };
+    let has = |call: &SessionCall| errors.iter().any(|phrase| holds(call, phrase));
     let met: Vec<bool> = session.iter().map(has).collect();
     let ends: Vec<usize> = (0..met.len())
         .filter(|at| met[*at] && !met.get(at + 1).is_some_and(|next| *next))
@@ -371,12 +350,10 @@ fn program(call: &SessionCall) -> String {
     else {
         return tool();
     };
-    let programs = commands(command).into_iter().filter_map(|one| {
-        let first = one.words.first()?;
-        Some(basename(first).to_owned())
-    });
-    let mut programs = programs.filter(|name| !AROUND.contains(&name.as_str()));
-    programs.next().unwrap_or_else(tool)
+    let simples = commands(command);
+    let mut programs = simples.iter().map(Simple::program);
+    let first = programs.find(|name| !AROUND.contains(name));
+    first.map_or_else(tool, str::to_owned)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 use crate::lessons::recovery::recover::analyse;
 use crate::lessons::recovery::shell::commands;
-use crate::lessons::recovery::shell_command::{AROUND, Run};
+use crate::lessons::recovery::shell::{AROUND, Run};
 use crate::model::text::one_line;
 
 use super::session_calls::{SessionCall, SessionCalls, setting};
@@ -193,7 +193,7 @@ impl Work {
 }
 
 /// Returns `true` for a call that only reads: a look at files, a help page.
-fn looks(call: &SessionCall) -> bool {
+pub(crate) fn looks(call: &SessionCall) -> bool {
     things_looked_at(call) > 0
 }
 

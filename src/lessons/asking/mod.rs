@@ -8,13 +8,12 @@
 pub(crate) mod call_match;
 pub(crate) mod checks;
 pub(crate) mod found_out;
-pub(crate) mod lesson_args;
 pub(crate) mod question;
 pub(crate) mod session_calls;
 
 use std::path::Path;
 
-use crate::model::{LessonScope, Procedure, Trust};
+use crate::model::{Procedure, Trust};
 use crate::store::workspace::{Error, Records};
 use crate::store::{Scoped, Selection};
 use memctl_redact::Person;
@@ -23,8 +22,7 @@ use super::storage::new_lesson::{LessonOrigin, StoredLesson, is_in_use, store_le
 use call_match::{Occurrence, occurrence, peeled};
 use checks::{Proof, Refusal, check, check_words, refuse};
 use found_out::{FoundOut, found_out};
-use lesson_args::{LessonArgs, in_message};
-use question::{AnswerBy, question};
+use question::{AnswerBy, LessonArgs, in_message, question};
 use session_calls::SessionCalls;
 
 /// Fewest calls of a session that is asked about.
@@ -108,13 +106,11 @@ impl Asking<'_> {
         let calls = SessionCalls::of_session(store, session);
         // Only a failure just before is worth the search.
         let last = calls.calls.len().saturating_sub(1);
-        let recent = calls.calls.iter().rev().take(RECENT);
-        if !recent.into_iter().any(|call| call.failed) {
+        let mut recent = calls.calls.iter().rev().take(RECENT);
+        if !recent.any(|call| call.failed) {
             return Ok(None);
         }
-        let Some(found) = self.news(&calls)? else {
-            return Ok(None);
-        };
+        let found = self.news(&calls)?.unwrap_or_default();
         if !found
             .iter()
             .any(|one| one.worked == last && one.failed.is_some())
@@ -134,35 +130,14 @@ impl Asking<'_> {
         if calls.calls.len() < FEWEST {
             return Ok(None);
         }
-        let found = found_out(calls);
-        if found.is_empty() {
+        let mut news = found_out(calls);
+        if news.is_empty() {
             return Ok(None);
         }
-        let known = self
-            .records
-            .store
-            .list::<Procedure>(&Selection::default())?
-            .records;
-        let here = |known: &&Procedure| {
-            let everywhere = known
-                .applies
-                .as_ref()
-                .is_some_and(|a| a.scope == LessonScope::Everywhere);
-            everywhere
-                || known
-                    .origins
-                    .iter()
-                    .any(|o| o.workspace == calls.head.project)
-        };
-        let known: Vec<&Procedure> = known
-            .iter()
-            .filter(|one| is_in_use(one))
-            .filter(here)
-            .collect();
-        let news: Vec<FoundOut> = found
-            .into_iter()
-            .filter(|one| !known.iter().any(|lesson| says(lesson, calls, one)))
-            .collect();
+        let store = self.records.store;
+        let mut known = store.list::<Procedure>(&Selection::default())?.records;
+        known.retain(|one| is_in_use(one) && one.is_of(&|name| name == calls.head.project));
+        news.retain(|one| !known.iter().any(|lesson| says(lesson, calls, one)));
         Ok((!news.is_empty()).then_some(news))
     }
 
@@ -239,14 +214,11 @@ impl Asking<'_> {
                 "use the session that the question named; the hooks must be installed",
             ));
         }
-        let host = session.split('/').next().unwrap_or_default();
+        let (host, id) = session.split_once('/').unwrap_or((session, session));
         let origin = LessonOrigin {
             by: format!("agent:{host}"),
             trust: Trust::Observed,
-            session: session
-                .split_once('/')
-                .map_or(session, |(_, id)| id)
-                .to_owned(),
+            session: id.to_owned(),
             project: calls.head.project.clone(),
             root: self.root,
         };
@@ -256,12 +228,9 @@ impl Asking<'_> {
         };
         let stored = store_lesson(&self.records, &checked, args, &origin)?;
         if let Ok(stored) = &stored {
+            let mark = format!("lesson {}", stored.id);
             // A mark that cannot be written is missing in the status line alone.
-            drop(
-                store
-                    .session_log(session)
-                    .mark(&format!("lesson {}", stored.id)),
-            );
+            drop(store.session_log(session).mark(&mark));
         }
         Ok(stored)
     }

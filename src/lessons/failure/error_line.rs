@@ -7,6 +7,9 @@
 //! The caller decides whether the output is a failure.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use regex_lite::Regex;
 
 use super::line_rank::{Rank, rank};
 
@@ -147,40 +150,27 @@ fn cut(line: &str) -> &str {
 
 /// Removes terminal escapes, and control characters except line breaks.
 pub(crate) fn plain(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| c.is_control() && c != '\n';
-    if !text.contains(odd) {
+    static ESCAPE: LazyLock<Regex> = LazyLock::new(|| {
+        #[expect(clippy::unwrap_used, reason = "the pattern is constant")]
+        Regex::new("\x1b(?:\\[[^@-~]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|.)?").unwrap()
+    });
+    let is_odd = |c: char| c.is_control() && c != '\n';
+    if !text.contains(is_odd) {
         return Cow::Borrowed(text);
     }
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' => match chars.next() {
-                Some('[') => {
-                    for c in chars.by_ref() {
-                        if ('@'..='~').contains(&c) {
-                            break;
-                        }
-                    }
-                }
-                Some(']') => {
-                    while let Some(c) = chars.next() {
-                        if c == '\u{7}' || (c == '\u{1b}' && chars.next_if_eq(&'\\').is_some()) {
-                            break;
-                        }
-                    }
-                }
-                _ => {}
-            },
-            '\r' if chars.peek() == Some(&'\n') => {}
-            // Progress bars use carriage returns to overwrite lines.
-            '\r' => out.push('\n'),
-            '\t' => out.push(' '),
-            c if odd(c) => {}
-            c => out.push(c),
-        }
-    }
-    Cow::Owned(out)
+    let text = text.replace("\r\n", "\n");
+    let text = if text.contains('\u{1b}') {
+        ESCAPE.replace_all(&text, "")
+    } else {
+        Cow::Owned(text)
+    };
+    let chars = text.chars().filter_map(|c| match c {
+        // Progress bars use carriage returns to overwrite lines.
+        '\r' => Some('\n'),
+        '\t' => Some(' '),
+        c => Some(c).filter(|c| !is_odd(*c)),
+    });
+    Cow::Owned(chars.collect())
 }
 
 /// Line without the prefixes of hosts and test runners; empty if nothing else is left.
@@ -205,19 +195,9 @@ pub(crate) fn unframed(line: &str) -> &str {
         return "";
     }
     let frames = [
-        "Exit code",
-        "Exit Code:",
-        "Process exited with code",
-        "Chunk ID:",
-        "Wall time:",
-        "Original token count:",
-        "Total output lines:",
-        "Process Group PGID:",
-        "exit status",
-        "returncode",
-        "[exited with",
-        "Command:",
-        "Directory:",
+        "Exit code", "Exit Code:", "Process exited with", "Chunk ID:", "Wall time:",
+        "Original token count:", "Total output lines:", "Process Group PGID:", "exit status",
+        "returncode", "[exited with", "Command:", "Directory:",
     ];
     if frames.iter().any(|frame| line.starts_with(frame)) {
         return "";

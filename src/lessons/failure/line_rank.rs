@@ -50,18 +50,9 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
         "caused by:", "failed to ", "unable to ", "cannot ", "could not ", "can't ",
     ];
     let somewhere = [
-        ": error:",
-        ": error ",
-        ": fatal error",
-        " error ts",
-        "command not found",
-        "no such file or directory",
-        "permission denied",
-        "parse error",
-        "syntax error",
-        "no matches found",
-        "not recognized as",
-        "connection refused",
+        ": error:", ": error ", ": fatal error", " error ts", "command not found",
+        "no such file or", "permission denied", "parse error", "syntax error", "no matches found",
+        "not recognized as", "connection refused",
     ];
     if stated.iter().any(|s| lower.starts_with(s)) || somewhere.iter().any(|s| lower.contains(s)) {
         return Rank::Stated;
@@ -96,32 +87,17 @@ pub(crate) fn rank(line: &str, traceback: bool) -> Rank {
 /// Lines that only report an earlier failure.
 fn is_summary(lower: &str) -> bool {
     let begins = [
-        "make:",
-        "make[",
-        "error: could not compile",
-        "error: aborting due",
-        "ninja: build stopped",
-        "error: command failed",
-        "command failed with",
-        "error: process completed",
-        "a complete log",
-        "error: test failed",
-        "failures:",
-        "error: recipe",
-        "code elifecycle",
-        "elifecycle",
-        "error: script",
-        "fail ",
-        "fail\u{9}",
-        "failed (",
-        "error during ",
-        "lifecycle script",
+        "make:", "make[", "error: aborting due", "ninja: build stopped", "error: command failed",
+        "command failed with", "error: process", "a complete log", "error: test failed",
+        "failures:", "error: recipe", "code elifecycle", "elifecycle", "error: script", "fail ",
+        "fail\u{9}", "failed (", "error during ", "lifecycle script",
     ];
     let whole = [
         "fail", "failed", "error", "errors", "failure", "error:", "errors:", "stderr:",
     ];
     begins.iter().any(|s| lower.starts_with(s))
         || whole.contains(&lower.trim_end())
+        || lower.contains("could not compile")
         || lower.contains("exit status")
         || lower.contains("task failed")
         || lower.contains("short test summary")

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::lessons::asking::call_match::{Occurrence, occurrence, peeled};
 use crate::lessons::asking::checks::is_telling;
-use crate::lessons::asking::lesson_args::LessonArgs;
+use crate::lessons::asking::question::LessonArgs;
 use crate::lessons::asking::session_calls::SessionCalls;
 use crate::lessons::failure::without_home;
 use crate::model::LessonScope;
@@ -69,15 +69,13 @@ fn lesson(mut value: Value, is_prescribed: bool) -> Result<Answered, String> {
 pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
     let words = words.trim_start_matches("PERSON: ");
     let words = plain(words);
-    let cuts = |text: &str| text.replace("...", "…");
-    let words = cuts(&words);
     let pieces: Vec<&str> = words
         .split('…')
         .map(str::trim)
         .filter(|piece| piece.chars().count() >= SHORTEST)
         .collect();
     let has_all = |text: &str| {
-        let text = cuts(&plain(text));
+        let text = plain(text);
         pieces.iter().all(|piece| text.contains(piece))
     };
     pieces.is_empty()
@@ -88,11 +86,11 @@ pub(super) fn is_seen(words: &str, items: &[Item]) -> bool {
         })
 }
 
-/// Text without the quotes, escapes and line breaks in which a copy may differ.
+/// Text without the quotes, escapes and line breaks in which a copy may differ; what it leaves out is `…`.
 fn plain(text: &str) -> String {
     let text = text.replace("\\n", " ");
     let text: String = text.chars().filter(|c| !"\"'`\\".contains(*c)).collect();
-    one_line(&text).to_lowercase()
+    one_line(&text).to_lowercase().replace("...", "…")
 }
 
 /// Leaves out what the session does not bear out beside what it does: a command that no call begins with, and

@@ -9,8 +9,6 @@ use std::path::Path;
 
 use crate::lessons::failure::error_line::error_lines;
 use crate::lessons::recovery::recover::analyse;
-use crate::lessons::recovery::shell::commands;
-use crate::lessons::recovery::shell_command::{AROUND, Run};
 use crate::model::text::one_line;
 use crate::store::{project_of_session, same_project};
 use memctl_redact::beginning;
@@ -18,17 +16,25 @@ use memctl_sessions::{Format, Remark, Speaker, Step};
 
 use super::learn::{LearnOptions, redacted};
 use super::session_files::WholeSession;
-use crate::lessons::asking::found_out::found_out;
+use crate::lessons::asking::found_out::{found_out, looks};
 use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
 
 /// Maximum length of a digest, in characters.
 pub(crate) const BUDGET: usize = 48_000;
-/// Maximum length of a result, in characters: of a call that worked, of a document where there is room and
-/// where there is less, of a failing call.
-const RESULT: usize = 220;
-const WHOLE_DOCUMENT: usize = 3_600;
-const DOCUMENT: usize = 900;
+/// Maximum length of the result of a failing call, in characters.
 const FAILURE: usize = 700;
+/// Maximum length of a result that worked, in characters: of a document, of another look around, and of any
+/// other call. The first row with which all fits is taken.
+const ROOMS: [[usize; 3]; 5] = [
+    [3_600, 220, 220],
+    [900, 220, 220],
+    [440, 73, 73],
+    [0, 0, 73],
+    [0, 0, 73],
+];
+/// First row without the messages of the agent, and the one without calls of looking around.
+const WITHOUT_REMARKS: usize = 2;
+const WITHOUT_LOOKS: usize = 4;
 /// Files that say how a project is worked on, by the end or a part of their names.
 const DOCUMENTS: &[&str] = &[
     ".md", ".mdc", ".rst", ".adoc", "README", "Makefile", "justfile", "package.json",
@@ -126,77 +132,50 @@ fn message(remark: &Remark) -> Option<Item> {
     }
 }
 
-/// Parts of the digest that are left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Cut {
-    Nothing,
-    Documents,
-    Results,
-    Looks,
-    CallsOfLooking,
-}
-
 /// Returns the digest of a session.
 pub(crate) fn digest(items: &[Item]) -> String {
-    let cuts = [
-        Cut::Nothing,
-        Cut::Documents,
-        Cut::Results,
-        Cut::Looks,
-        Cut::CallsOfLooking,
-    ];
+    let length = |line: &String| line.chars().count() + 1;
     let mut lines = Vec::new();
-    for cut in cuts {
-        lines = written(items, cut);
-        if length(&lines) <= BUDGET {
+    for row in 0..ROOMS.len() {
+        lines = written(items, row);
+        if lines.iter().map(length).sum::<usize>() <= BUDGET {
             return lines.join("\n");
         }
     }
     // The beginning and the end of a session say most.
-    let (mut head, mut tail) = (Vec::new(), Vec::new());
-    let mut used = 0;
-    let half = |at: usize| at < BUDGET / 2;
-    let mut all = lines.iter();
-    while half(used) {
-        let Some(line) = all.next() else { break };
-        used += line.chars().count() + 1;
-        head.push(line.as_str());
-    }
-    let mut used = 0;
-    let mut rest = all.rev();
-    while half(used) {
-        let Some(line) = rest.next() else { break };
-        used += line.chars().count() + 1;
-        tail.push(line.as_str());
-    }
-    let left_out = rest.count();
-    tail.reverse();
-    let mark = format!("[… {left_out} calls left out …]");
-    head.push(&mark);
-    head.extend(tail);
-    head.join("\n")
+    let half = |lines: &mut dyn Iterator<Item = &String>| {
+        let mut used = 0;
+        let fits = |line: &&String| {
+            let fits = used < BUDGET / 2;
+            used += length(line);
+            fits
+        };
+        lines.take_while(fits).count()
+    };
+    let head = half(&mut lines.iter());
+    let tail = lines.len() - half(&mut lines[head..].iter().rev());
+    let mark = format!("[… {} calls left out …]", tail - head);
+    [&lines[..head], &[mark], &lines[tail..]]
+        .concat()
+        .join("\n")
 }
 
-fn length(lines: &[String]) -> usize {
-    lines.iter().map(|line| line.chars().count() + 1).sum()
-}
-
-fn written(items: &[Item], cut: Cut) -> Vec<String> {
+fn written(items: &[Item], row: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut number = 0;
     let mut looked = 0;
     for item in items {
         let line = match item {
             Item::Person(text) => format!("PERSON: {}", on_one_line(text, MESSAGE)),
-            Item::Agent(_) if cut >= Cut::Results => continue,
+            Item::Agent(_) if row >= WITHOUT_REMARKS => continue,
             Item::Agent(text) => format!("AGENT: {}", on_one_line(text, REMARK)),
             Item::Call(call) => {
                 number += 1;
-                if cut == Cut::CallsOfLooking && !call.failed && looks(call) {
+                if row == WITHOUT_LOOKS && !call.failed && looks(call) {
                     looked += 1;
                     continue;
                 }
-                of_call(number, call, cut)
+                of_call(number, call, row)
             }
         };
         if looked > 0 {
@@ -208,7 +187,7 @@ fn written(items: &[Item], cut: Cut) -> Vec<String> {
     lines
 }
 
-fn of_call(number: usize, call: &SessionCall, cut: Cut) -> String {
+fn of_call(number: usize, call: &SessionCall, row: usize) -> String {
     let most = if call.command().is_some() {
         COMMAND
     } else {
@@ -217,15 +196,12 @@ fn of_call(number: usize, call: &SessionCall, cut: Cut) -> String {
     let said = if call.failed { "FAILED" } else { "ok" };
     let text = on_one_line(&call.call, most);
     let mut line = format!("{number} {said} {}: {text}", call.tool);
-    let room = match cut {
+    let [document, look, other] = ROOMS[row];
+    let room = match call {
         _ if call.failed => FAILURE,
-        Cut::Nothing if is_document(call) => WHOLE_DOCUMENT,
-        Cut::Documents if is_document(call) => DOCUMENT,
-        Cut::Nothing | Cut::Documents => RESULT,
-        Cut::Results if is_document(call) => RESULT * 2,
-        Cut::Results => RESULT / 3,
-        _ if looks(call) => 0,
-        _ => RESULT / 3,
+        _ if !looks(call) => other,
+        _ if DOCUMENTS.iter().any(|name| call.call.contains(name)) => document,
+        _ => look,
     };
     let result = excerpt(&call.output, room, call.failed);
     if !result.is_empty() {
@@ -263,25 +239,6 @@ fn excerpt(output: &str, room: usize, failed: bool) -> String {
     let head: String = text.chars().take(left * 2 / 3).collect();
     let tail: String = text.chars().skip(length - left / 3).collect();
     kept + head.trim_end() + " … " + tail.trim_start()
-}
-
-/// Returns `true` for a call that reads a document of the project.
-fn is_document(call: &SessionCall) -> bool {
-    !call.failed && looks(call) && DOCUMENTS.iter().any(|name| call.call.contains(name))
-}
-
-/// Returns `true` for a call that only reads.
-fn looks(call: &SessionCall) -> bool {
-    let Some(command) = call.command() else {
-        let tool = call.tool.to_lowercase();
-        return !["edit", "write", "patch", "apply"]
-            .iter()
-            .any(|name| tool.contains(name));
-    };
-    let simples = commands(command);
-    let runs = simples.iter().map(Run::of);
-    runs.filter(|run| !AROUND.contains(&run.name.as_str()))
-        .all(|run| run.looks)
 }
 
 fn on_one_line(text: &str, most: usize) -> String {

@@ -13,7 +13,7 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::session_files::{self, SessionFile, WholeSession, microseconds};
-use crate::lessons::recovery::pattern::{NoPattern, of_episode};
+use crate::lessons::recovery::pattern::of_episode;
 use crate::lessons::recovery::recover::{Analysis, Episode, analyse};
 use crate::lessons::storage::patterns::{self, LEARNED, NOTHING, Stored};
 use crate::lessons::{self, HostSession};
@@ -114,7 +114,7 @@ pub struct EpisodeReport {
     /// Deciding line of the error.
     pub root_cause: String,
     /// Failing and working call; null if `no_fix` has a reason.
-    pub fix: Option<FixText>,
+    pub fix: Option<Pattern>,
     /// Reason why the recovery is no pattern: `no_error`, `retry`, `still_fails`, `dangerous` or
     /// `one_off`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,50 +129,24 @@ impl EpisodeReport {
         path: &str,
         steps: &[Step],
         episode: &Episode,
-        pattern: Result<Pattern, NoPattern>,
+        pattern: Result<Pattern, &'static str>,
     ) -> Self {
-        let (fix, no_fix) = match pattern {
-            Ok(pattern) => (Some(FixText::of(pattern)), None),
-            Err(none) => (None, Some(none.name())),
-        };
-        let id = |step: usize| steps.get(step)?.native_id.clone();
+        let no_fix = pattern.as_ref().err().copied();
+        let failed = steps.get(episode.fail_step);
+        let worked = steps.get(episode.success_step);
         Self {
             transcript: path.to_owned(),
             fail_step: episode.fail_step,
             success_step: episode.success_step,
             steps_wasted: episode.success_step - episode.fail_step,
             also_fail_steps: episode.also_fail_steps.clone(),
-            fail_native_id: id(episode.fail_step),
-            success_native_id: id(episode.success_step),
-            tool: steps
-                .get(episode.fail_step)
-                .map(|step| step.tool.clone())
-                .unwrap_or_default(),
+            fail_native_id: failed.and_then(|step| step.native_id.clone()),
+            success_native_id: worked.and_then(|step| step.native_id.clone()),
+            tool: failed.map(|step| step.tool.clone()).unwrap_or_default(),
             error_key: redacted(&episode.error_key),
             root_cause: redacted(&episode.error_line),
-            fix,
+            fix: pattern.ok(),
             no_fix,
-        }
-    }
-}
-
-/// Calls of a recovery.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
-pub struct FixText {
-    /// Failing call.
-    pub failing_code: String,
-    /// Working call.
-    pub working_code: String,
-    /// Output of the working call, cut.
-    pub success_output: String,
-}
-
-impl FixText {
-    fn of(pattern: Pattern) -> Self {
-        Self {
-            failing_code: pattern.failing_code,
-            working_code: pattern.working_code,
-            success_output: pattern.success_output,
         }
     }
 }
@@ -198,9 +172,8 @@ pub fn learn(
     progress: OnBytes<'_>,
 ) -> Result<LearnReport, Error> {
     let session = options.session.as_deref();
-    let session = session
-        .map(|id| sessions::find(records.store, id))
-        .transpose()?;
+    let session = session.map(|id| sessions::find(records.store, id));
+    let session = session.transpose()?;
     let options = &LearnOptions {
         session: session.map(|session| session.session_id),
         ..options.clone()
@@ -263,7 +236,7 @@ fn take(
     let steps = &session.steps;
     let found = analysis.episodes.iter();
     let found = found.map(|episode| (episode, of_episode(episode, steps, &clean)));
-    let found: Vec<(&Episode, Result<Pattern, NoPattern>)> = found.collect();
+    let found: Vec<(&Episode, Result<Pattern, &'static str>)> = found.collect();
     let has_pattern = found.iter().any(|(_, pattern)| pattern.is_ok());
     let before = (report.learned.len(), report.merged.len());
     report.transcripts.push(TranscriptReport {
@@ -295,8 +268,8 @@ fn take(
             match patterns::store(&mut writer, &mut known, pattern, origin, records.now)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
-                Stored::Counted => {}
-                Stored::Forgotten => report.buried += 1,
+                Stored::Counted(_) => {}
+                Stored::Forgotten(_) => report.buried += 1,
             }
         }
         note_learned(
@@ -358,22 +331,10 @@ fn note_learned(
     if learned.is_empty() && merged.is_empty() {
         return;
     }
-    let own = || {
-        format!(
-            "{}/{}",
-            format.map_or("session", Format::name),
-            redacted(session)
-        )
-    };
-    let named = options
-        .session
-        .clone()
-        .or_else(|| options.host_session.clone());
-    let scribe = Scribe::new(
-        records.now,
-        records.random,
-        Some(&named.unwrap_or_else(own)),
-    );
+    let format = format.map_or("session", Format::name);
+    let own = format!("{format}/{}", redacted(session));
+    let named = options.session.as_ref().or(options.host_session.as_ref());
+    let scribe = Scribe::new(records.now, records.random, Some(named.unwrap_or(&own)));
     drop(writer.note_execution_logs(vec![ExecutionLog {
         tool_name: Some("learn".to_owned()),
         output_data: data(&json!({ "learned": learned, "merged": merged })),

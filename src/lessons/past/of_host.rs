@@ -6,8 +6,7 @@
 //! and ends again stays one record.
 
 use chrono::DateTime;
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, from_value, json};
 
 use crate::lessons::telling::hint::Outcome;
 use crate::lessons::telling::pitfall::Pitfall;
@@ -36,15 +35,6 @@ pub(crate) struct HostSession<'a> {
     pub(crate) learned: Vec<String>,
 }
 
-/// Part of the session data that grows when a session is resumed.
-#[derive(Debug, Default, Deserialize)]
-struct Before {
-    #[serde(default)]
-    learned: Vec<String>,
-    #[serde(default)]
-    pitfalls: Vec<Pitfall>,
-}
-
 /// Records a session of a host that has ended. One in which nothing was done leaves no record.
 pub(crate) fn record_host_session(
     records: &Records<'_>,
@@ -55,10 +45,8 @@ pub(crate) fn record_host_session(
         return Ok(());
     }
     let name = memctl_redact::redact(host.name).text.into_owned();
-    let times = host
-        .steps
-        .iter()
-        .filter_map(|step| microseconds(step.time.as_deref()?));
+    let times = host.steps.iter();
+    let times = times.filter_map(|step| microseconds(step.time.as_deref()?));
     let at = |micros: Option<i64>| {
         let at = micros.and_then(DateTime::from_timestamp_micros);
         stamp(at.unwrap_or(records.now))
@@ -68,25 +56,24 @@ pub(crate) fn record_host_session(
     let tokens = host.steps.iter().filter_map(|step| step.tokens);
     let mut writer = records.writer()?;
     let known = named(writer.store(), &name)?;
-    let Before {
-        mut learned,
-        mut pitfalls,
-    } = known
-        .as_ref()
-        .and_then(|session| serde_json::from_str(session.session_data.get()).ok())
+    // What grows when a session is resumed.
+    let before = known.as_ref().map(|session| session.session_data.get());
+    let before: Value = before
+        .and_then(|data| serde_json::from_str(data).ok())
         .unwrap_or_default();
+    let mut learned: Vec<String> = from_value(before["learned"].clone()).unwrap_or_default();
+    let mut pitfalls: Vec<Pitfall> = from_value(before["pitfalls"].clone()).unwrap_or_default();
     learned.extend(host.learned);
     learned.sort_unstable();
     learned.dedup();
-    for pitfall in notes.pitfalls {
-        if !pitfalls.contains(&pitfall) {
-            pitfalls.push(pitfall);
-        }
-    }
-    let helped = notes
-        .shown
-        .iter()
-        .filter(|s| s.outcome == Some(Outcome::Helped));
+    let new = notes
+        .pitfalls
+        .into_iter()
+        .filter(|one| !pitfalls.contains(one));
+    let new: Vec<Pitfall> = new.collect();
+    pitfalls.extend(new);
+    let helped = notes.shown.iter();
+    let helped = helped.filter(|shown| shown.outcome == Some(Outcome::Helped));
     let found = raw(&json!({
         "host": name.split('/').next(),
         "native_id": name,

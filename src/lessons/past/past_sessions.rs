@@ -122,6 +122,17 @@ pub struct RefusedLesson {
     pub reason: String,
 }
 
+impl RefusedLesson {
+    fn of(lesson: &str, field: &'static str, reason: String) -> Self {
+        let lesson = memctl_redact::redact(lesson).text.into_owned();
+        Self {
+            lesson,
+            field,
+            reason,
+        }
+    }
+}
+
 impl PastPlan {
     /// Returns the number of calls.
     pub fn calls(&self) -> usize {
@@ -302,23 +313,15 @@ fn take(
         } = match lesson {
             Ok(lesson) => lesson,
             Err(reason) => {
-                report.refused.push(RefusedLesson {
-                    lesson: String::new(),
-                    field: "lesson",
-                    reason,
-                });
+                report.refused.push(RefusedLesson::of("", "lesson", reason));
                 continue;
             }
         };
         if !is_seen(&seen, &session.items) {
-            report.refused.push(RefusedLesson {
-                lesson: memctl_redact::redact(&args.lesson).text.into_owned(),
-                field: "seen",
-                reason: format!(
-                    "no result of the session has `{}`",
-                    memctl_redact::redact(&seen).text
-                ),
-            });
+            let seen = memctl_redact::redact(&seen).text;
+            let reason = format!("no result of the session has `{seen}`");
+            let refused = RefusedLesson::of(&args.lesson, "seen", reason);
+            report.refused.push(refused);
             continue;
         }
         let args = borne_out(args, is_prescribed, &session.calls);
@@ -333,11 +336,10 @@ fn take(
         };
         match stored {
             Ok(stored) => report.lessons.push(stored),
-            Err(Refusal { field, reason, .. }) => report.refused.push(RefusedLesson {
-                lesson: memctl_redact::redact(&args.lesson).text.into_owned(),
-                field,
-                reason,
-            }),
+            Err(Refusal { field, reason, .. }) => {
+                let refused = RefusedLesson::of(&args.lesson, field, reason);
+                report.refused.push(refused);
+            }
         }
     }
     Ok(())

@@ -9,8 +9,8 @@
 use serde_json::Value;
 
 use super::goal::leaves;
-use crate::lessons::recovery::shell::{Simple, basename, commands_and_settings};
-use crate::lessons::recovery::shell_command::{AROUND, Run};
+use crate::lessons::recovery::shell::{AROUND, Run};
+use crate::lessons::recovery::shell::{Simple, commands_and_settings};
 use memctl_sessions::Step;
 
 /// Maximum length of a call that is compared, in bytes.
@@ -37,27 +37,7 @@ pub(crate) struct Line {
     /// Directories of `cd`, in order.
     pub(crate) directories: Vec<String>,
     /// Commands, in order.
-    pub(crate) commands: Vec<Command>,
-}
-
-/// Simple command without its plumbing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Command {
-    /// Assignments, exports and sourced files before it.
-    pub(crate) environment: Vec<String>,
-    /// Program and arguments, without quotes.
-    pub(crate) words: Vec<String>,
-    /// Text of its here-document.
-    pub(crate) body: String,
-    /// Quotes and backslashes of the words, in order.
-    pub(crate) quoting: String,
-}
-
-impl Command {
-    /// Name of the program, without its directory.
-    pub(crate) fn program(&self) -> &str {
-        self.words.first().map_or("", |word| basename(word))
-    }
+    pub(crate) commands: Vec<Simple>,
 }
 
 impl Call {
@@ -121,7 +101,6 @@ pub(crate) fn code(step: &Step) -> String {
     match (command, &step.input) {
         (Some(command), _) => command.trim().to_owned(),
         (None, Value::Null) => String::new(),
-        (None, Value::String(text)) if is_shell(&step.tool) => text.trim().to_owned(),
         (None, Value::String(text)) => text.trim().to_owned(),
         (None, input) => format!("{} {input}", step.tool),
     }
@@ -131,32 +110,26 @@ impl Line {
     fn of(code: &str) -> Self {
         let mut line = Self::default();
         let mut exported: Vec<String> = Vec::new();
-        for simple in commands_and_settings(code) {
-            let plain = is_plumbing(&simple);
-            let mut command = Command {
-                environment: [exported.as_slice(), &simple.environment].concat(),
-                body: simple.body,
-                words: simple.words,
-                quoting: simple.quoting,
-            };
-            command.words.retain(|word| !is_verbosity(word));
-            let program = command.program().to_owned();
+        for mut simple in commands_and_settings(code) {
+            let is_plumbing = simple.fallback || simple.piped && Run::of(&simple).looks;
+            simple.words.retain(|word| !is_verbosity(word));
+            let program = simple.program().to_owned();
             match program.as_str() {
                 "" => exported.extend(simple.environment),
-                "cd" | "pushd" => line.directories.extend(command.words.get(1).cloned()),
-                "export" => exported.extend(command.words.drain(1..)),
-                "source" | "." => exported.push(command.words.join(" ")),
-                program if plain || AROUND.contains(&program) => {}
-                _ => line.commands.push(command),
+                "cd" | "pushd" => line.directories.extend(simple.words.get(1).cloned()),
+                "export" => exported.extend(simple.words.drain(1..)),
+                "source" | "." => exported.push(simple.words.join(" ")),
+                program if is_plumbing || AROUND.contains(&program) => {}
+                _ => line.commands.push(Simple {
+                    environment: [exported.as_slice(), &simple.environment].concat(),
+                    piped: false,
+                    fallback: false,
+                    ..simple
+                }),
             }
         }
         line
     }
-}
-
-/// Returns `true` for a filter of an output, and for a command that runs only after a failure.
-fn is_plumbing(simple: &Simple) -> bool {
-    simple.fallback || (simple.piped && Run::of(simple).looks)
 }
 
 /// Returns `true` for an option that only changes how much is printed.

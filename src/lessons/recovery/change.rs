@@ -5,8 +5,8 @@
 
 use std::collections::HashSet;
 
-use super::call::{Call, Command, Line};
-use crate::lessons::recovery::shell::basename;
+use super::call::{Call, Line};
+use super::shell::{Simple, basename};
 use crate::model::Pattern;
 use crate::model::text::{one_line, telling_words};
 
@@ -49,7 +49,7 @@ enum ChangeKind {
 /// Part of the failing call that changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Changed {
-    Command(Command),
+    Command(Simple),
     Argument(String, String),
 }
 
@@ -162,7 +162,7 @@ fn lines(old: &Line, new: &Line, line: &str) -> Option<Change> {
 }
 
 /// Change between two commands.
-fn between(old: &Command, new: &Command, line: &str) -> Option<Change> {
+fn between(old: &Simple, new: &Simple, line: &str) -> Option<Change> {
     let make = |kind, dropped, added| {
         Some(Change {
             kind,

@@ -8,7 +8,8 @@ use serde_json::Value;
 use memctl_sessions::Step;
 
 use super::shell;
-use super::shell_command::{AROUND, Run, code_words};
+use super::shell::{AROUND, Run, code_words};
+use crate::model::text::one_line;
 
 /// Goal of a step.
 #[derive(Debug, Clone)]
@@ -46,7 +47,7 @@ impl Goal {
         let mut goal = Self {
             kind: Kind::Tool(Vec::new()),
             filters: Vec::new(),
-            whole: words_of(&whole).join(" "),
+            whole: one_line(&whole),
             hidden: false,
             tool: step.tool.clone(),
         };
@@ -112,14 +113,6 @@ impl Goal {
         last.is_some_and(|run| probes.contains(&run.name.as_str()))
     }
 
-    /// Paths that the step writes.
-    pub(crate) fn written(&self) -> Vec<&str> {
-        match &self.kind {
-            Kind::Edit(paths, _) => paths.iter().map(String::as_str).collect(),
-            _ => Vec::new(),
-        }
-    }
-
     /// Returns true if the step only searches or reads.
     pub(crate) fn is_search(&self) -> bool {
         match &self.kind {
@@ -154,19 +147,6 @@ impl Goal {
                 .collect(),
             _ => Vec::new(),
         }
-    }
-
-    /// Search phrases that are long enough to identify a search.
-    pub(crate) fn phrases(&self) -> Vec<&str> {
-        let Kind::Shell(runs) = &self.kind else {
-            return Vec::new();
-        };
-        let looking = runs.iter().chain(&self.filters).filter(|run| run.looks);
-        looking
-            .flat_map(|run| &run.operands)
-            .map(String::as_str)
-            .filter(|operand| operand.len() > 12 && operand.contains(' '))
-            .collect()
     }
 
     /// Name of the goal, for people.
@@ -245,8 +225,4 @@ pub(super) fn leaves(input: &Value) -> Vec<(String, String)> {
     let mut out = Vec::new();
     walk(input, "", &mut out);
     out
-}
-
-fn words_of(text: &str) -> Vec<&str> {
-    text.split_whitespace().collect()
 }

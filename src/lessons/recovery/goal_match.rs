@@ -7,8 +7,8 @@
 use std::collections::HashSet;
 
 use super::goal::{Goal, Kind};
+use super::shell::{AROUND, Run};
 use super::shell::{basename, commands};
-use super::shell_command::{AROUND, Run};
 
 /// Certainty that two steps have the same goal, lowest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,41 +32,20 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
     }
     match (&failed.kind, &later.kind) {
         (Kind::Shell(old), Kind::Shell(new)) => {
-            let found = shells(old, new);
-            let phrases = (failed.phrases(), later.phrases());
-            let asked = phrases.0.iter().any(|phrase| phrases.1.contains(phrase));
-            let instead = old.last().is_some_and(|run| run.looks) && asked_otherwise(old, new);
-            if wraps(&failed.whole, &later.whole)
-                || is_prefixed(&failed.whole, &later.whole)
-                || replaces_missing(old, new, error)
-            {
-                return found.max(Match::Similar);
-            }
-            match found {
-                found if asked => found.max(Match::Similar),
-                found if instead => found.max(Match::Near),
-                found => found,
-            }
+            let looks = old.last().is_some_and(|run| run.looks);
+            let least = match () {
+                () if is_prefixed(&failed.whole, &later.whole) => Match::Similar,
+                () if replaces_missing(old, new, error) => Match::Similar,
+                () if looks && asked_otherwise(old, new) => Match::Near,
+                () => Match::No,
+            };
+            shells(old, new).max(least)
         }
         (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
-        (Kind::Read(path), Kind::Shell(runs)) => reads(path, runs),
         (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),
         (Kind::Tool(old), Kind::Tool(new)) => tools(&failed.tool, old, &later.tool, new),
         _ => Match::No,
     }
-}
-
-/// Match if one of these programs reads the file.
-fn reads(path: &str, runs: &[Run]) -> Match {
-    let operands = runs
-        .iter()
-        .filter(|run| run.looks)
-        .flat_map(|run| &run.operands);
-    operands
-        .map(|operand| paths(path, operand).min(Match::Similar))
-        .filter(|found| *found == Match::Similar)
-        .max()
-        .unwrap_or(Match::No)
 }
 
 fn shells(failed: &[Run], later: &[Run]) -> Match {
@@ -74,11 +53,8 @@ fn shells(failed: &[Run], later: &[Run]) -> Match {
         return Match::No;
     };
     let best = |run: &Run| {
-        later
-            .iter()
-            .map(|l| runs(run, l))
-            .max()
-            .unwrap_or(Match::No)
+        let found = later.iter().map(|later| runs(run, later)).max();
+        found.unwrap_or(Match::No)
     };
     // A line with fewer programs than the failed one may omit the failing part.
     if before.iter().all(|run| run.looks || best(run) > Match::No) {
@@ -86,14 +62,6 @@ fn shells(failed: &[Run], later: &[Run]) -> Match {
     } else {
         best(last).min(Match::Similar)
     }
-}
-
-/// Returns true if a line runs the failed one inside another program: `poetry run pytest`.
-fn wraps(failed: &str, later: &str) -> bool {
-    !failed.is_empty()
-        && later
-            .strip_suffix(failed)
-            .is_some_and(|before| before.ends_with(' ') && !before.contains(['&', ';', '|']))
 }
 
 /// Maximum number of words of a wrapper.
@@ -136,10 +104,8 @@ fn replaces_missing(failed: &[Run], later: &[Run], error: &str) -> bool {
     {
         return false;
     }
-    let operands = old
-        .operands
-        .iter()
-        .all(|operand| new.operands.contains(operand));
+    let mut operands = old.operands.iter();
+    let operands = operands.all(|operand| new.operands.contains(operand));
     let same_program = new.name.split(' ').next() == program.split(' ').next();
     if verb.is_empty() {
         operands && !old.operands.is_empty()
@@ -201,45 +167,29 @@ fn runs(failed: &Run, later: &Run) -> Match {
             || b.contains(a.as_str())
             || strsim::normalized_levenshtein(a, b) >= 0.6
     };
-    let shared = old
-        .iter()
-        .filter(|a| new.iter().any(|b| near(a, b)))
-        .count();
-    if shared * 2 >= old.len() {
-        Match::Similar
-    } else if shared > 0 {
-        Match::Part
-    } else {
-        Match::No
+    let shared = old.iter().filter(|a| new.iter().any(|b| near(a, b)));
+    match shared.count() {
+        0 => Match::No,
+        shared if shared * 2 >= old.len() => Match::Similar,
+        _ => Match::Part,
     }
 }
 
 /// Compares what two searches look for: the same file or the same pattern.
 fn looked_at(failed: &str, later: &str) -> Match {
-    if failed == later {
+    let is_pattern = |text: &str| text.contains(['*', '?']);
+    let is_path = failed.contains(['/', '.']) || later.contains('/');
+    match paths(failed, later) {
         // A directory or a short pattern is too unspecific.
-        return if failed.len() > 3 {
-            Match::Similar
-        } else {
-            Match::No
-        };
-    }
-    let pattern = |text: &str| text.contains('*') || text.contains('?');
-    if pattern(failed) && pattern(later) {
-        return if basename(failed) == basename(later) {
+        _ if failed == later && failed.len() > 3 => Match::Similar,
+        _ if is_pattern(failed) && is_pattern(later) && basename(failed) == basename(later) => {
             Match::Near
-        } else {
-            Match::No
-        };
+        }
+        _ if !is_path || failed == later || is_pattern(failed) && is_pattern(later) => Match::No,
+        // Another file in the same directory is another goal.
+        Match::Near => Match::No,
+        found => found,
     }
-    if failed.contains('/') || later.contains('/') || failed.contains('.') {
-        return match paths(failed, later) {
-            // Another file in the same directory is another goal.
-            Match::Near => Match::No,
-            found => found,
-        };
-    }
-    Match::No
 }
 
 /// Compares two paths: equal, same name elsewhere, or a wrong guess in the right directory.
@@ -267,16 +217,12 @@ fn edits(
     later: &[String],
     new: &HashSet<String>,
 ) -> Match {
-    let same = failed.iter().any(|a| later.iter().any(|b| a == b));
-    let share = overlap(old, new);
-    if same && share >= 0.5 {
-        Match::Similar
-    } else if same && share >= 0.15 {
-        Match::Part
-    } else if same {
-        Match::Near
-    } else {
-        Match::No
+    let same = failed.iter().any(|a| later.contains(a));
+    match overlap(old, new) {
+        _ if !same => Match::No,
+        share if share >= 0.5 => Match::Similar,
+        share if share >= 0.15 => Match::Part,
+        _ => Match::Near,
     }
 }
 
@@ -293,17 +239,15 @@ fn tools(failed: &str, old: &[(String, String)], later: &str, new: &[(String, St
             || strsim::normalized_levenshtein(&clip(a), &clip(b)) >= 0.6
     };
     let shared = |from: &[(String, String)], to: &[(String, String)]| {
-        let hits = from
-            .iter()
-            .filter(|(name, value)| to.iter().any(|(n, v)| n == name && near(value, v)));
-        let hits = hits.count();
-        f64::from(u32::try_from(hits).unwrap_or(u32::MAX))
-            / f64::from(u32::try_from(from.len().max(1)).unwrap_or(u32::MAX))
+        let is_in =
+            |(name, value): &&(String, String)| to.iter().any(|(n, v)| n == name && near(value, v));
+        from.iter().filter(is_in).count()
     };
-    match shared(old, new).max(shared(new, old)) {
-        share if share >= 0.5 => Match::Similar,
-        share if share > 0.0 => Match::Near,
-        _ => Match::No,
+    let (a, b) = (shared(old, new), shared(new, old));
+    match (a, b) {
+        (0, 0) => Match::No,
+        _ if a * 2 >= old.len() && a > 0 || b * 2 >= new.len() && b > 0 => Match::Similar,
+        _ => Match::Near,
     }
 }
 
@@ -324,16 +268,7 @@ fn overlap(a: &HashSet<String>, b: &HashSet<String>) -> f64 {
 /// Returns `true` if a text has a name as a whole word, in any case. Names inside a path or a
 /// longer name do not count, but the last part of a path does.
 fn names(text: &str, name: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    let name = name.to_ascii_lowercase();
-    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    text.match_indices(&name).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let mut after = text[at + name.len()..].chars();
-        let (next, more) = (after.next(), after.next());
-        let dotted = next == Some('.') && more.is_some_and(char::is_alphanumeric);
-        !before.is_some_and(|c| inside(c) && !name.starts_with('-') || c == '.')
-            && !next.is_some_and(inside)
-            && !dotted
-    })
+    let (text, name) = (text.to_ascii_lowercase(), name.to_ascii_lowercase());
+    let mut words = text.split(|c: char| !c.is_alphanumeric() && !"_-./".contains(c));
+    words.any(|word| basename(word.trim_end_matches('.')) == name)
 }

@@ -1,8 +1,8 @@
 //! Recoveries: a failing call, and the later call of the same goal that worked.
 //!
-//! - `shell`, `shell_command`: words and commands of a command line. `goal`, `goal_match`: what a call is
+//! - `shell`: words and commands of a command line. `goal`, `goal_match`: what a call is
 //!   for, and whether two calls are for the same. `outcome`: whether a call worked.
-//! - `recover`: failures of a session with their recovery. `trace`: the same while a session runs.
+//! - `recover`: failures of a session with their recovery, also while it runs.
 //! - `call`: a call in comparable form. `change`: the small difference of two.
 //! - `pattern`: recoveries that may be told unasked; a change that could do harm never is.
 
@@ -14,5 +14,3 @@ pub(crate) mod outcome;
 pub mod pattern;
 pub mod recover;
 pub(crate) mod shell;
-pub(crate) mod shell_command;
-pub(crate) mod trace;

@@ -5,10 +5,11 @@
 //! words: a search may well find the word `error`.
 
 use memctl_sessions::Step;
+use serde_json::Value;
 
 use super::goal::{Goal, Kind};
+use super::shell::Run;
 use super::shell::{basename, commands};
-use super::shell_command::Run;
 use crate::lessons::failure::error_line::plain;
 
 /// Outcome of a step.
@@ -66,60 +67,28 @@ pub(crate) fn outcome(step: &Step, goal: &Goal) -> Outcome {
 
 /// Phrases of hosts for a call that was not executed, or whose end is not known.
 const VOID: &[&str] = &[
-    "sibling tool call errored",
-    "cancelled: parallel tool call",
-    "canceled: parallel tool call",
-    "the user doesn't want to proceed",
-    "the user doesn't want to take this action",
-    "the user wants to clarify",
-    "[request interrupted by user",
-    "request was aborted",
-    "operation cancelled by user",
-    "tool call was cancelled",
-    "user rejected",
-    "user cancelled",
-    "user canceled",
-    "user declined",
-    "user denied",
-    "user refused",
-    "user aborted",
-    "user skipped",
-    "user chose to skip",
-    "user chose not to",
-    "rejected by user",
-    "rejected by the user",
-    "denied by user",
-    "denied by the user",
-    "declined by user",
-    "declined by the user",
-    "cancelled by user",
-    "cancelled by the user",
-    "canceled by user",
-    "canceled by the user",
-    "aborted by user",
-    "aborted by the user",
-    "interrupted by user",
-    "refused by the user",
-    "execution was interrupted by the user",
-    "permission to use",
-    "has been denied",
-    "requires approval",
-    "requested permissions",
-    "interrupted by the user",
-    "tool permission request failed",
-    "no such tool available",
-    "inputvalidationerror",
-    "command running in background",
-    "<tool_use_error>cancelled",
-    "a rule of the user refuses this call",
-    "the user wants to be asked about this call",
+    "sibling tool call", "cancelled: parallel", "canceled: parallel", "user doesn't want to",
+    "user wants to clarify", "[request interrupted", "request was aborted", "call was cancelled",
+    "user rejected", "user cancelled", "user canceled", "user declined", "user denied",
+    "user refused", "user aborted", "user skipped", "user chose to skip", "user chose not to",
+    "rejected by user", "rejected by the user", "denied by user", "denied by the user",
+    "declined by user", "declined by the user", "cancelled by user", "cancelled by the user",
+    "canceled by user", "canceled by the user", "aborted by user", "aborted by the user",
+    "interrupted by user", "interrupted by the", "refused by the user", "permission to use",
+    "has been denied", "requires approval", "requested permissions", "permission request",
+    "no such tool available", "inputvalidationerror", "running in background", "error>cancelled",
+    "user refuses this call", "user wants to be asked",
 ];
 
 fn is_void(step: &Step) -> bool {
     let start: String = step.output.chars().take(300).collect();
     let start = start.trim_start().to_ascii_lowercase();
-    // Later in the text, the words can be content; of a success, all but the first.
-    let within = if step.is_error == Some(false) { 8 } else { 120 };
+    // Later in the text, the words can be content; of a success, all but its beginning.
+    let within = if step.is_error == Some(false) {
+        16
+    } else {
+        120
+    };
     VOID.iter()
         .any(|words| start.find(words).is_some_and(|at| at < within))
 }
@@ -140,15 +109,12 @@ fn is_answer(step: &Step, goal: &Goal, code: Option<i32>) -> bool {
     if !matches!(code, Some(1) | None) || step.output.trim().is_empty() && code.is_none() {
         return false;
     }
-    let said = step.output.lines().filter(|line| {
-        let line = line.trim();
-        !line.is_empty() && !line.starts_with("Exit code") && line != "---"
-    });
+    let said = step.output.lines().map(str::trim);
+    let said =
+        said.filter(|line| !line.is_empty() && !line.starts_with("Exit code") && *line != "---");
     let said: Vec<&str> = said.collect();
-    let probes = runs
-        .iter()
-        .chain(&goal.filters)
-        .any(|run| PROBES.contains(&run.name.as_str()));
+    let mut all = runs.iter().chain(&goal.filters);
+    let probes = all.any(|run| PROBES.contains(&run.name.as_str()));
     probes
         && (said.is_empty()
             || goal.ends_in_probe(PROBES) && !said.iter().any(|l| is_shell_error(l)))
@@ -163,17 +129,12 @@ fn echoes_a_failure(step: &Step) -> bool {
             is_echo && last.words.iter().any(|word| word.contains("$?"))
         })
     });
-    let last = step
-        .output
-        .lines()
-        .rev()
-        .find(|line| !line.trim().is_empty());
-    let digits = last.map_or("", |line| {
-        let line = line.trim_end();
-        let start = line.rfind(|c: char| !c.is_ascii_digit());
-        start.map_or(line, |at| line.get(at + 1..).unwrap_or_default())
-    });
-    prints_code && digits.parse::<u32>().is_ok_and(|code| code != 0)
+    let digits = step.output.trim_end().rsplit(|c: char| !c.is_ascii_digit());
+    let mut digits = digits.map(str::parse::<u32>);
+    prints_code
+        && digits
+            .next()
+            .is_some_and(|code| code.is_ok_and(|code| code != 0))
 }
 
 /// Exit code that some hosts append to an output.
@@ -202,36 +163,15 @@ fn code_at_the_end(output: &str) -> Option<i32> {
 /// exit code.
 pub(crate) fn reads_as_failed(output: &str) -> bool {
     let output = plain(output);
-    let lines: Vec<&str> = output
-        .lines()
-        .map(str::trim)
-        .filter(|l| !l.is_empty())
-        .collect();
-    let from = lines.len().saturating_sub(60);
-    let near_the_end = &lines[from..];
+    let lines = output.lines().rev().map(str::trim);
+    let mut near_the_end = lines.filter(|line| !line.is_empty()).take(60);
     let begins = [
-        "Traceback (most recent call last)",
-        "error[E",
-        "error: could not compile",
-        "npm ERR!",
-        "npm error ",
-        "FAILED ",
-        "--- FAIL",
-        "FAIL\t",
-        "FAIL ",
-        "test result: FAILED",
-        "make: ***",
-        "fatal: ",
-        "BUILD FAILED",
-        "Segmentation fault",
-        "FAILURE: ",
-        "panic: ",
-        "SyntaxError:",
-        "E   ",
-        "ERROR: ",
-        "ninja: build stopped",
+        "Traceback (most recent", "error[E", "error: could not", "npm ERR!", "npm error ",
+        "FAILED ", "--- FAIL", "FAIL\t", "FAIL ", "test result: FAILED", "make: ***", "fatal: ",
+        "BUILD FAILED", "Segmentation fault", "FAILURE: ", "panic: ", "SyntaxError:", "E   ",
+        "ERROR: ", "ninja: build stopped",
     ];
-    near_the_end.iter().any(|line| {
+    near_the_end.any(|line| {
         // This pip message does not prevent the installation.
         if line.starts_with("ERROR: pip's dependency resolver") {
             return false;
@@ -252,12 +192,8 @@ fn counts_failures(line: &str) -> bool {
         .collect();
     line.len() < 120
         && words.windows(2).any(|pair| {
-            let count = pair[0].parse::<u64>().is_ok_and(|count| count > 0);
-            count
-                && matches!(
-                    pair[1],
-                    "failed" | "failing" | "failures" | "errors" | "error"
-                )
+            let names = ["failed", "failing", "failures", "errors", "error"];
+            pair[0].parse::<u64>().is_ok_and(|count| count > 0) && names.contains(&pair[1])
         })
 }
 
@@ -269,32 +205,12 @@ pub(crate) fn is_shell_error(line: &str) -> bool {
     // `cat: a: No such file or directory`; a sentence with these words has no such prefix.
     let said_by_program = first.len() < 40 && !first.contains(' ') && lower.contains(": ");
     let complaints = [
-        "no such file or directory",
-        "permission denied",
-        "command not found",
-        "not a directory",
-        "is a directory",
-        "syntax error",
-        "parse error",
-        "no matches found",
-        "unbound variable",
-        "cannot open",
-        "cannot access",
-        "cannot stat",
-        "cannot find",
-        "invalid option",
-        "unrecognized option",
-        "unknown option",
-        "illegal option",
-        "event not found",
-        "bad substitution",
-        "unexpected eof",
-        "ambiguous redirect",
-        "unknown file attribute",
-        "can't open file",
-        "cannot execute",
-        "cannot create",
-        "not a git repository",
+        "no such file or", "permission denied", "command not found", "not a directory",
+        "is a directory", "syntax error", "parse error", "no matches found", "unbound variable",
+        "cannot open", "cannot access", "cannot stat", "cannot find", "invalid option",
+        "unrecognized option", "unknown option", "illegal option", "event not found",
+        "bad substitution", "unexpected eof", "ambiguous redirect", "unknown file attribute",
+        "can't open file", "cannot execute", "cannot create", "not a git repository",
     ];
     let shell = [
         "bash", "zsh", "sh", "/bin/bash", "/bin/sh", "(eval)", "dash",
@@ -317,9 +233,8 @@ fn only_a_shell_error(step: &Step, goal: &Goal) -> bool {
 fn complains(line: &str, runs: &[Run]) -> bool {
     let by = line.trim().split(':').next().unwrap_or_default();
     let shell = ["bash", "zsh", "sh", "dash", "(eval)"].contains(&basename(by));
-    let program = runs
-        .iter()
-        .any(|run| run.name.split(' ').next() == Some(basename(by)));
+    let mut programs = runs.iter().map(|run| run.name.split(' ').next());
+    let program = programs.any(|name| name == Some(basename(by)));
     (shell || program) && is_shell_error(line)
 }
 
@@ -350,19 +265,10 @@ fn refuses_an_edit(text: &str) -> bool {
     let start: String = text.chars().take(400).collect();
     let start = start.to_ascii_lowercase();
     [
-        "your proposed edit has introduced",
-        "your edit was not applied",
-        "your changes have not been applied",
-        "no replacement was performed",
-        "no replacements made",
-        "verification failed",
-        "failed to find expected lines",
-        "found 0 matches of the string",
-        "string to replace not found",
-        "invalid context",
-        "did not appear verbatim",
-        "no changes were made",
-        "text not found in",
+        "your proposed edit has", "edit was not applied", "have not been applied",
+        "no replacement was", "no replacements made", "verification failed",
+        "to find expected lines", "found 0 matches of the", "to replace not found",
+        "invalid context", "not appear verbatim", "no changes were made", "text not found in",
     ]
     .iter()
     .any(|words| start.contains(words))
@@ -370,10 +276,7 @@ fn refuses_an_edit(text: &str) -> bool {
 
 /// `Error: …`, `Wrong flag!`, `usage: …`: a short text that begins with a refusal.
 fn short_refusal(text: &str) -> bool {
-    let first = text
-        .lines()
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let first = text.trim_start().lines().next().unwrap_or_default();
     let lower = first.trim().to_ascii_lowercase();
     let begins = [
         "error", "exception", "traceback", "failed", "failure", "invalid ", "wrong ", "incorrect ",
@@ -400,34 +303,33 @@ fn short_refusal(text: &str) -> bool {
 
 /// `{"error": "…"}`, `{"success": false}`, `{"status": "error"}`.
 fn refused_in_json(text: &str) -> bool {
-    if !text.starts_with('{') {
-        return false;
-    }
-    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else {
+    let Some(value) = text
+        .starts_with('{')
+        .then(|| serde_json::from_str::<Value>(text).ok())
+    else {
         return false;
     };
-    let said = |name: &str| value.get(name).filter(|v| !v.is_null());
-    let error = said("error")
-        .or_else(|| said("errors"))
-        .is_some_and(|error| match error {
-            serde_json::Value::Bool(error) => *error,
-            serde_json::Value::String(error) => !error.is_empty(),
-            serde_json::Value::Array(errors) => !errors.is_empty(),
-            serde_json::Value::Object(error) => !error.is_empty(),
-            _ => false,
-        });
-    let no = ["success", "ok"]
-        .iter()
-        .any(|name| said(name).and_then(serde_json::Value::as_bool) == Some(false));
-    let status = said("status")
-        .and_then(serde_json::Value::as_str)
-        .unwrap_or_default();
-    let code = ["status_code", "statusCode", "code", "status"]
-        .iter()
-        .find_map(|name| said(name)?.as_u64())
-        .is_some_and(|code| (400..600).contains(&code));
-    error
-        || no
-        || code
-        || ["error", "failed", "failure"].contains(&status.to_ascii_lowercase().as_str())
+    let value = value.unwrap_or_default();
+    let is_said = |name: &&str| match &value[*name] {
+        Value::Bool(error) => *error,
+        Value::String(error) => !error.is_empty(),
+        Value::Array(errors) => !errors.is_empty(),
+        Value::Object(error) => !error.is_empty(),
+        _ => false,
+    };
+    let is_code = |name: &&str| {
+        value[*name]
+            .as_u64()
+            .is_some_and(|code| (400..600).contains(&code))
+    };
+    let status = value["status"]
+        .as_str()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    ["error", "errors"].iter().any(is_said)
+        || ["success", "ok"].iter().any(|name| value[*name] == false)
+        || ["status_code", "statusCode", "code", "status"]
+            .iter()
+            .any(is_code)
+        || ["error", "failed", "failure"].contains(&status.as_str())
 }

@@ -34,56 +34,30 @@ const OBSERVATIONS: &[&str] = &[
     "nproc",
 ];
 
-/// Reason why a recovery is no pattern.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoPattern {
-    /// The failing call printed no error.
-    NoError,
-    /// An equal call worked later.
-    Retry,
-    /// The later call reports the same error.
-    StillFails,
-    /// It takes a safeguard away or destroys something.
-    Dangerous,
-    /// More than a small change of the call, or an edit in between.
-    OneOff,
-}
-
-impl NoPattern {
-    /// Returns the name, as in the JSON of `learn`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::NoError => "no_error",
-            Self::Retry => "retry",
-            Self::StillFails => "still_fails",
-            Self::Dangerous => "dangerous",
-            Self::OneOff => "one_off",
-        }
-    }
-}
-
 /// Returns the pattern of an episode. `steps` are those around it; every stored text goes through
 /// `keep` first.
 ///
 /// # Errors
 ///
-/// The reason why the recovery is no pattern.
+/// The reason why the recovery is no pattern: `no_error` if the failing call printed none, `retry` if an equal
+/// call worked later, `still_fails` if the later call reports the same error, `dangerous` if it takes a
+/// safeguard away or destroys something, `one_off` for more than a small change, or an edit in between.
 pub fn of_episode(
     episode: &Episode,
     steps: &[Step],
     keep: &dyn Fn(&str) -> Clean<'static>,
-) -> Result<Pattern, NoPattern> {
+) -> Result<Pattern, &'static str> {
     let step = |index: usize| {
         let at = steps.binary_search_by_key(&index, |step| step.index);
-        at.ok().map(|at| &steps[at]).ok_or(NoPattern::NoError)
+        at.ok().map(|at| &steps[at]).ok_or("no_error")
     };
     let (failed, worked) = (step(episode.fail_step)?, step(episode.success_step)?);
     if episode.error_key.is_empty() {
-        return Err(NoPattern::NoError);
+        return Err("no_error");
     }
     let line = one_line(&keep(&episode.error_line).into_string());
     if one_line(&worked.output).contains(&line) {
-        return Err(NoPattern::StillFails);
+        return Err("still_fails");
     }
     let is_goal = |step: &Step| match Goal::of(step).kind {
         _ if of_files(&step.tool) => false,
@@ -92,18 +66,18 @@ pub fn of_episode(
         Kind::Shell(_) => true,
     };
     if !is_goal(failed) || !is_goal(worked) {
-        return Err(NoPattern::OneOff);
+        return Err("one_off");
     }
     let [failing, working] = [failed, worked].map(|step| {
         let text = without_people(&call::code(step));
         keep(&text).into_string()
     });
-    let before = Call::of(&failing, Some(&failed.tool)).ok_or(NoPattern::OneOff)?;
-    let after = Call::of(&working, Some(&worked.tool)).ok_or(NoPattern::OneOff)?;
+    let before = Call::of(&failing, Some(&failed.tool)).ok_or("one_off")?;
+    let after = Call::of(&working, Some(&worked.tool)).ok_or("one_off")?;
     let moved = failed.cwd.is_some() && worked.cwd.is_some() && failed.cwd != worked.cwd;
     let change = change(&before, &after, &line);
     if before == after && change.is_none() {
-        return Err(NoPattern::Retry);
+        return Err("retry");
     }
     // An equal call with another outcome: the state decided, and not the words of the call.
     let is_flaky = |step: &Step| {
@@ -119,14 +93,14 @@ pub fn of_episode(
     let near = episode.fail_step.saturating_sub(NEAR)..=episode.success_step.saturating_add(NEAR);
     let mut near = steps.iter().filter(|step| near.contains(&step.index));
     if before != after && near.any(is_flaky) {
-        return Err(NoPattern::Retry);
+        return Err("retry");
     }
     let mut changes = episode.changes.iter().filter_map(|at| step(*at).ok());
     let is_changed = changes.any(|step| !only_observes(step));
     let change = change.filter(|_| !is_changed && !moved);
-    let change = change.ok_or(NoPattern::OneOff)?;
+    let change = change.ok_or("one_off")?;
     if is_hazard(&change.added, &change.dropped) {
-        return Err(NoPattern::Dangerous);
+        return Err("dangerous");
     }
     if change
         .added
@@ -134,7 +108,7 @@ pub fn of_episode(
         .any(|word| INFORMATION.contains(&word.as_str()))
         || is_help(&worked.output)
     {
-        return Err(NoPattern::OneOff);
+        return Err("one_off");
     }
     // Output of a search is content of one place.
     let printed = if Goal::of(worked).is_search() {

@@ -1,20 +1,23 @@
-//! Storage of a checked lesson: a new procedure, one more origin of a known one, or a replacement.
+//! Storage of a checked lesson: a new procedure, one more origin of a known one, or a replacement; and the lessons
+//! that say nearly the same.
 //!
 //! The eight fields of the procedure are filled from what was said, without a grammar. A lesson of an
 //! agent is observed; that of a person counts as theirs. What a person approved is never replaced by
-//! what an agent says: both stay, and the person decides.
+//! what an agent says: both stay, and the person decides. Whether two lessons are the same is for the agent or the
+//! person to say; only equal words are the same by themselves. No model is loaded to find those that are near.
 
-use std::path::{Component, Path};
+use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::json;
 
-use super::neighbours::{Neighbour, is_same, nearest};
 use super::patterns::{LEARNED, count_up};
 use crate::lessons::asking::checks::{CheckedLesson, Refusal, refuse};
-use crate::lessons::asking::lesson_args::LessonArgs;
+use crate::lessons::asking::question::LessonArgs;
 use crate::lessons::telling::file_hash;
 use crate::lessons::telling::table::prepare;
+use crate::model::text::{key_words, plain_words, similarity, weight};
 use crate::model::{
     Applies, Kind, LessonFile, Origin, Procedure, Record as _, Trust, local_number, numbered,
 };
@@ -228,7 +231,8 @@ fn seen_again(
     })
 }
 
-fn supersede(writer: &mut Writer, old: &Procedure, by: &str) -> Result<(), Error> {
+/// Retires a procedure that another one replaces.
+pub(super) fn supersede(writer: &mut Writer, old: &Procedure, by: &str) -> Result<(), Error> {
     let changes = [("superseded_by", raw(&by)?), ("state", raw(&"retired")?)];
     writer.update(Kind::Procedure, &old.procedure_id, &changes)?;
     Ok(())
@@ -256,27 +260,105 @@ fn document(checked: &CheckedLesson) -> serde_json::Value {
 
 /// Files with the hash of their content.
 fn hashed(files: &[String], root: Option<&Path>) -> Result<Vec<LessonFile>, Refusal> {
-    let refuse = |path: &str, reason: &str| Refusal {
+    let refuse = |path: &str| Refusal {
         field: "files",
-        reason: format!("`{path}` {reason}"),
+        reason: format!("`{path}` is not below the project, or cannot be read"),
         passes: "name files of the project by their path from its root".to_owned(),
     };
     let read = |path: &String| {
         let path = path.trim();
-        let is_below = Path::new(path)
-            .components()
-            .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if !is_below {
-            return Err(refuse(path, "is not below the project"));
-        }
-        let hash = match root {
-            Some(root) => file_hash(root, path).ok_or_else(|| refuse(path, "cannot be read"))?,
-            None => String::new(),
-        };
+        let hash = root.map(|root| file_hash(root, path).ok_or_else(|| refuse(path)));
         Ok(LessonFile {
             path: path.to_owned(),
-            hash,
+            hash: hash.transpose()?.unwrap_or_default(),
         })
     };
     files.iter().map(read).collect()
+}
+
+/// Least likeness of a neighbour, from 0 to 1.
+const NEAR: f64 = 0.3;
+/// Maximum number of neighbours.
+const MOST: usize = 3;
+
+/// A lesson near a new one.
+#[derive(Debug, Clone, PartialEq, serde::Serialize, schemars::JsonSchema)]
+pub struct Neighbour {
+    /// Id of the lesson.
+    pub id: String,
+    /// The lesson.
+    pub lesson: String,
+}
+
+/// Returns the nearest of `all`, nearest first.
+pub(crate) fn nearest(lesson: &str, applies: &Applies, all: &[&Procedure]) -> Vec<Neighbour> {
+    let own = words(lesson, Some(applies));
+    let alone = |word: &str| weight(word, 0, 0);
+    let likeness =
+        |known: &Procedure| similarity(&own, &words(&known.lesson, known.applies.as_ref()), &alone);
+    let mut near: Vec<(f64, &Procedure)> = all
+        .iter()
+        .map(|known| (likeness(known), *known))
+        .filter(|(score, _)| *score >= NEAR)
+        .collect();
+    near.sort_by(|a, b| {
+        b.0.total_cmp(&a.0)
+            .then_with(|| a.1.procedure_id.cmp(&b.1.procedure_id))
+    });
+    let near = near.into_iter().take(MOST).map(|(_, known)| Neighbour {
+        id: known.procedure_id.clone(),
+        lesson: known.lesson.clone(),
+    });
+    near.collect()
+}
+
+/// Returns `true` if two lessons have the same words.
+pub(crate) fn is_same(a: &str, b: &str) -> bool {
+    let plain = |text: &str| plain_words(&text.replace('\'', " "));
+    plain(a) == plain(b)
+}
+
+/// Words of a lesson and of its conditions.
+fn words(lesson: &str, applies: Option<&Applies>) -> BTreeSet<String> {
+    let phrases = applies.into_iter().flat_map(|applies| {
+        let errors = applies.errors.iter().chain(&applies.expected);
+        applies.commands.iter().chain(errors)
+    });
+    let texts = phrases.map(String::as_str).chain([lesson]);
+    texts.flat_map(key_words).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_share_rare_words() {
+        let of = |id: &str, lesson: &str| Procedure {
+            procedure_id: id.to_owned(),
+            lesson: lesson.to_owned(),
+            ..Procedure::default()
+        };
+        let all = [
+            of(
+                "PROC-001",
+                "Run the tests with `PYTHONPATH=src bin/py -m pytest`.",
+            ),
+            of("PROC-002", "Start the gateway with `make db-up` first."),
+            of(
+                "PROC-003",
+                "Run the build with `BUILD_EPOCH=0 tools/build <bundle>`.",
+            ),
+        ];
+        let all: Vec<&Procedure> = all.iter().collect();
+        let near = nearest(
+            "Use `PYTHONPATH=src bin/py -m pytest -q` for tests.",
+            &Applies::default(),
+            &all,
+        );
+        assert_eq!(near.len(), 1, "{near:?}");
+        assert_eq!(near[0].id, "PROC-001");
+        assert!(is_same("Run `make db-up`.", "run make db-up"));
+        assert!(!is_same("Run `make db-up`.", "run make db-down"));
+    }
 }

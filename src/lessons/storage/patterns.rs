@@ -16,7 +16,7 @@ use crate::model::{EPISODE, Kind, OBSERVED, Origin, Pattern, Procedure, QUARANTI
 use crate::store::Error::Locked;
 use crate::store::workspace::records::raw;
 use crate::store::workspace::{Error, stamp};
-use crate::store::{Scoped, Selection, Writer};
+use crate::store::{Scoped, Selection, Tombstone, Writer};
 
 /// Status of a procedure in the source document.
 pub(crate) const LEARNED: &str = "procedure_learned";
@@ -24,16 +24,16 @@ pub(crate) const LEARNED: &str = "procedure_learned";
 pub(crate) const NOTHING: &str = "No_Failure_Detected";
 
 /// What became of a procedure that was to be stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Stored {
     /// It is new: its id.
     New(String),
     /// A known one was seen again: its id.
     Again(String),
-    /// This occurrence of a known one is counted already.
-    Counted,
+    /// This occurrence of a known one is counted already: its id.
+    Counted(String),
     /// It was deleted on purpose.
-    Forgotten,
+    Forgotten(Tombstone),
 }
 
 /// Stores the pattern of a recovery, or counts up the procedure that has the same failure with the same
@@ -47,7 +47,10 @@ pub(crate) fn store(
 ) -> Result<Stored, Error> {
     let line = one_line(&pattern.error_line);
     let change = Change::of(pattern);
-    let is_same = |own: &Pattern| {
+    let is_same = |own: &Procedure| {
+        let Some(own) = &own.pattern else {
+            return false;
+        };
         let is_equal = || {
             one_line(&own.failing_code) == one_line(&pattern.failing_code)
                 && one_line(&own.working_code) == one_line(&pattern.working_code)
@@ -63,22 +66,19 @@ pub(crate) fn store(
     store_unless(writer, known, procedure, &is_same, now)
 }
 
-/// Stores a procedure, or counts up the one whose pattern is the same.
+/// Stores a procedure, or counts up the one that is the same.
 pub(crate) fn store_unless(
     writer: &mut Writer,
     known: &mut Vec<Procedure>,
     procedure: Procedure,
-    is_same: &dyn Fn(&Pattern) -> bool,
+    is_same: &dyn Fn(&Procedure) -> bool,
     now: DateTime<Utc>,
 ) -> Result<Stored, Error> {
-    let twin = known
-        .iter_mut()
-        .find(|one| one.pattern.as_ref().is_some_and(is_same));
-    if let Some(twin) = twin {
+    if let Some(twin) = known.iter_mut().find(|one| is_same(one)) {
         let origin = procedure.origins.first();
         let is_counted = |origin| twin.origins.iter().any(|own| own.is_same(origin));
         if origin.is_some_and(is_counted) {
-            return Ok(Stored::Counted);
+            return Ok(Stored::Counted(twin.procedure_id.clone()));
         }
         count_up(writer, twin, origin, &procedure.last_seen)?;
         twin.occurrences = Some(twin.occurrences.unwrap_or(1.0) + 1.0);
@@ -86,9 +86,8 @@ pub(crate) fn store_unless(
         return Ok(Stored::Again(twin.procedure_id.clone()));
     }
     let content = procedure.content();
-    let removed = writer.store().tombstone_of(Kind::Procedure, &content)?;
-    if removed.is_some() {
-        return Ok(Stored::Forgotten);
+    if let Some(removed) = writer.store().tombstone_of(Kind::Procedure, &content)? {
+        return Ok(Stored::Forgotten(removed));
     }
     let stored = writer.append(procedure, now)?;
     let id = stored.procedure_id.clone();

@@ -1,18 +1,31 @@
-//! Records failures and successes for agents without hooks: the loop of the source document.
+//! What programs report that have no hooks: failures and successes of agents, and procedures of an analyst, both in
+//! the form of the source documents.
 //!
 //! A failure stays in the session's scratch file until a success answers it; the two become the
-//! pattern of a procedure. A known pattern is counted up instead of added.
+//! pattern of a procedure. A known pattern or procedure is counted up instead of added.
+//!
+//! The trust of a procedure is `observed`, as for procedures learned here, because an analyst reads tool output.
+//! Prompt injection is refused, and so is a procedure with a tombstone.
 
+use memctl_files::json::compact;
 use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::patterns::{self, Stored};
+use super::patterns::{self, LEARNED, Stored, store_unless};
+use crate::lessons::failure::error_key::normalised;
+use crate::lessons::failure::error_line::error_line;
+use crate::lessons::failure::without_people;
+use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::service::HintService;
-use crate::lessons::telling::session_state::{Pending, PendingOutcomes, SessionNotes};
+use crate::lessons::telling::session_state::{PendingOutcomes, SessionNotes};
+use crate::lessons::telling::table::prepare;
 use crate::lessons::{HintOptions, HintReport};
-use crate::model::text::of_commands;
-use crate::model::{Pattern, Procedure};
+use crate::model::text::{of_commands, one_line};
+use crate::model::{Kind, OBSERVED, Pattern, Procedure};
 use crate::store::Writer;
-use crate::store::workspace::{Error, stamp};
+use crate::store::workspace::redacting_writer::redaction_warning;
+use crate::store::workspace::{Error, Workspace, repair_warnings, stamp};
 
 /// Maximum length of the output that a pattern keeps, in characters.
 const OUTPUT: usize = 500;
@@ -31,7 +44,7 @@ pub struct Success {
 }
 
 /// Outcome of recording a success.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct RecordReport {
     /// Ids of new procedures.
     pub learned: Vec<String>,
@@ -65,14 +78,9 @@ impl HintService<'_> {
             output: output.text,
             session: success.session.clone(),
         };
-        let mut report = RecordReport {
-            learned: Vec::new(),
-            merged: Vec::new(),
-            helped: Vec::new(),
-            not_learned: None,
-        };
+        let mut report = RecordReport::default();
         let known = SessionNotes::read(&self.store.read_notes(&success.session));
-        let answered = answered(&known.pending, &success.code);
+        let answered = answered(&known.trace, &success.code);
         if answered.is_empty() {
             report.not_learned = Some("no failure waits for it in this session");
         }
@@ -82,36 +90,32 @@ impl HintService<'_> {
                 report.not_learned = Some("it speaks to a model, or hides something");
                 continue;
             }
-            if same_code(&failure.code, &success.code) {
+            if same_code(&failure.failing_code, &success.code) {
                 report.not_learned = Some("the code that works is the code that failed");
                 continue;
             }
             match self.keep(&mut writer, failure, success)? {
                 Stored::New(id) => report.learned.push(id),
                 Stored::Again(id) => report.merged.push(id),
-                Stored::Counted => {}
-                Stored::Forgotten => {
+                Stored::Counted(_) => {}
+                Stored::Forgotten(_) => {
                     report.not_learned = Some("it was forgotten on purpose");
                 }
             }
         }
         drop(writer);
         // Clear the pending failures only after their patterns are stored.
-        let notes = self.store.notes(&success.session)?;
-        let mut known = SessionNotes::read(&notes.read());
-        known.pending.clear();
-        let owed = std::mem::take(&mut known.owed);
-        let credits = known.succeeded(&success.code);
-        let helped: Vec<String> = credits.iter().map(|credit| credit.id.clone()).collect();
-        let keys: Vec<&str> = answered.iter().map(|a| a.error_key.as_str()).collect();
-        let trials = known.trials.overcame(&keys, &helped);
-        notes.save(&serde_json::to_vec(&known).map_err(crate::store::Error::from)?)?;
-        drop(notes);
-        self.store_outcomes(
-            &success.session,
-            owed.and(PendingOutcomes { credits, trials }),
-        )?;
-        report.helped = helped;
+        let keys: Vec<String> = answered
+            .into_iter()
+            .map(|failure| failure.error_key)
+            .collect();
+        self.note(&success.session, |known| {
+            known.trace.clear();
+            let credits = known.succeeded(&success.code);
+            report.helped = credits.iter().map(|credit| credit.id.clone()).collect();
+            let trials = known.trials.succeeded(&keys, &report.helped);
+            PendingOutcomes { credits, trials }
+        })?;
         if !report.learned.is_empty() || !report.merged.is_empty() {
             report.not_learned = None;
         }
@@ -122,66 +126,151 @@ impl HintService<'_> {
     fn keep(
         &self,
         writer: &mut Writer,
-        failure: &Pending,
+        failure: &Pattern,
         success: &Success,
     ) -> Result<Stored, Error> {
-        let is_equal = |pattern: &Pattern| {
-            pattern.error_key == failure.error_key
-                && same_code(&pattern.working_code, &success.code)
+        let is_equal = |known: &Procedure| {
+            known.pattern.as_ref().is_some_and(|pattern| {
+                pattern.error_key == failure.error_key
+                    && same_code(&pattern.working_code, &success.code)
+            })
         };
         let pattern = Pattern {
-            error_key: failure.error_key.clone(),
-            error_line: failure.error_line.clone(),
-            failing_code: failure.code.clone(),
             working_code: success.code.clone(),
-            success_output: cut(&success.output),
-            tool: String::new(),
+            success_output: memctl_redact::beginning(&success.output, OUTPUT).into_owned(),
+            ..failure.clone()
         };
         let procedure = Procedure {
             worded_by: "agent".to_owned(),
             ..patterns::procedure(pattern, &stamp(self.now))?
         };
         let mut known = patterns::known(writer)?;
-        patterns::store_unless(writer, &mut known, procedure, &is_equal, self.now)
+        store_unless(writer, &mut known, procedure, &is_equal, self.now)
     }
 }
 
-/// Failures that a success answers: the last one, and earlier ones with a similar goal, one per
-/// error.
-fn answered(pending: &[Pending], code: &str) -> Vec<Pending> {
-    let mut answered: Vec<Pending> = Vec::new();
-    for (i, failure) in pending.iter().rev().enumerate() {
-        let is_new = answered.iter().all(|a| a.error_key != failure.error_key);
-        if is_new && (i == 0 || of_commands(&failure.code, code) >= SAME_GOAL) {
-            answered.push(failure.clone());
+/// Failures that a success answers, as patterns without its code: the last one, and earlier ones with a similar
+/// goal, one per error.
+fn answered(trace: &Trace, code: &str) -> Vec<Pattern> {
+    let mut answered: Vec<Pattern> = Vec::new();
+    for (i, failure) in trace.failures().rev().enumerate() {
+        let line = without_people(&error_line(&failure.output).unwrap_or_default());
+        let key = normalised(&line);
+        let is_new = answered.iter().all(|known| known.error_key != key);
+        if is_new && (i == 0 || of_commands(&failure.call, code) >= SAME_GOAL) {
+            answered.push(Pattern {
+                error_key: key,
+                error_line: line,
+                failing_code: failure.call.clone(),
+                ..Pattern::default()
+            });
         }
     }
     answered
 }
 
-/// Returns `true` if two pieces of code differ only in white space around lines and in empty lines.
+/// Returns `true` if two pieces of code differ only in white space.
 fn same_code(a: &str, b: &str) -> bool {
-    let lines = |code: &str| -> Vec<String> {
-        let lines = code.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.map(str::to_owned).collect()
-    };
-    lines(a) == lines(b)
+    one_line(a) == one_line(b)
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(OUTPUT) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
+/// Value of `distilled_by` for a procedure from an external analyst.
+const ELSEWHERE: &str = "elsewhere";
+
+/// Maximum size of a document, in bytes; a model reads the procedure at each use.
+const LONGEST: usize = 64 << 10;
+
+/// Outcome of [`add_procedure()`].
+#[derive(Debug, Serialize)]
+pub struct ProcedureReport {
+    /// Id of the procedure.
+    pub id: String,
+    /// `true` if the procedure is new; `false` if a known one was counted up.
+    pub added: bool,
+    /// Non-fatal problems.
+    pub warnings: Vec<String>,
+}
+
+/// Stores a procedure: `{"status": "procedure_learned", "data": {…}}`.
+pub fn add_procedure(workspace: &Workspace, document: &RawValue) -> Result<ProcedureReport, Error> {
+    let data = data(document)?;
+    if let Some(reason) = memctl_redact::admit(data.get()).quarantine {
+        return Err(Error::Suspicious { reason });
     }
+    let mut writer = workspace.writer()?;
+    let new = Procedure {
+        created_at: workspace.timestamp(),
+        status: LEARNED.to_owned(),
+        data,
+        distilled_by: ELSEWHERE.to_owned(),
+        occurrences: Some(1.0),
+        last_seen: workspace.timestamp(),
+        trust: OBSERVED.to_owned(),
+        ..Procedure::default()
+    };
+    let text = compact(&memctl_redact::redact_json(new.data.get()).text);
+    let is_same = |known: &Procedure| compact(known.data.get()) == text;
+    let mut known = patterns::known(&writer)?;
+    let stored = store_unless(&mut writer, &mut known, new, &is_same, workspace.now)?;
+    let (id, added) = match stored {
+        Stored::New(id) => (id, true),
+        Stored::Again(id) | Stored::Counted(id) => (id, false),
+        Stored::Forgotten(removed) => {
+            return Err(Error::Forgotten {
+                day: removed.at.split('T').next().unwrap_or_default().to_owned(),
+                id: removed.id,
+                kind: Kind::Procedure,
+            });
+        }
+    };
+    prepare(writer.store())?;
+    let mut warnings: Vec<String> = repair_warnings(writer.take_repairs()).collect();
+    warnings.extend(redaction_warning(writer.take_left_out()));
+    Ok(ProcedureReport {
+        id,
+        added,
+        warnings,
+    })
+}
+
+/// Returns the `data` of a document, or the reason why it is not a procedure.
+fn data(document: &RawValue) -> Result<Box<RawValue>, Error> {
+    let refuse = |reason: &str| {
+        Err(Error::input(
+            format!("invalid procedure: {reason}"),
+            "give `{\"status\": \"procedure_learned\", \"data\": {…}}` as the whole document",
+        ))
+    };
+    if document.get().len() > LONGEST {
+        return refuse("it is longer than 64 KiB");
+    }
+    let read: Value = serde_json::from_str(document.get()).unwrap_or_default();
+    if read["status"] != LEARNED {
+        return refuse("its `status` is not `procedure_learned`");
+    }
+    let data = &read["data"];
+    let says = |name: &str| {
+        let text = data[name].as_str().unwrap_or_default();
+        !memctl_redact::says_nothing(text)
+    };
+    for name in ["procedure_name", "semantic_description"] {
+        if !says(name) {
+            return refuse(&format!("`data.{name}` is missing or empty"));
+        }
+    }
+    let steps = data["learned_procedure_steps"].as_array();
+    if steps.is_none_or(Vec::is_empty) {
+        return refuse("`data.learned_procedure_steps` is no list, or an empty one");
+    }
+    serde_json::value::to_raw_value(data).map_err(|error| crate::store::Error::from(error).into())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Kind, Record as _, Scope};
+    use crate::model::{Record as _, Scope};
     use crate::store::Scoped;
     use chrono::DateTime;
-    use serde_json::Value;
     use serde_json::json;
 
     const ERROR: &str = "TypeError: string indices must be integers";
@@ -301,5 +390,35 @@ mod tests {
             failure(adviser, WRONG, ERROR, "b").unwrap();
             assert!(success(adviser, RIGHT, "b").learned.is_empty());
         });
+    }
+}
+
+#[cfg(test)]
+mod tests_of_procedures {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_procedure_has_a_name_a_description_and_steps() {
+        let check = |document: Value, expected: &str| {
+            let raw = serde_json::value::to_raw_value(&document).unwrap();
+            let said = data(&raw).map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(
+                said.contains(expected) && said.is_empty() == expected.is_empty(),
+                "{said}"
+            );
+        };
+        let good = json!({ "procedure_name": "a", "semantic_description": "b", "learned_procedure_steps": ["c"] });
+        check(json!({ "status": LEARNED, "data": good }), "");
+        check(json!({ "status": "no_failure_detected" }), "`status`");
+        check(json!([]), "`status`");
+        check(json!({ "status": LEARNED }), "procedure_name");
+        let mut none = good.clone();
+        none["learned_procedure_steps"] = json!([]);
+        check(
+            json!({ "status": LEARNED, "data": none }),
+            "learned_procedure_steps",
+        );
     }
 }

@@ -6,10 +6,10 @@
 
 use serde::Serialize;
 
-use super::neighbours::is_same;
-use super::new_lesson::is_in_use;
+use super::new_lesson::is_same;
+use super::new_lesson::{is_in_use, supersede};
 use crate::lessons::telling::table::prepare;
-use crate::model::{Evidence, Kind, Procedure, Trust};
+use crate::model::{Kind, LessonScope, Procedure, Trust};
 use crate::store::Selection;
 use crate::store::workspace::records::raw;
 use crate::store::workspace::{Error, Records};
@@ -52,17 +52,16 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
         ..TidyReport::default()
     };
     let mut kept: Vec<Procedure> = Vec::new();
-    let mut changes = Vec::new();
     // Approved ones first, so that the others merge into them.
     let mut lessons: Vec<Procedure> = all.into_iter().filter(is_in_use).collect();
     lessons.sort_by_key(|one| trust.level(one) == Trust::Observed);
     for lesson in lessons {
         let is_observed = trust.level(&lesson) == Trust::Observed;
         if is_observed && has_stopped(&lesson) {
-            changes.push((
-                lesson.procedure_id.clone(),
-                vec![("state", raw(&"retired")?)],
-            ));
+            let retired = [("state", raw(&"retired")?)];
+            if !dry_run {
+                writer.update(Kind::Procedure, &lesson.procedure_id, &retired)?;
+            }
             report.retired.push(lesson.procedure_id);
             continue;
         }
@@ -80,29 +79,20 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
         }
         twin.occurrences =
             Some(twin.occurrences.unwrap_or(1.0) + lesson.occurrences.unwrap_or(1.0));
-        changes.push((
-            twin.procedure_id.clone(),
-            vec![
-                ("origins", raw(&twin.origins)?),
-                ("occurrences", raw(&twin.occurrences)?),
-            ],
-        ));
-        changes.push((
-            lesson.procedure_id.clone(),
-            vec![
-                ("superseded_by", raw(&twin.procedure_id)?),
-                ("state", raw(&"retired")?),
-            ],
-        ));
+        let seen = [
+            ("origins", raw(&twin.origins)?),
+            ("occurrences", raw(&twin.occurrences)?),
+        ];
+        if !dry_run {
+            writer.update(Kind::Procedure, &twin.procedure_id, &seen)?;
+            supersede(&mut writer, &lesson, &twin.procedure_id)?;
+        }
         report.merged.push(Merged {
             id: lesson.procedure_id,
             into: twin.procedure_id.clone(),
         });
     }
     if !dry_run {
-        for (id, fields) in &changes {
-            writer.update(Kind::Procedure, id, fields)?;
-        }
         prepare(writer.store())?;
     }
     Ok(report)
@@ -110,36 +100,18 @@ pub fn tidy(records: &Records<'_>, dry_run: bool) -> Result<TidyReport, Error> {
 
 /// Returns `true` if two lessons say the same of the same reach.
 fn is_twin(a: &Procedure, b: &Procedure) -> bool {
-    let scope = |one: &Procedure| {
-        one.applies
-            .as_ref()
-            .map(|applies| applies.scope)
-            .unwrap_or_default()
-    };
+    let scope = |one: &Procedure| one.applies.as_ref().map(|of| of.scope).unwrap_or_default();
     let of_one_project = || {
         let mut projects = a.origins.iter().map(|origin| &origin.workspace);
         projects.any(|name| b.origins.iter().any(|origin| origin.workspace == *name))
     };
     is_same(&a.lesson, &b.lesson)
         && scope(a) == scope(b)
-        && (scope(a) == crate::model::LessonScope::Everywhere || of_one_project())
+        && (scope(a) == LessonScope::Everywhere || of_one_project())
 }
 
 /// Returns `true` if following a lesson helps no longer.
 fn has_stopped(lesson: &Procedure) -> bool {
-    let number = |count: Option<f64>| {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count; a float cast to an integer saturates"
-        )]
-        let count = count.unwrap_or_default() as u64;
-        count
-    };
-    let evidence = Evidence {
-        shown: number(lesson.shown),
-        helped: number(lesson.helped),
-        harmed: number(lesson.harmed),
-    };
+    let evidence = lesson.evidence();
     evidence.harmed >= OUTCOMES && evidence.posterior() < LEAST
 }

@@ -4,21 +4,20 @@
 //! call that has its change. The call that failed must not have had it. A lesson that names no
 //! command has no outcome.
 
-use std::collections::BTreeSet;
-
-use crate::lessons::asking::call_match::without_angles;
+use crate::lessons::asking::call_match::{occurs, without_angles};
 use crate::lessons::asking::checks::code_spans;
-use crate::lessons::recovery::shell::{Globs, basename, commands};
-use crate::lessons::recovery::shell_command::AROUND;
+use crate::lessons::recovery::shell::{Globs, commands};
 use crate::lessons::telling::hint::Shown;
+use crate::model::text::{of_commands, one_line};
 use crate::model::{Evidence, Pattern, Procedure, Record as _, Trust};
+use memctl_shell::is_assignment;
 
 use crate::lessons::recovery::change::Change;
 
 /// Minimum mean of the posterior of a lesson that is told.
 const LEAST: f64 = 0.3;
-/// Share of the words that a recorded piece of code adds that a call must have.
-const SHARE: f64 = 0.5;
+/// Minimum likeness of a call to a recorded piece of code that it follows.
+const LIKE: f64 = 0.5;
 
 /// Returns `true` if a call does what was told, and the call that failed did not.
 pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
@@ -26,7 +25,8 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
         return is_followed(code, &shown.advice) && !is_followed(&shown.call, &shown.advice);
     }
     if shown.failing_code.is_empty() {
-        return is_followed(code, &quoted(&shown.working_code));
+        let advice: Vec<String> = code_spans(&shown.working_code).map(str::to_owned).collect();
+        return is_followed(code, &advice);
     }
     let pattern = Pattern {
         failing_code: shown.failing_code.clone(),
@@ -41,46 +41,24 @@ pub(crate) fn adopts(code: &str, shown: &Shown) -> bool {
     }
 }
 
-/// Returns `true` if a call has more of what a piece of working code adds than the failing call.
+/// Returns `true` if a call is like a piece of working code, and more so than the failing call.
 fn has_more(code: &str, shown: &Shown) -> bool {
-    let failing = words(&shown.failing_code);
-    let added: BTreeSet<String> = words(&shown.working_code)
-        .difference(&failing)
-        .cloned()
-        .collect();
-    if added.is_empty() {
-        return code.trim() == shown.working_code.trim() && code.trim() != shown.call.trim();
-    }
-    #[expect(clippy::cast_precision_loss, reason = "a call has few words")]
-    let share = |code: &str| words(code).intersection(&added).count() as f64 / added.len() as f64;
-    share(code) >= SHARE && share(code) > share(&shown.call)
-}
-
-fn words(code: &str) -> BTreeSet<String> {
-    let words = code.split(|c: char| !c.is_alphanumeric() && !"_-.".contains(c));
-    words
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let likeness = |code: &str| of_commands(code, &shown.working_code);
+    likeness(code) >= LIKE && likeness(code) > likeness(&shown.call)
 }
 
 /// Returns the commands that a lesson advises: those in its backticks, or the one that it ends with,
 /// without the ones that it is told at.
 pub(crate) fn advice(procedure: &Procedure) -> Vec<String> {
-    let mut found = quoted(&procedure.lesson);
+    let mut found: Vec<String> = code_spans(&procedure.lesson).map(str::to_owned).collect();
     if let Some(applies) = &procedure.applies {
         if found.is_empty() {
             found.extend(at_the_end(&procedure.lesson, &applies.commands));
         }
         let is_trigger = |command: &String| {
-            let words = |text: &str| {
-                text.split_whitespace()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            };
-            let own = words(command);
+            let mut triggers = applies.commands.iter().map(|trigger| one_line(trigger));
             // A whole form with templates is advice, even if the lesson is told there.
-            !command.contains('<') && applies.commands.iter().any(|trigger| words(trigger) == own)
+            !command.contains('<') && triggers.any(|trigger| trigger == one_line(command))
         };
         found.retain(|command| !is_trigger(command));
     }
@@ -99,69 +77,28 @@ fn at_the_end(lesson: &str, told_at: &[String]) -> Option<String> {
     is_known.then(|| end.trim_end_matches('.').to_owned())
 }
 
-/// Texts in the backticks of a text.
-fn quoted(text: &str) -> Vec<String> {
-    code_spans(text).map(str::to_owned).collect()
-}
-
 /// Returns `true` if a call runs one of these commands, with the variables that it sets. Of a chain, it
 /// must run each part.
 pub(crate) fn is_followed(code: &str, advice: &[String]) -> bool {
-    let run: Vec<Vec<String>> = commands(code).into_iter().map(|one| one.words).collect();
     let globs = Globs::of(code);
     advice.iter().any(|text| {
-        let variables: Vec<&str> = variables(text).collect();
-        let advised: Vec<Vec<String>> = commands(&without_angles(text))
-            .into_iter()
-            .map(|one| one.words)
-            .filter(|words| {
-                !words
-                    .first()
-                    .is_some_and(|word| AROUND.contains(&word.as_str()))
-            })
-            .collect();
-        let names_more = |advised: &Vec<String>| {
-            advised.len() > 1
-                || !variables.is_empty()
-                || advised.iter().any(|word| word.contains('/'))
-        };
-        let is_quoted = !globs.open || !Globs::of(text).quoted;
-        is_quoted
-            && variables.iter().all(|set| code.contains(set))
-            && advised.iter().any(names_more)
-            && advised
+        let mut variables = variables(text).peekable();
+        let names_more = variables.peek().is_some()
+            || commands(&without_angles(text))
                 .iter()
-                .all(|advised| run.iter().any(|own| runs(own, advised)))
+                .any(|one| one.words.len() > 1 || one.words.iter().any(|word| word.contains('/')));
+        let is_quoted = !globs.open || !Globs::of(text).quoted;
+        names_more
+            && is_quoted
+            && variables.all(|set| code.contains(set))
+            && occurs(text, code, true)
     })
-}
-
-/// Returns `true` if the words of a call begin with the advised program and have its arguments in order.
-fn runs(own: &[String], advised: &[String]) -> bool {
-    let Some((program, arguments)) = advised.split_first() else {
-        return false;
-    };
-    let mut rest = own.iter().skip(1);
-    own.first().map(|word| basename(word)) == Some(basename(program))
-        && arguments
-            .iter()
-            .all(|word| is_place(word) || rest.any(|own| own == word))
 }
 
 /// Assignments of a command up to their `=`: `CI=` of `CI=1 make`.
 fn variables(text: &str) -> impl Iterator<Item = &str> {
-    text.split_whitespace().filter_map(|word| {
-        let end = word.find('=')?;
-        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let starts = word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-        (starts && word[..end].chars().all(is_name)).then(|| &word[..=end])
-    })
-}
-
-/// Returns `true` for a word that stands for another: `<file>`, `FILE`, `…`.
-fn is_place(word: &str) -> bool {
-    word.starts_with('<')
-        || word.contains('…')
-        || word.len() > 2 && word.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+    let words = text.split_whitespace().filter(|word| is_assignment(word));
+    words.filter_map(|word| word.get(..=word.find('=')?))
 }
 
 /// Returns `true` if a lesson has failed too often to be told.

@@ -16,13 +16,13 @@ use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::{ErrorLine, Failure, without_people};
 use crate::lessons::recovery::call::Call;
 use crate::lessons::recovery::change::Change;
+use crate::lessons::recovery::shell::AROUND;
 use crate::lessons::recovery::shell::commands;
-use crate::lessons::recovery::shell_command::AROUND;
 use crate::lessons::telling::hint::Hint;
 use crate::model::text::{
     key_words, one_line, quoted_names, same_program, similarity, telling_words, weight,
 };
-use crate::model::{Applies, Pattern, Procedure, Record as _, Trust, with_origin};
+use crate::model::{Applies, LessonScope, Pattern, Procedure, Record as _, Trust, with_origin};
 use crate::store::workspace::Error;
 use crate::store::{Here, Pulled, Scoped, Terms};
 
@@ -116,9 +116,7 @@ fn of_store(store: &Scoped, failure: &Failure<'_>, here: &Here<'_>) -> Result<Ve
     let view = View {
         failure,
         here,
-        call: code
-            .as_deref()
-            .and_then(|code| Call::of(code, failure.tool)),
+        call: code.as_ref().and_then(|code| Call::of(code, failure.tool)),
         code: code.unwrap_or_default(),
         output: one_line(&failure.output).to_lowercase(),
     };
@@ -153,16 +151,11 @@ fn candidates(terms: &Terms, failure: &Failure<'_>) -> Vec<u32> {
     let mut numbers: Vec<u32> = Vec::new();
     let mut seen = HashSet::new();
     for wanted in [exact, similar] {
-        let found = wanted
-            .into_iter()
-            .flat_map(|term| terms.holding(term, NEWEST).0);
+        let found = wanted.into_iter();
+        let found = found.flat_map(|term| terms.holding(term, NEWEST).0);
         let found: BTreeSet<u32> = found.collect();
-        numbers.extend(
-            found
-                .into_iter()
-                .rev()
-                .filter(|number| seen.insert(*number)),
-        );
+        let found = found.into_iter().rev();
+        numbers.extend(found.filter(|number| seen.insert(*number)));
     }
     numbers.truncate(READ);
     numbers
@@ -192,14 +185,12 @@ impl View<'_> {
             })
         };
         let key = self.failure.key();
-        if let Some(applies) = procedure
-            .applies
-            .as_ref()
-            .filter(|applies| is_here && !procedure.lesson.is_empty() && self.applies(applies))
-        {
+        let is_told = is_here && !procedure.lesson.is_empty();
+        let applies = procedure.applies.as_ref().filter(|_| is_told);
+        if let Some(applies) = applies.filter(|applies| self.applies(applies)) {
             let why = match applies.scope {
-                crate::model::LessonScope::Everywhere => "its error phrase is in the output",
-                crate::model::LessonScope::Project => "its error phrase, in the same project",
+                LessonScope::Everywhere => "its error phrase is in the output",
+                LessonScope::Project => "its error phrase, in the same project",
             };
             return make(Rank::Lesson, 1.0, why, key);
         }
@@ -210,14 +201,10 @@ impl View<'_> {
         };
         let is_observed_here = !procedure.origins.is_empty() && is_here && self.here.is_known();
         if is_observed_here && let Some(change) = self.same_failure(pattern) {
+            let why = "same failure in this project";
             return Some(Found {
                 change: Some(change),
-                ..make(
-                    Rank::SameFailure,
-                    1.0,
-                    "same failure in this project",
-                    &pattern.error_key,
-                )?
+                ..make(Rank::SameFailure, 1.0, why, &pattern.error_key)?
             });
         }
         let is_trusted = procedure.trust() != Trust::Observed;
@@ -237,25 +224,19 @@ impl View<'_> {
         if is_other && telling_words(&line.key) < TELLING {
             return None;
         }
-        let why = if is_same {
-            "same error"
-        } else {
-            "similar error"
-        };
+        let why = ["similar error", "same error"][usize::from(is_same)];
         make(Rank::Recorded, score, why, &pattern.error_key)
     }
 
     /// Returns `true` if the conditions of a lesson hold.
     fn applies(&self, applies: &Applies) -> bool {
         let command = self.code.to_lowercase();
-        let has = |phrase: &String| {
+        let is_in = |text: &str, phrase: &String| {
             let phrase = one_line(phrase).to_lowercase();
-            !phrase.is_empty() && self.output.contains(&phrase)
+            !phrase.is_empty() && text.contains(&phrase)
         };
-        let is_out = |phrase: &String| {
-            let phrase = one_line(phrase).to_lowercase();
-            !phrase.is_empty() && (self.output.contains(&phrase) || command.contains(&phrase))
-        };
+        let has = |phrase: &String| is_in(&self.output, phrase);
+        let is_out = |phrase: &String| has(phrase) || is_in(&command, phrase);
         if applies.not.iter().any(is_out) {
             return false;
         }
@@ -297,9 +278,7 @@ impl View<'_> {
         // Another name than that of the recorded error is another failure, unless the code has it.
         let is_other =
             |name: &str| !line.text.contains(name) && !pattern.failing_code.contains(name);
-        let differs = quoted_names(&pattern.error_line)
-            .iter()
-            .any(|name| is_other(name));
+        let differs = quoted_names(&pattern.error_line).into_iter().any(is_other);
         (score >= SIMILAR && !differs).then_some((score, line))
     }
 
@@ -338,7 +317,7 @@ fn runs(code: &str, beginnings: &[String]) -> bool {
     beginnings.iter().any(|command| {
         let (fixed, is_whole) = table::fixed(command);
         prefixes.contains(&table::beginning(fixed.into_iter()))
-            && (is_whole || occurs(command, code))
+            && (is_whole || occurs(command, code, false))
     })
 }
 
@@ -351,9 +330,8 @@ fn prefixes(code: &str) -> Vec<String> {
             continue;
         }
         for length in 1..=simple.words.len().min(table::COMMAND_WORDS) {
-            found.push(table::beginning(
-                simple.words[..length].iter().map(String::as_str),
-            ));
+            let words = simple.words[..length].iter().map(String::as_str);
+            found.push(table::beginning(words));
         }
     }
     found

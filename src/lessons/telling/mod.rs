@@ -3,21 +3,18 @@
 //! An approved lesson is told as text; everything else is fenced as notes to be checked.
 //! Each text has a limit, and is made of whole lines.
 
-pub(crate) mod budget;
 pub(crate) mod evidence;
 pub(crate) mod hint;
 pub(crate) mod matching;
 pub(crate) mod pitfall;
 pub(crate) mod service;
 pub(crate) mod session_state;
-pub(crate) mod settlement;
 pub(crate) mod table;
-pub(crate) mod trial;
 
 use std::path::{Path, PathBuf};
 
 use memctl_files::{hex, named};
-use memctl_redact::{fence, length};
+use memctl_redact::{beginning, fence, length};
 use sha2::{Digest as _, Sha256};
 
 use crate::lessons::telling::hint::{Hint, render_blocks};
@@ -82,17 +79,14 @@ pub(crate) fn at_start(store: &Scoped, here: &Here<'_>) -> Result<SessionLessons
         } else {
             (&mut told.observed, &mut used.1)
         };
-        if *used > ENOUGH {
-            continue;
+        let is_admitted =
+            |line: &String| is_approved || memctl_redact::admit(line).quarantine.is_none();
+        let is_wanted = *used <= ENOUGH;
+        let line = is_wanted.then(|| line_of(&procedure, here.root)).flatten();
+        if let Some(line) = line.filter(is_admitted) {
+            *used += line.len();
+            list.push((procedure.procedure_id, line));
         }
-        let Some(line) = line_of(&procedure, here.root) else {
-            continue;
-        };
-        if !is_approved && memctl_redact::admit(&line).quarantine.is_some() {
-            continue;
-        }
-        *used += line.len();
-        list.push((procedure.procedure_id, line));
     }
     Ok(told)
 }
@@ -113,22 +107,17 @@ fn line_of(procedure: &Procedure, root: Option<&Path>) -> Option<String> {
         procedure.lesson.clone()
     };
     let text = one_line(&text, LINE);
-    Some(
-        match root.and_then(|root| changed_file(root, &procedure.files)) {
-            Some(path) => format!("  - {text} (`{}` has changed since)", one_line(&path, LINE)),
-            None => format!("  - {text}"),
-        },
-    )
+    let changed = root.and_then(|root| changed_file(root, &procedure.files));
+    Some(match changed {
+        Some(path) => format!("  - {text} (`{}` has changed since)", one_line(&path, LINE)),
+        None => format!("  - {text}"),
+    })
 }
 
 /// Text on one line: redacted, without fence markers, and cut.
 pub(crate) fn one_line(text: &str, longest: usize) -> String {
     let text = memctl_redact::unfenced(&memctl_redact::redact(text).text);
-    let text = crate::model::text::one_line(&text);
-    match text.char_indices().nth(longest) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
+    beginning(&crate::model::text::one_line(&text), longest).into_owned()
 }
 
 /// Returns the path of a file that a lesson was read from and that has changed since.
@@ -150,24 +139,22 @@ pub(crate) fn file_hash(root: &Path, path: &str) -> Option<String> {
 
 /// Text before a call: as many lessons as fit.
 pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
+    let is_observed = |hint: &Hint| hint.trust == Trust::Observed;
     let mut text = String::new();
     let mut count = 0;
-    let mut is_observed = false;
-    for hint in lessons {
+    // Unapproved text is told in a fence of its own, or not with the rest.
+    for hint in lessons
+        .iter()
+        .take_while(|hint| is_observed(hint) == is_observed(&lessons[0]))
+    {
         let line = format!("- {}\n", one_line(&hint.lesson, LINE));
         if count > 0 && length(&text) + length(&line) > BEFORE {
             break;
         }
-        // Unapproved text is told in a fence of its own, or not with the rest.
-        let is_own = hint.trust == Trust::Observed;
-        if count > 0 && is_own != is_observed {
-            break;
-        }
-        is_observed = is_own;
         text.push_str(&line);
         count += 1;
     }
-    if is_observed && count > 0 {
+    if lessons.first().is_some_and(is_observed) {
         text = fence(&[memctl_redact::defuse(&text)], nonce);
     }
     (text, count)
@@ -176,10 +163,8 @@ pub(crate) fn before_call(lessons: &[Hint], nonce: &str) -> (String, usize) {
 /// Text at a failing call, in at most `limit` UTF-16 units: what a person approved as it is, the
 /// rest as notes.
 pub(crate) fn at_failure(hints: &[Hint], nonce: &str) -> String {
-    let (observed, approved): (Vec<Hint>, Vec<Hint>) = hints
-        .iter()
-        .cloned()
-        .partition(|hint| hint.trust == Trust::Observed);
+    let is_observed = |hint: &Hint| hint.trust == Trust::Observed;
+    let (observed, approved): (Vec<Hint>, _) = hints.iter().cloned().partition(is_observed);
     let mut text = String::new();
     if !approved.is_empty() {
         text.push_str(INTRODUCTION);

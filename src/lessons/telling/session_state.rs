@@ -1,4 +1,4 @@
-//! State of a running agent session: recent failures, what was shown, and pitfalls.
+//! State of a running agent session: recent failures, what was shown and what became of it, and pitfalls.
 //!
 //! After a hint, the next steps decide. Success in the hinted way counts for the lesson, the same
 //! error again counts against it, and anything else does not count. The first of the two decides.
@@ -6,17 +6,17 @@
 //! A session counts at most once for and once against a lesson, however often a loop repeats.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
-use crate::lessons::failure::error_line::error_line;
-use crate::lessons::recovery::trace::Trace;
+use crate::lessons::recovery::recover::Trace;
 use crate::lessons::telling::evidence::adopts;
 use crate::model::Trial;
+use crate::model::text::one_line;
 
 use super::pitfall::{self, Pitfall};
-use super::trial::Trials;
 use crate::lessons::telling::hint::{Hint, Outcome, Shown};
 
-/// Maximum number of unresolved failures, watched lessons and unstored outcomes.
+/// Maximum number of equal failures, watched lessons and unstored outcomes.
 const KEPT: usize = 32;
 /// Maximum number of lessons that one session can count for or against. Further ones are ignored.
 const WITNESSED: usize = 512;
@@ -29,8 +29,6 @@ const LONGEST_CALL: usize = 600;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct SessionNotes {
-    /// Failures not yet followed by a success, oldest first.
-    pub pending: Vec<Pending>,
     /// Lessons and patterns that were shown.
     pub shown: Vec<Shown>,
     /// Classes of errors that occurred, in order of first occurrence.
@@ -38,7 +36,7 @@ pub(crate) struct SessionNotes {
     /// Followed errors that had hints.
     pub trials: Trials,
     /// Steps since the first failure without a recovery.
-    #[serde(skip_serializing_if = "Trace::is_empty")]
+    #[serde(skip_serializing_if = "Trace::is_idle")]
     pub trace: Trace,
     /// Lessons that the session has counted for or against.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,13 +48,7 @@ pub(crate) struct SessionNotes {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub repeated: Vec<(u64, u64)>,
     /// Number of rules that the agent got at the start of the session.
-    #[serde(skip_serializing_if = "is_zero")]
     pub told: usize,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-const fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 /// Outcomes to store.
@@ -87,17 +79,60 @@ impl PendingOutcomes {
     }
 }
 
-/// Failure without a recovery.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Pending {
-    /// Error key.
-    pub error_key: String,
-    /// Deciding line of the error.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub error_line: String,
-    /// Failing code.
-    pub code: String,
+/// Number of calls after which a trial ends without success.
+const LONGEST_TRIAL: u64 = 50;
+/// Maximum number of errors followed per session.
+const TRIALS: usize = 16;
+
+/// Errors with hints that are followed. The next calls judge: the same error again is a repeat, and a success that
+/// recovers it, or follows a hint, ends the trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Trials(Vec<Trial>);
+
+impl Trials {
+    /// Returns true if a trial is open.
+    pub(crate) fn are_open(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Records a failed call. Returns the trials that it ends.
+    pub(crate) fn failed(&mut self, error_key: &str) -> Vec<Trial> {
+        for trial in &mut self.0 {
+            trial.steps += 1;
+            trial.repeats += u64::from(trial.error_key == error_key);
+        }
+        self.end(|trial| trial.steps >= LONGEST_TRIAL)
+    }
+
+    /// Begins a trial, unless the error is already followed. Returns the oldest trial if there are
+    /// too many.
+    pub(crate) fn begin(&mut self, trial: Trial) -> Option<Trial> {
+        if self.0.iter().any(|open| open.error_key == trial.error_key) {
+            return None;
+        }
+        self.0.push(trial);
+        (self.0.len() > TRIALS).then(|| self.0.remove(0))
+    }
+
+    /// Takes in a successful call that recovered errors and followed lessons. Returns the trials that it ends.
+    pub(crate) fn succeeded(&mut self, error_keys: &[String], followed: &[String]) -> Vec<Trial> {
+        for trial in &mut self.0 {
+            trial.steps += 1;
+            trial.helped = trial.hints.iter().any(|hint| followed.contains(hint));
+            trial.overcome = trial.helped || error_keys.contains(&trial.error_key);
+        }
+        self.end(|trial| trial.overcome || trial.steps >= LONGEST_TRIAL)
+    }
+
+    /// Records the end of the session. Returns all open trials.
+    pub(crate) fn ended(&mut self) -> Vec<Trial> {
+        self.end(|_| true)
+    }
+
+    fn end(&mut self, is_over: impl Fn(&Trial) -> bool) -> Vec<Trial> {
+        self.0.extract_if(.., |trial| is_over(trial)).collect()
+    }
 }
 
 /// Addition to a lesson's evidence.
@@ -130,13 +165,7 @@ impl SessionNotes {
         let credits = self.judge(Outcome::Harmed, |shown| {
             shown.error_key == error_key && adopts(code, shown)
         });
-        self.pending.push(Pending {
-            error_key: error_key.to_owned(),
-            error_line: error_line(error).unwrap_or_default(),
-            code: cut(code),
-        });
-        let surplus = self.pending.len().saturating_sub(KEPT);
-        self.pending.drain(..surplus);
+        self.trace.failed(tool, code, error);
         if let Some(found) = pitfall::of_error(error, tool)
             && !self.pitfalls.contains(&found)
         {
@@ -147,14 +176,7 @@ impl SessionNotes {
 
     /// Counts a failure of a call. Returns how often it has come in the same way.
     pub(crate) fn times(&mut self, error_key: &str, code: &str) -> u64 {
-        let code = code.split_whitespace();
-        let bytes = code
-            .flat_map(str::bytes)
-            .chain([0])
-            .chain(error_key.bytes());
-        let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
-            (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = xxh3_64(format!("{}\0{error_key}", one_line(code)).as_bytes());
         if let Some((_, times)) = self.repeated.iter_mut().find(|(own, _)| *own == hash) {
             *times += 1;
             return *times;
@@ -174,23 +196,13 @@ impl SessionNotes {
         credits
     }
 
-    /// Records the hints shown for an error.
-    pub(crate) fn showed(&mut self, error_key: &str, hints: &[Hint]) {
-        let call = self.pending.last().map(|failed| failed.code.clone());
-        self.track(error_key, hints, &call.unwrap_or_default(), false);
-    }
-
-    /// Records lessons shown before a call.
-    pub(crate) fn showed_before(&mut self, hints: &[Hint], call: &str) {
-        self.track("", hints, call, true);
-    }
-
     /// Ids of everything that was shown.
     pub(crate) fn shown_ids(&self) -> Vec<String> {
         self.shown.iter().map(|shown| shown.id.clone()).collect()
     }
 
-    fn track(&mut self, error_key: &str, hints: &[Hint], call: &str, before: bool) {
+    /// Records the hints shown for an error, or before a call.
+    pub(crate) fn showed(&mut self, error_key: &str, hints: &[Hint], call: &str, before: bool) {
         let call = &call[..call.floor_char_boundary(LONGEST_CALL)];
         for hint in hints {
             self.shown.retain(|shown| shown.id != hint.id);
@@ -221,7 +233,7 @@ impl SessionNotes {
     /// Returns true if a later step can decide about a hint.
     pub(crate) fn is_watching(&self) -> bool {
         self.trials.are_open()
-            || self.trace.is_open()
+            || !self.trace.is_idle()
             || self.shown.iter().any(|shown| shown.outcome.is_none())
     }
 
@@ -292,7 +304,7 @@ mod tests {
     fn shown() -> SessionNotes {
         let mut notes = SessionNotes::default();
         assert_eq!(notes.failed("E", "E", "pip install x", Some("Bash")), []);
-        notes.showed("E", &[hint("PROC-001")]);
+        notes.showed("E", &[hint("PROC-001")], "pip install x", false);
         notes
     }
 
@@ -317,8 +329,9 @@ mod tests {
         assert_eq!(notes.succeeded("pip install --user x"), []);
         // A lesson that helped can be shown again.
         assert_eq!(notes.not_again(), [""; 0]);
+        notes.trace.clear();
         assert!(!notes.is_watching());
-        notes.trials.begin(Trial::default(), None, "");
+        notes.trials.begin(Trial::default());
         assert!(notes.is_watching());
     }
 
@@ -344,7 +357,7 @@ mod tests {
         let (mut helped, mut harmed, mut showings) = (0, 0, 0);
         for turn in 0..20 {
             let mut credits = notes.failed("E", "E", "pip install x", Some("Bash"));
-            notes.showed("E", &[hint("PROC-001")]);
+            notes.showed("E", &[hint("PROC-001")], "pip install x", false);
             let follows = "pip install --user x";
             if turn % 2 == 0 {
                 credits.extend(notes.succeeded(follows));
@@ -360,7 +373,7 @@ mod tests {
         assert_eq!((helped, harmed, showings), (1, 1, 20));
         notes.failed("E", "E", "pip install x", Some("Bash"));
         for other in 0..2 * WITNESSED {
-            notes.showed("E", &[hint(&other.to_string())]);
+            notes.showed("E", &[hint(&other.to_string())], "pip install x", false);
             notes.succeeded("pip install --user x");
         }
         assert_eq!(notes.witnessed.len(), WITNESSED);
@@ -395,8 +408,67 @@ mod tests {
         );
         for i in 0..200 {
             notes.failed(&i.to_string(), "", &"z".repeat(9_000), None);
-            notes.showed("E", &[hint(&i.to_string())]);
+            notes.showed("E", &[hint(&i.to_string())], "z", false);
         }
         assert!(serde_json::to_vec(&notes).unwrap().len() < 200_000);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_trials {
+    use super::*;
+
+    fn begun() -> Trials {
+        let mut trials = Trials::default();
+        let trial = Trial {
+            error_key: "E".to_owned(),
+            hints: vec!["PROC-001".to_owned()],
+            ..Trial::default()
+        };
+        assert_eq!(trials.begin(trial.clone()), None);
+        assert_eq!(trials.begin(trial), None);
+        trials
+    }
+
+    #[test]
+    fn an_error_is_followed_to_its_recovery() {
+        let mut trials = begun();
+        assert_eq!(trials.failed("E"), []);
+        assert_eq!(trials.failed("F"), []);
+        assert_eq!(trials.succeeded(&["F".to_owned()], &[]), []);
+        assert!(trials.are_open());
+        let ended = trials.succeeded(&["E".to_owned()], &[]);
+        let [trial] = &ended[..] else {
+            panic!("{ended:?}");
+        };
+        assert_eq!((trial.repeats, trial.steps), (1, 4));
+        assert!(trial.overcome && !trial.helped);
+        assert!(!trials.are_open());
+    }
+
+    #[test]
+    fn a_way_that_was_shown_ends_it_too() {
+        let ended = begun().succeeded(&[], &["PROC-001".to_owned()]);
+        assert!(ended[0].overcome && ended[0].helped);
+    }
+
+    #[test]
+    fn what_is_given_up_ends_without_success() {
+        assert!(!begun().ended()[0].overcome);
+        let mut trials = begun();
+        let ended: Vec<Trial> = (0..LONGEST_TRIAL)
+            .flat_map(|_| trials.failed("F"))
+            .collect();
+        assert_eq!((ended.len(), ended[0].steps), (1, LONGEST_TRIAL));
+        let mut trials = begun();
+        for n in 0..TRIALS {
+            let error_key = n.to_string();
+            let trial = Trial {
+                error_key,
+                ..Trial::default()
+            };
+            let out = trials.begin(trial);
+            assert_eq!(out.is_some(), n + 1 == TRIALS, "{n}");
+        }
     }
 }

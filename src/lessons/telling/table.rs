@@ -5,7 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use xxhash_rust::xxh3::xxh3_64;
+
 use crate::lessons::failure::ErrorLine;
+use crate::lessons::failure::error_key::normalised;
 use crate::lessons::recovery::shell::basename;
 use crate::model::text::{is_generic, key_words, one_line, telling_words};
 use crate::model::{Kind, Procedure, Record as _, Trust};
@@ -13,7 +16,7 @@ use crate::store::workspace::Error;
 use crate::store::{Scoped, Terms};
 
 /// Version of the terms. A change invalidates saved tables.
-const SCHEME: u64 = 9;
+const SCHEME: u64 = 10;
 /// Maximum number of words of a command that are compared.
 pub(crate) const COMMAND_WORDS: usize = 6;
 
@@ -122,16 +125,10 @@ pub(crate) fn word_term(word: &str) -> u64 {
     hash(b"~", word)
 }
 
-/// FNV-1a hash.
 fn hash(space: &[u8], text: &str) -> u64 {
-    let bytes = space.iter().chain(text.as_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
-        (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    xxh3_64(&[space, text.as_bytes()].concat())
 }
 
-/// Placeholders of an error key.
-const PLACEHOLDERS: [&str; 5] = ["<path>", "<name>", "<n>", "<id>", "<url>"];
 /// Minimum number of words of an error whose names differ.
 const WORDS: usize = 3;
 /// Minimum number of specific words of a cue that a line holds.
@@ -155,21 +152,19 @@ pub(crate) fn texts(procedure: &Procedure) -> Vec<String> {
 /// Returns `true` if a procedure tells of an error.
 pub(crate) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
     let whole = plain(&line.text);
-    let is_telling = telling_words(&line.key) > 0 && plain_words(&line.key) >= WORDS;
+    let words = line.key.split_whitespace();
+    let is_telling =
+        telling_words(&line.key) > 0 && words.filter(|word| !word.contains('<')).count() >= WORDS;
     texts(procedure).iter().any(|text| {
         let quoted = text.split(['"', '\'', '`', '“', '”', '\n']);
         let mut cues = quoted.chain([text.as_str()]);
-        let text = plain(text);
-        text.contains(&whole) && telling_words(&whole) > 0
-            || is_telling && has_in_order(&text, &line.key)
+        plain(text).contains(&whole) && telling_words(&whole) > 0
+            || is_telling
+                && text
+                    .lines()
+                    .any(|said| normalised(said).contains(&line.key))
             || cues.any(|cue| telling_words(cue) >= TELLING_CUE && whole.contains(&plain(cue)))
     })
-}
-
-/// Number of words of an error key that are no placeholders.
-fn plain_words(key: &str) -> usize {
-    let is_plain = |word: &&str| !word.contains('<') && word.chars().any(char::is_alphabetic);
-    key.split_whitespace().filter(is_plain).count()
 }
 
 /// Text in lower case, without quotes, with single spaces.
@@ -181,31 +176,11 @@ fn plain(text: &str) -> String {
     one_line(&text.to_lowercase())
 }
 
-/// Returns `true` if a text has the parts of an error key between its placeholders, in order.
-fn has_in_order(text: &str, key: &str) -> bool {
-    let mut parts = vec![key.to_owned()];
-    for placeholder in PLACEHOLDERS {
-        let split = parts.iter().flat_map(|part| part.split(placeholder));
-        parts = split.map(str::to_owned).collect();
-    }
-    let mut rest = text;
-    let parts = parts.iter().map(|part| plain(part));
-    for part in parts.filter(|part| part.contains(char::is_alphanumeric)) {
-        let part = part.trim_matches(|c: char| !c.is_alphanumeric());
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[at + part.len()..];
-    }
-    true
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::lessons::failure::error_key::normalised;
 
     #[test]
     fn a_quoted_error_is_found_with_its_names_and_without() {

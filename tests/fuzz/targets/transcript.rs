@@ -7,7 +7,11 @@ use memctl_redact::Clean;
 use memctl_sessions::{Event, Format, read};
 
 pub(crate) fn run(bytes: &[u8]) {
-    for format in Format::ALL.into_iter().map(Some).chain([None]) {
+    for format in Format::ALL
+        .map(|(format, _)| Some(format))
+        .into_iter()
+        .chain([None])
+    {
         let mut steps = Vec::new();
         let mut remarks = Vec::new();
         let mut input = bytes;

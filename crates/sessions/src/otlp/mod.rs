@@ -18,7 +18,7 @@ use crate::{BrokenLine, Speaker, Step};
 
 use super::calls::Calls;
 use super::json::parse;
-use super::{LineFormat, text};
+use super::{LineFormat, messages, text};
 
 use span::{Span, spans};
 
@@ -83,21 +83,12 @@ impl LineFormat for Reader {
 
 /// Emits the events of a session in time order.
 fn tell(spans: &[&Span], calls: &mut Calls<'_>) {
-    let tools: HashSet<&str> = spans
-        .iter()
-        .filter(|span| is_tool(span))
-        .filter_map(|span| span.text("gen_ai.tool.call.id"))
-        .collect();
-    let has_tools = spans.iter().any(|span| is_tool(span));
-    let nameless = spans
-        .iter()
-        .filter(|span| is_tool(span) && span.text("gen_ai.tool.call.id").is_none())
-        .filter_map(|span| span.text("gen_ai.tool.name"))
-        .collect();
+    let tools = spans.iter().filter(|span| is_tool(span));
+    let id = "gen_ai.tool.call.id";
     let mut chat = Chat {
-        tools,
-        nameless,
-        has_tools,
+        tools: tools
+            .filter_map(|span| span.text(id).or(span.text("gen_ai.tool.name")))
+            .collect(),
         said: HashSet::new(),
         called: HashSet::new(),
     };
@@ -117,14 +108,13 @@ fn is_tool(span: &Span) -> bool {
 
 /// Step of a tool span.
 fn tool(span: &Span) -> Step {
-    let exit_code = span
-        .whole("process.exit.code")
-        .and_then(|code| i32::try_from(code).ok());
+    let exit_code = span.data("process.exit.code");
+    let exit_code = exit_code.and_then(|code| text::code(&code));
     let error = span.text("error.type");
     let failed = span.failed || error.is_some() || exit_code.is_some_and(|code| code != 0);
     let mut output = span
         .data("gen_ai.tool.call.result")
-        .map(|value| words(&value))
+        .map(|value| messages::words(&value))
         .unwrap_or_default();
     if failed {
         let mut why = span.exceptions.join("\n");
@@ -168,34 +158,10 @@ fn input(arguments: Option<Value>) -> Value {
     }
 }
 
-/// Text of a result: a string, joined text blocks, or JSON.
-fn words(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) if blocks.iter().all(|block| block_text(block).is_some()) => {
-            let texts: Vec<&str> = blocks.iter().filter_map(block_text).collect();
-            texts.join("\n")
-        }
-        other => other.to_string(),
-    }
-}
-
-fn block_text(block: &Value) -> Option<&str> {
-    let text = block.get("content").or_else(|| block.get("text"))?;
-    block
-        .get("type")
-        .is_some_and(|kind| kind == "text")
-        .then(|| text.as_str())?
-}
-
 /// Messages of a session. Each message is repeated in later spans.
 struct Chat<'a> {
-    /// Ids of calls that have their own span.
+    /// Ids of calls that have their own span, and tools whose spans have no such id.
     tools: HashSet<&'a str>,
-    /// Tools whose spans have no call id.
-    nameless: HashSet<&'a str>,
-    has_tools: bool,
     said: HashSet<(bool, String)>,
     called: HashSet<String>,
 }
@@ -230,7 +196,7 @@ impl Chat<'_> {
                 (Some("tool_call"), _) => self.call(part, span, calls),
                 (Some("tool_call_response"), _) => {
                     let id = text("id").unwrap_or_default();
-                    let answer = member("response").or(member("result")).map(words);
+                    let answer = member("response").or(member("result")).map(messages::words);
                     if calls.is_waiting(id) {
                         calls.answer(id, |step| {
                             step.output = text::output(&answer.unwrap_or_default());
@@ -247,22 +213,22 @@ impl Chat<'_> {
     fn call(&mut self, part: &Value, span: &Span, calls: &mut Calls<'_>) {
         let text = |name: &str| part.get(name).and_then(Value::as_str);
         let id = text("id").unwrap_or_default();
-        let has_span = if id.is_empty() {
-            self.has_tools
-        } else {
-            self.tools.contains(id) || self.nameless.contains(text("name").unwrap_or_default())
+        let name = text("name").unwrap_or_default();
+        let has_span = match id {
+            "" => !self.tools.is_empty(),
+            id => self.tools.contains(id) || self.tools.contains(name),
         };
         if has_span || !self.called.insert(format!("{id}\0{part}")) {
             return;
         }
-        let usage = |name: &str| span.whole(name).and_then(|count| u64::try_from(count).ok());
+        let usage = |name: &str| span.data(name)?.as_u64();
         let tokens = [
             usage("gen_ai.usage.input_tokens"),
             usage("gen_ai.usage.output_tokens"),
         ];
         calls.call(Step {
             native_id: Some(id.to_owned()).filter(|id| !id.is_empty()),
-            tool: text("name").unwrap_or_default().to_owned(),
+            tool: name.to_owned(),
             input: input(part.get("arguments").cloned()),
             time: span.time(),
             tokens: tokens.into_iter().flatten().reduce(u64::saturating_add),

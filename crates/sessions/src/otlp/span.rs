@@ -35,11 +35,6 @@ impl Span {
             .filter(|text| !text.is_empty())
     }
 
-    /// Integer attribute; `None` if it has another type.
-    pub(super) fn whole(&self, name: &str) -> Option<i64> {
-        self.attributes.get(name)?.as_i64()
-    }
-
     /// Structured attribute, directly or as JSON text.
     pub(super) fn data(&self, name: &str) -> Option<Value> {
         match self.attributes.get(name)? {
@@ -75,27 +70,20 @@ pub(super) fn spans(value: &Value) -> Result<Vec<Span>, String> {
         .as_array()
         .map_or(std::slice::from_ref(value), Vec::as_slice);
     for data in all {
-        if named(data, "resourceLogs")
-            .or(named(data, "resourceMetrics"))
-            .is_some()
-        {
+        let others = ["resourceLogs", "resourceMetrics"];
+        if others.iter().any(|name| named(data, name).is_some()) {
             return Err("it holds logs or metrics, and no traces".to_owned());
         }
-        let resources = list(data, "resourceSpans").ok_or("it has no `resourceSpans`")?;
-        for resource in resources {
-            let of_resource = named(resource, "resource")
-                .map(attributes)
-                .unwrap_or_default();
-            let scopes = list(resource, "scopeSpans")
-                .or_else(|| list(resource, "instrumentationLibrarySpans"))
-                .unwrap_or_default();
-            for span in scopes
-                .iter()
-                .filter_map(|scope| list(scope, "spans"))
-                .flatten()
-            {
-                found.push(read(span, &of_resource));
-            }
+        if named(data, "resourceSpans").is_none() {
+            return Err("it has no `resourceSpans`".to_owned());
+        }
+        for resource in list(data, "resourceSpans") {
+            let of_resource = named(resource, "resource").map(attributes);
+            let of_resource = of_resource.unwrap_or_default();
+            let scopes = ["scopeSpans", "instrumentationLibrarySpans"].into_iter();
+            let scopes = scopes.flat_map(|name| list(resource, name));
+            let spans = scopes.flat_map(|scope| list(scope, "spans"));
+            found.extend(spans.map(|span| read(span, &of_resource)));
         }
     }
     Ok(found)
@@ -114,21 +102,23 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
     };
     let mut all = of_resource.clone();
     all.extend(attributes(span));
-    let events = list(span, "events").unwrap_or_default();
-    let exceptions = events.iter().map(attributes).filter_map(|of_event| {
-        let text = |name: &str| of_event.get(name).and_then(Value::as_str);
-        let message = text("exception.message").or(text("exception.stacktrace"));
-        match (text("exception.type"), message) {
-            // A message that includes its type is kept as a terminal would show it.
-            (_, Some(message))
-                if message.to_lowercase().contains("error") || message.contains(": ") =>
-            {
-                Some(message.to_owned())
+    let exceptions = list(span, "events")
+        .iter()
+        .map(attributes)
+        .filter_map(|of_event| {
+            let text = |name: &str| of_event.get(name).and_then(Value::as_str);
+            let message = text("exception.message").or(text("exception.stacktrace"));
+            match (text("exception.type"), message) {
+                // A message that includes its type is kept as a terminal would show it.
+                (_, Some(message))
+                    if message.to_lowercase().contains("error") || message.contains(": ") =>
+                {
+                    Some(message.to_owned())
+                }
+                (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
+                (kind, message) => kind.or(message).map(str::to_owned),
             }
-            (Some(kind), Some(message)) => Some(format!("{kind}: {message}")),
-            (kind, message) => kind.or(message).map(str::to_owned),
-        }
-    });
+        });
     Span {
         trace: text("traceId"),
         id: text("spanId"),
@@ -136,11 +126,7 @@ fn read(span: &Value, of_resource: &Map<String, Value>) -> Span {
         start: named(span, "startTimeUnixNano").map_or(0, number),
         attributes: all,
         failed,
-        message: status
-            .get("message")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned(),
+        message: status["message"].as_str().unwrap_or_default().to_owned(),
         exceptions: exceptions.collect(),
     }
 }
@@ -159,8 +145,9 @@ fn named<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     })
 }
 
-fn list<'a>(value: &'a Value, name: &str) -> Option<&'a [Value]> {
-    named(value, name)?.as_array().map(Vec::as_slice)
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    let list = named(value, name).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
 }
 
 fn number(value: &Value) -> u64 {
@@ -169,15 +156,14 @@ fn number(value: &Value) -> u64 {
 }
 
 fn attributes(of: &Value) -> Map<String, Value> {
-    let mut found = Map::new();
-    for pair in list(of, "attributes").unwrap_or_default() {
-        if let (Some(key), Some(value)) =
-            (pair.get("key").and_then(Value::as_str), pair.get("value"))
-        {
-            found.insert(key.to_owned(), plain(value));
-        }
-    }
-    found
+    list(of, "attributes").iter().filter_map(pair).collect()
+}
+
+fn pair(pair: &Value) -> Option<(String, Value)> {
+    Some((
+        pair.get("key")?.as_str()?.to_owned(),
+        plain(pair.get("value")?),
+    ))
 }
 
 /// Plain JSON value of an `AnyValue`.
@@ -198,12 +184,6 @@ fn plain(any: &Value) -> Value {
         }
         ("kvlistValue" | "kvlist_value", list) => {
             let pairs = list.get("values").and_then(Value::as_array);
-            let pair = |pair: &Value| {
-                Some((
-                    pair.get("key")?.as_str()?.to_owned(),
-                    plain(pair.get("value")?),
-                ))
-            };
             Value::Object(pairs.into_iter().flatten().filter_map(pair).collect())
         }
         _ => value.clone(),

@@ -433,21 +433,6 @@ fn tools_are_for_their_arguments() {
 }
 
 #[test]
-fn a_shell_may_read_what_a_tool_did_not_find() {
-    let read = json!({"file_path": "/w/docs/guide.md"});
-    let cat = |path: &str| json!({ "command": format!("cat {path}") });
-    let check = |path: &str, expected: &[(usize, usize, Vec<usize>)]| {
-        let steps = flagged(&[
-            ("Read", read.clone(), "File does not exist.", true),
-            ("Bash", cat(path), "# Guide", false),
-        ]);
-        assert_eq!(pairs(&steps), expected, "{path}");
-    };
-    check("/w/site/guide.md", &[(0, 1, vec![])]);
-    check("/w/site/index.md", &[]);
-}
-
-#[test]
 fn subagents_do_not_overcome_what_the_agent_failed_at() {
     let mut steps = shell(&[
         ("make x", "Error: a", true),

@@ -1,17 +1,25 @@
 //! Finds episodes in the steps of a session: a failed step, the later step that reached its goal,
-//! and the retries and changes between them.
+//! and the retries and changes between them; and the same while a session runs.
 //!
 //! Precision comes first. Most errors in a session are expected, given up or external, and learning
 //! from those is worse than not learning. A success must have the same goal, with more certainty
 //! the farther away it is. Errors that the agent or the user calls expected are ignored.
+//!
+//! The trace of a running session is short: most failures are never recovered from, and each step costs a write.
 
-use super::goal::Goal;
+use memctl_sessions::{Remark, Step};
+use serde::{Deserialize, Serialize};
+
+use super::goal::{Goal, Kind};
 use super::goal_match::{Match, same_goal};
 use super::outcome::{Outcome, outcome};
+use super::pattern;
+use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
-use crate::lessons::recovery::shell::commands;
-use memctl_sessions::{Remark, Step};
+use crate::lessons::past::learn::clean;
+use crate::lessons::recovery::shell::{Simple, commands};
+use crate::model::Pattern;
 
 /// Failure with its recovery.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,10 +60,6 @@ const NEAR_WITHIN: usize = 6;
 
 /// Number of steps in which a recovery is looked for, so that a long session takes no longer a step.
 const FAR: usize = 2_000;
-
-/// Maximum number of distinct attempts that a later step is compared with: the first and the last
-/// ones. A stuck agent makes hundreds.
-const ATTEMPTS: usize = 16;
 
 /// Finds the failures and episodes of one session. Steps and remarks must be in order.
 pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
@@ -104,7 +108,6 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
     let mut tried = vec![at];
-    let mut attempts = vec![at];
     // Uncertain success, and the last position up to which a more certain one is preferred.
     let mut unsure: Option<(Match, usize, usize)> = None;
     let mut searched = false;
@@ -127,7 +130,7 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
             searched |= now.goal.is_search();
             continue;
         }
-        let found = matched(known, &attempts, later);
+        let found = same_goal(&failed.goal, &now.goal, &failed.step.output);
         let since = later - tried.last().copied().unwrap_or(at);
         let within = match found {
             Match::No => false,
@@ -140,7 +143,6 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         match now.outcome {
             Outcome::Failed if within && found >= Match::Part => {
                 tried.push(later);
-                note_attempt(known, &mut attempts, later);
             }
             Outcome::Done if within && found >= Match::Similar => {
                 return Some(found_at(later, tried));
@@ -158,32 +160,6 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
         searched |= now.goal.is_search() && now.outcome == Outcome::Done;
     }
     unsure.map(|(_, success, _)| found_at(success, tried))
-}
-
-/// Adds an attempt to compare with, unless it repeats an earlier one exactly.
-fn note_attempt(known: &[Known<'_>], attempts: &mut Vec<usize>, later: usize) {
-    let now = known[later].step;
-    let repeats = attempts.iter().any(|at| {
-        let before = known[*at].step;
-        (&before.tool, &before.input, &before.output) == (&now.tool, &now.input, &now.output)
-    });
-    if !repeats {
-        if attempts.len() == ATTEMPTS {
-            attempts.remove(1);
-        }
-        attempts.push(later);
-    }
-}
-
-/// Certainty that a step has the same goal as the first attempt or a later one. A step must match
-/// the first attempt, because later ones can do more than that.
-fn matched(known: &[Known<'_>], attempts: &[usize], later: usize) -> Match {
-    let of = |t: usize| same_goal(&known[t].goal, &known[later].goal, &known[t].step.output);
-    let first = attempts.first().map_or(Match::No, |t| of(*t));
-    if first == Match::No {
-        return Match::No;
-    }
-    attempts.iter().map(|t| of(*t)).max().unwrap_or(first)
 }
 
 fn found_at(success: usize, tried: Vec<usize>) -> Found {
@@ -212,11 +188,91 @@ fn episode(known: &[Known<'_>], at: usize, found: &Found) -> Episode {
 
 /// Returns true if a step can change something.
 fn changes(goal: &Goal) -> bool {
-    use super::goal::Kind;
     match goal.kind {
         Kind::Edit(..) => true,
         Kind::Shell(_) => !goal.is_search(),
         Kind::Read(_) | Kind::Tool(_) => false,
+    }
+}
+
+/// Maximum number of steps; a failure that is older is given up.
+const MOST: usize = 16;
+/// Maximum length of a stored call, in bytes.
+const LONGEST: usize = 4_000;
+
+/// Recent steps of a session.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Trace(Vec<SessionCall>);
+
+impl Trace {
+    /// Returns `true` if no failure waits for its recovery.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Adds a failed call.
+    pub(crate) fn failed(&mut self, tool: Option<&str>, call: &str, output: &str) {
+        self.push(tool, call, output, true);
+    }
+
+    /// Failures without a recovery, oldest first.
+    pub(crate) fn failures(&self) -> impl DoubleEndedIterator<Item = &SessionCall> {
+        self.0.iter().filter(|call| call.failed)
+    }
+
+    /// Forgets all steps.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Adds a successful call. Returns the keys of the errors that it recovered, and what it teaches.
+    pub(crate) fn succeeded(
+        &mut self,
+        tool: Option<&str>,
+        call: &str,
+        output: &str,
+    ) -> (Vec<String>, Vec<Pattern>) {
+        let (mut keys, mut patterns) = (Vec::new(), Vec::new());
+        if self.is_idle() {
+            return (keys, patterns);
+        }
+        self.push(tool, call, output, false);
+        let steps = self.0.iter().enumerate();
+        let steps: Vec<Step> = steps.map(|(at, step)| step.step(at)).collect();
+        let last = steps.len().saturating_sub(1);
+        let analysis = analyse(&steps, &[]);
+        let over = analysis
+            .episodes
+            .iter()
+            .filter(|episode| episode.success_step == last);
+        let mut recovered: Vec<usize> = Vec::new();
+        for episode in over {
+            recovered.push(episode.fail_step);
+            recovered.extend(&episode.also_fail_steps);
+            keys.push(episode.error_key.clone());
+            patterns.extend(pattern::of_episode(episode, &steps, &clean));
+        }
+        let mut places = 0..;
+        self.0
+            .retain(|_| !places.next().is_some_and(|at| recovered.contains(&at)));
+        self.shorten();
+        (keys, patterns)
+    }
+
+    fn push(&mut self, tool: Option<&str>, call: &str, output: &str, failed: bool) {
+        self.0.push(SessionCall {
+            call: call[..call.floor_char_boundary(LONGEST)].to_owned(),
+            ..SessionCall::new(tool, "", output, failed)
+        });
+        self.0.drain(..self.0.len().saturating_sub(MOST));
+        self.shorten();
+    }
+
+    /// Drops the steps before the first failure.
+    fn shorten(&mut self) {
+        let first = self.0.iter().position(|step| step.failed);
+        self.0.drain(..first.unwrap_or(self.0.len()));
     }
 }
 
@@ -232,11 +288,7 @@ pub(crate) struct Known<'a> {
 
 /// Returns true if an error reports a missing thing.
 pub(crate) fn says_missing(error: &str) -> bool {
-    let lower: String = error
-        .chars()
-        .take(2_000)
-        .collect::<String>()
-        .to_ascii_lowercase();
+    let lower = error[..error.floor_char_boundary(2_000)].to_ascii_lowercase();
     [
         "no such file", "does not exist", "not found", "no matches found", "cannot open",
         "cannot access",
@@ -247,27 +299,23 @@ pub(crate) fn says_missing(error: &str) -> bool {
 
 /// Returns true if a step creates what another was looking for.
 pub(crate) fn makes(now: &Known<'_>, failed: &Known<'_>) -> bool {
-    let wanted = failed.goal.looked_for();
-    let written = now.goal.written();
-    let made = now.step.command().map(|command| {
-        commands(&command)
-            .into_iter()
-            .filter(|simple| {
-                let program = simple.words.first().map_or("", String::as_str);
-                matches!(program, "mkdir" | "touch" | "cp" | "mv" | "ln" | "git")
-            })
-            .flat_map(|simple| simple.words)
-            .collect::<Vec<String>>()
-    });
-    let made = made.unwrap_or_default();
-    wanted.iter().any(|wanted| {
+    let creates = |simple: &Simple| {
+        matches!(
+            simple.program(),
+            "mkdir" | "touch" | "cp" | "mv" | "ln" | "git"
+        )
+    };
+    let made: Vec<String> = match &now.goal.kind {
+        Kind::Edit(paths, _) => paths.clone(),
+        _ => {
+            let line = now.step.command().unwrap_or_default();
+            let simples = commands(&line).into_iter().filter(creates);
+            simples.flat_map(|simple| simple.words).collect()
+        }
+    };
+    failed.goal.looked_for().iter().any(|wanted| {
         let wanted = wanted.trim_start_matches("./").trim_end_matches('/');
-        wanted.len() > 2
-            && written
-                .iter()
-                .copied()
-                .chain(made.iter().map(String::as_str))
-                .any(|path| path.trim_start_matches("./").contains(wanted))
+        wanted.len() > 2 && made.iter().any(|path| path.contains(wanted))
     })
 }
 
@@ -288,4 +336,37 @@ pub(crate) fn is_expected(failed: &Known<'_>, remarks: &[Remark]) -> bool {
         let said = remark.text.to_ascii_lowercase();
         phrases.iter().any(|phrase| said.contains(phrase))
     })
+}
+
+#[cfg(test)]
+mod tests_of_traces {
+    use super::*;
+
+    const BASH: Option<&str> = Some("Bash");
+
+    #[test]
+    fn a_recovery_is_seen_at_its_success() {
+        let mut trace = Trace::default();
+        assert!(trace.succeeded(BASH, "ls", "").1.is_empty() && trace.is_idle());
+        trace.failed(BASH, "rtk bun run test", "rtk: unknown command bun");
+        assert!(trace.succeeded(BASH, "ls -l", "go.sh").1.is_empty());
+        let (keys, patterns) = trace.succeeded(BASH, "bun run test", "ok");
+        assert_eq!(keys, ["rtk: unknown command bun"]);
+        assert_eq!(patterns.len(), 1);
+        assert_eq!(patterns[0].working_code, "bun run test");
+        assert!(trace.is_idle(), "{trace:?}");
+    }
+
+    #[test]
+    fn a_change_in_between_is_no_pattern_and_old_failures_are_given_up() {
+        let mut trace = Trace::default();
+        trace.failed(BASH, "./go.sh", "bash: ./go.sh: Permission denied");
+        assert!(trace.succeeded(BASH, "chmod +x go.sh", "").1.is_empty());
+        assert!(trace.succeeded(BASH, "./go.sh", "hi").1.is_empty());
+        trace.failed(BASH, "make", "make: *** no rule");
+        for n in 0..MOST {
+            trace.succeeded(BASH, &format!("echo {n}"), "");
+        }
+        assert!(trace.is_idle());
+    }
 }
