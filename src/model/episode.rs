@@ -8,22 +8,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::kind::{AGENT, Kind, Record, Trust};
-use super::lenient;
 use super::text::one_line;
-use super::words::open_words;
+use super::words::{lenient, open_words};
 
 /// One run of a skill: an entry of `episodic_memory.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(default, remote = "Execution")]
 pub struct Execution {
     /// `EXEC-{YYYYMMDDHHMMSS}`, unique.
-    #[serde(deserialize_with = "lenient::text")]
     pub execution_id: String,
     /// `domain/skill`.
-    #[serde(deserialize_with = "lenient::text")]
     pub skill: String,
     /// RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text")]
     pub timestamp: String,
     /// The complete input.
     pub input_summary: Box<RawValue>,
@@ -32,19 +28,16 @@ pub struct Execution {
     /// Result of the run.
     pub outcome: Outcome,
     /// US dollars; `None` if the price of the model is unknown.
-    #[serde(deserialize_with = "lenient::number")]
     pub cost_usd: Option<f64>,
     /// Wall-clock time of the model's answer, in milliseconds.
-    #[serde(deserialize_with = "lenient::number")]
     pub latency_ms: Option<f64>,
     /// `provider/model`, or `offline/nearest-case`.
-    #[serde(deserialize_with = "lenient::text")]
     pub model_used: String,
     /// Ids of the rules in the prompt.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub reflexions_injected: Vec<String>,
     /// Ids of the procedures in the prompt.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub procedures_injected: Vec<String>,
     /// Token counts; `None` if the provider reports none.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,7 +46,7 @@ pub struct Execution {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nearest_case: Option<NearestCase>,
     /// The user's reason for rejecting the output.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub reviewer_notes: String,
     /// Rules that the rejection of the output was counted against; `None` for every rule that
     /// applied, as in older versions.
@@ -61,7 +54,7 @@ pub struct Execution {
     pub rules_blamed: Option<Vec<String>>,
     /// `agent` if a program reported the outcome together with the execution. Empty if a user gave
     /// it, or if there is none.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub judged_by: String,
 }
 
@@ -131,40 +124,35 @@ impl Record for Execution {
 
 /// A user's statement of what was wrong with an execution: an entry of `corrections.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Correction")]
 pub struct Correction {
     /// `CORR-{NNN}`.
-    #[serde(deserialize_with = "lenient::text")]
     pub correction_id: String,
     /// Id of the corrected execution.
-    #[serde(deserialize_with = "lenient::text")]
     pub execution_id: String,
     /// `domain/skill`.
-    #[serde(deserialize_with = "lenient::text")]
     pub skill: String,
     /// RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text")]
     pub timestamp: String,
     /// Output of the execution at the time of the correction.
     pub original_output: Box<RawValue>,
     /// The user's words, unchanged.
-    #[serde(deserialize_with = "lenient::text")]
     pub user_correction: String,
     /// The correct output, if the user gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_output: Option<Box<RawValue>>,
     /// Checks of an output in the short form (`$.overall_score < 60`), from a person or a model.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assertions: Vec<String>,
     /// `true` if they check all that the rule demands.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub assertions_suffice: bool,
     /// `agent` if an agent relayed the correction; empty if a user entered it here.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Trust in a relayed correction: `approved` if a user has approved it, `user` if a user has
     /// made the same correction.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub trust: String,
 }
 
@@ -228,6 +216,8 @@ pub(crate) fn push_values(json: &RawValue, words: &mut String) {
         walk(&value, words);
     }
 }
+
+lenient!(Execution, Correction);
 
 #[cfg(test)]
 mod tests {

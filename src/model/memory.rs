@@ -7,46 +7,42 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::model::kind::{Kind, Record, Trust, one_layout};
-use crate::model::lenient;
-use crate::model::words::{names, schema};
+use crate::model::words::{self, lenient, names, schema};
 
 /// A typed note: an entry of `memories.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(remote = "Memory")]
 pub struct Memory {
     /// `MEM-{NNN}`.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default)]
     pub id: String,
     /// Id of the user; `None` for the owner of the files.
     #[serde(
         default,
-        deserialize_with = "lenient::or_default",
+        deserialize_with = "words::or_default",
         skip_serializing_if = "Option::is_none"
     )]
     pub user_id: Option<String>,
     /// Type of the note.
     pub memory_type: MemoryType,
     /// Text of the note.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default)]
     pub content: String,
     /// Fields of the type's schema, and any others that were given.
     #[serde(default)]
     pub metadata: Box<RawValue>,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default)]
     pub created_at: String,
     /// RFC 3339, UTC.
-    #[serde(default, deserialize_with = "lenient::text")]
+    #[serde(default)]
     pub updated_at: String,
     /// RFC 3339, UTC; `None` means never.
-    #[serde(default, deserialize_with = "lenient::text_or_none")]
+    #[serde(default, deserialize_with = "words::text_or_none")]
     pub expires_at: Option<String>,
     /// `observed` if imported from another memory, `approved` if a user has approved the import;
     /// empty if a user entered the note here.
-    #[serde(
-        default,
-        deserialize_with = "lenient::text",
-        skip_serializing_if = "String::is_empty"
-    )]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub trust: String,
 }
 
@@ -233,6 +229,8 @@ pub(super) fn moment(text: &str) -> Option<DateTime<Utc>> {
     let date: NaiveDate = text.parse().ok()?;
     Some(date.and_hms_opt(0, 0, 0)?.and_utc())
 }
+
+lenient!(Memory);
 
 #[cfg(test)]
 mod tests {

@@ -11,10 +11,8 @@ mod access;
 mod condition;
 mod episode;
 pub mod error;
-mod evidence;
 mod id;
 mod kind;
-mod lenient;
 mod memory;
 mod memory_schema;
 mod procedure;
@@ -28,7 +26,6 @@ pub use access::{InvalidSkillPath, InvalidUserId, Scope, SkillPath, UserId, View
 pub use condition::{Condition, InvalidCondition};
 pub(crate) use episode::push_values;
 pub use episode::{Correction, Execution, NearestCase, Outcome};
-pub use evidence::{Evidence, Receipts, Trial};
 pub use id::{
     IdShape, LOCAL_ID, USER_STORE, local, local_number, numbered, split_origin, timestamped,
     with_origin,
@@ -46,4 +43,5 @@ pub use reflexion::{Reflexion, UTILITY_FLOOR};
 pub use rule_parts::{
     CallAction, CallPart, CallPattern, Judgement, RelatedRule, RuleRelation, Said, Verdict,
 };
+pub use rule_parts::{Evidence, Receipts, Trial};
 pub use session::{ActionType, ExecutionLog, LogStatus, Session, SessionState, TOTAL_STEPS};

@@ -16,22 +16,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::model::evidence::{Evidence, count};
+use crate::model::episode;
 use crate::model::kind::{Kind, Record, Trust, one_layout};
 use crate::model::rule_parts::Judgement;
+use crate::model::rule_parts::{Evidence, count};
 use crate::model::text::one_line;
-use crate::model::words::names;
-use crate::model::{episode, lenient};
+use crate::model::words::{lenient, names};
 
 /// Place where a record was observed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Origin")]
 pub struct Origin {
     /// The agent host's session id, or the file name of a session without one.
-    #[serde(deserialize_with = "lenient::text")]
     pub session: String,
     /// Name of the working directory.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub workspace: String,
     /// Ordinal of the failing step.
     pub step: u64,
@@ -40,7 +39,7 @@ pub struct Origin {
     pub live: bool,
     /// Hash of the failing call with its time. A copy of a session under another name has the same.
     /// Empty if the host says neither a time nor an id of its own.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub call: String,
 }
 
@@ -56,73 +55,70 @@ impl Origin {
 
 /// A procedure learned from a recovered failure: an entry of `procedural_memory.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Procedure")]
 pub struct Procedure {
     /// `PROC-{NNN}`.
-    #[serde(deserialize_with = "lenient::text")]
     pub procedure_id: String,
     /// `domain/skill`; `None` if learned outside a skill.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
     /// RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
     /// `procedure_learned` if a pattern was found.
-    #[serde(deserialize_with = "lenient::text")]
     pub status: String,
     /// The eight fields of the procedural-memory document.
     pub data: Box<RawValue>,
     /// Author of the text: `offline`, or `provider/model`.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub distilled_by: String,
     /// Number of times observed.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub occurrences: Option<f64>,
     /// Time of the last observation: RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub last_seen: String,
     /// Trajectories that the steps come from.
-    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub origins: Vec<Origin>,
     /// `approved` if a user has approved the procedure.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub trust: String,
     /// One imperative line of at most 240 characters; empty until somebody has worded it.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub lesson: String,
     /// Conditions under which the lesson is told; `None` until somebody has named them.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub applies: Option<Applies>,
     /// Failing call and the call that worked; `None` if no failure taught the procedure.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<Pattern>,
     /// Files that the lesson was read from.
-    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<LessonFile>,
     /// Author of the lesson: `agent:HOST`, `model:NAME`, `person` or `program`.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub worded_by: String,
     /// `retired` if it no longer works, `quarantined` until a person has reviewed it, `episode` if only
     /// the same failure in the same project may show it; `active` or empty otherwise.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub state: String,
     /// Id of the procedure that replaces this one; empty if none does.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub superseded_by: String,
     /// Number of times told to an agent.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub shown: Option<f64>,
     /// Number of times an agent followed it and the failure went away or did not come.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub helped: Option<f64>,
     /// Number of times an agent followed it and the same failure recurred.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub harmed: Option<f64>,
     /// Number of sessions in which the call that it warns of worked as it was.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub needless: Option<f64>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
 }
 
@@ -262,32 +258,32 @@ fn trust(said: &str) -> Trust {
 }
 
 /// Fields of the procedural-memory document; empty if missing.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, remote = "ProcedureFields")]
 pub struct ProcedureFields {
     /// Name.
-    #[serde(rename = "procedure_name", deserialize_with = "lenient::text")]
+    #[serde(rename = "procedure_name")]
     pub name: String,
     /// One sentence about the purpose.
-    #[serde(rename = "semantic_description", deserialize_with = "lenient::text")]
+    #[serde(rename = "semantic_description")]
     pub description: String,
     /// Failing call and its error.
-    #[serde(rename = "initial_failure_summary", deserialize_with = "lenient::text")]
+    #[serde(rename = "initial_failure_summary")]
     pub failure: String,
     /// Cause of the failure.
-    #[serde(rename = "identified_root_cause", deserialize_with = "lenient::text")]
+    #[serde(rename = "identified_root_cause")]
     pub root_cause: String,
     /// Change that made the call work.
-    #[serde(rename = "successful_intervention", deserialize_with = "lenient::text")]
+    #[serde(rename = "successful_intervention")]
     pub intervention: String,
     /// Steps in order.
-    #[serde(rename = "learned_procedure_steps", deserialize_with = "lenient::texts")]
+    #[serde(rename = "learned_procedure_steps")]
     pub steps: Vec<String>,
     /// Signs that the procedure applies.
-    #[serde(rename = "critical_contextual_cues", deserialize_with = "lenient::texts")]
+    #[serde(rename = "critical_contextual_cues")]
     pub cues: Vec<String>,
     /// Example.
-    #[serde(rename = "example_scenario_abstract", deserialize_with = "lenient::text")]
+    #[serde(rename = "example_scenario_abstract")]
     pub example: String,
 }
 
@@ -347,19 +343,18 @@ names! {
 #[serde(default)]
 pub struct Applies {
     /// Phrases of an error; one of them in the output of a failing call is enough.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
     /// Phrases of an error that nobody has seen here; one counts only together with one of `commands`.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<String>,
     /// Beginnings of a command, without wrappers, assignments and `cd`.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<String>,
     /// Phrases of a command or an output that rule the lesson out.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not: Vec<String>,
     /// Reach; `project` if missing.
-    #[serde(deserialize_with = "lenient::or_default")]
     pub scope: LessonScope,
 }
 
@@ -375,22 +370,18 @@ impl Applies {
 #[serde(default)]
 pub struct Pattern {
     /// The error line without its variable parts.
-    #[serde(deserialize_with = "lenient::text")]
     pub error_key: String,
     /// The deciding line of the error, with its names and numbers.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub error_line: String,
     /// The failing code or command.
-    #[serde(deserialize_with = "lenient::text")]
     pub failing_code: String,
     /// The code or command that worked.
-    #[serde(deserialize_with = "lenient::text")]
     pub working_code: String,
     /// Output of the successful run.
-    #[serde(deserialize_with = "lenient::text")]
     pub success_output: String,
     /// Tool that was used: `cargo test`, `Edit`.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub tool: String,
 }
 
@@ -399,12 +390,13 @@ pub struct Pattern {
 #[serde(default)]
 pub struct LessonFile {
     /// Path, relative to the project.
-    #[serde(deserialize_with = "lenient::text")]
     pub path: String,
     /// Hash of the content when the lesson was stored; empty if the file could not be read.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub hash: String,
 }
+
+lenient!(Origin, Procedure, ProcedureFields);
 
 #[cfg(test)]
 mod tests {

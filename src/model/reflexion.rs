@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use crate::model::evidence::{Evidence, Receipts, count};
 use crate::model::kind::{AGENT, CANDIDATE, CHAT, Kind, Record, Trust};
-use crate::model::lenient;
 use crate::model::rule_parts::{CallAction, CallPattern, Judgement, RelatedRule, Said, patterns};
+use crate::model::rule_parts::{Evidence, Receipts, count};
 use crate::model::text::one_line;
+use crate::model::words::lenient;
 
 /// Utility below which a rule is no longer shown, as in the reference implementation.
 pub const UTILITY_FLOOR: f64 = 0.3;
@@ -22,121 +22,107 @@ const OUTCOMES: f64 = 5.0;
 
 /// A rule learned from a correction: an entry of `reflexion_entries.json`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, remote = "Reflexion")]
 pub struct Reflexion {
     /// `REFL-{NNN}`.
-    #[serde(deserialize_with = "lenient::text")]
     pub reflexion_id: String,
     /// `domain/skill`.
-    #[serde(deserialize_with = "lenient::text")]
     pub skill: String,
     /// RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
     /// Id of the correction that the rule comes from.
-    #[serde(deserialize_with = "lenient::text")]
     pub correction_id: String,
     /// The mistake.
-    #[serde(deserialize_with = "lenient::text")]
     pub mistake: String,
     /// Cause of the mistake.
-    #[serde(deserialize_with = "lenient::text")]
     pub root_cause: String,
     /// Guidance for the prompt.
-    #[serde(deserialize_with = "lenient::text")]
     pub rule: String,
     /// Condition under which the rule applies.
-    #[serde(deserialize_with = "lenient::text")]
     pub applies_when: String,
     /// From 0 to 1: how specific and actionable the correction was, moved by every outcome counted
     /// since.
-    #[serde(deserialize_with = "lenient::number")]
     pub confidence: Option<f64>,
     /// `true` if a test failed without the rule and passed with it, and no test holds only in part.
-    #[serde(deserialize_with = "lenient::or_default")]
     pub validated_by_test: bool,
     /// Ids of the tests that validated the rule.
-    #[serde(deserialize_with = "lenient::texts")]
     pub generated_test_ids: Vec<String>,
     /// Ids of the tests of which the rule satisfies some demands, not all. Absent from the reference
     /// implementation.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partial_test_ids: Vec<String>,
     /// Ids of the tests that fail because of the rule. Absent from the reference implementation.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub breaks_test_ids: Vec<String>,
     /// Author of the text: `offline`, or `provider/model`.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub distilled_by: String,
     /// Posterior of use, as in the reference implementation; `None` counts as 0.5.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub utility_score: Option<f64>,
     /// Number of injections into a prompt.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_injected: Option<f64>,
     /// Number of outcomes in favour.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_helped: Option<f64>,
     /// Number of outcomes against. Absent from the reference implementation.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_harmed: Option<f64>,
     /// `correction` or `synthesis`, as in the reference implementation; `agent` if an agent relayed
     /// the correction; `chat` if the rule was heard in a person's messages to an agent.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub source: String,
     /// Messages of a person to an agent that the rule was heard in, oldest first.
-    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<Said>,
     /// Ids of later corrections with the same meaning.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub also_corrected_by: Vec<String>,
     /// Id of the rule that replaces this one; empty if none does.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub superseded_by: String,
     /// Ids of the rules whose place this one takes once a person approves it.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
     /// Id of the candidate that the person's own words replace this rule with; until a person
     /// decides on it, the rule is not told. Empty if there is none.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub suspended_by: String,
     /// `candidate` if an agent relayed the rule, or it was heard in a chat, and no user has approved
     /// it; `active` if one has.
     /// Empty means active.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub status: String,
     /// Guardrail files below the skills directory that could not be written; the write is retried.
-    #[serde(deserialize_with = "lenient::texts", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guardrails_pending: Vec<String>,
     /// `true` if a person keeps the rule from being retired by its evidence.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
     /// Relations to older rules of the skill, as a model or a person judged them.
-    #[serde(deserialize_with = "lenient::list", skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub relations: Vec<RelatedRule>,
     /// Judgement of a model or of the program, until a person reviews; `None` if there is none.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub judgement: Option<Judgement>,
     /// Calls of an agent that break the rule; empty if no call can be seen to.
     #[serde(deserialize_with = "patterns", skip_serializing_if = "Vec::is_empty")]
     pub seen_by: Vec<CallPattern>,
     /// Answer to such a call, once this user approved the rule with these patterns.
-    #[serde(
-        deserialize_with = "lenient::or_default",
-        skip_serializing_if = "CallAction::is_note"
-    )]
+    #[serde(skip_serializing_if = "CallAction::is_note")]
     pub action: CallAction,
     /// Number of sessions in which an agent was told the rule at a call.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_told: Option<f64>,
     /// Number of these in which no later call broke it.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_heeded: Option<f64>,
     /// Number of these in which a later call broke it.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_recurred: Option<f64>,
     /// Number of sessions in which the person was asked about a call, and it ran.
-    #[serde(deserialize_with = "lenient::number", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub times_overridden: Option<f64>,
     /// `true` if no user of this workspace vouches for the rule: a prompt shows it as data. Not
     /// stored; set by the code that reads rules for an agent.
@@ -300,6 +286,8 @@ impl Record for Reflexion {
         (!self.source.is_empty()).then_some(&self.source)
     }
 }
+
+lenient!(Reflexion);
 
 #[cfg(test)]
 mod tests {

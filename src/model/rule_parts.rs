@@ -7,11 +7,30 @@
 //! - A relation is stored with the newer rule, so that a pair that was judged once is not compared by its
 //!   words again.
 //! - A judgement is advice for the person who reviews, and never raises the trust of a record.
+//!
+//! Evidence from use for a rule or a lesson.
+//!
+//! The posterior is a Beta distribution with prior (2, 2): an untried record has one half, and a
+//! few outcomes move it. It equals the reference implementation's
+//! `utility_score = (helped + 2) / (injected + 4)` if every injection that did not help counts
+//! against the rule.
+//!
+//! Receipts of a rule that acts at calls: what agents did after they were told it.
+//!
+//! Outcome of an error with known hints: a line of `hints.jsonl`.
+//!
+//! Effect of outcomes on a rule's counts, confidence and utility.
+//!
+//! The confidence starts at the score of the rule's text and moves with every counted outcome. It
+//! is the mean of a Beta posterior, updated one outcome at a time, so the stored value is the whole
+//! state. The utility is the posterior of the counts alone, as in the reference implementation.
+//!
+//! Deliberately absent: the mapping from outcomes to rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::lenient;
+use super::reflexion::Reflexion;
 use super::words::names;
 
 names! {
@@ -35,13 +54,13 @@ pub struct CallPattern {
     /// Part of the call.
     pub on: CallPart,
     /// Matches where the rule is broken: `^npm\b`.
-    #[serde(rename = "match", deserialize_with = "lenient::text")]
+    #[serde(rename = "match")]
     pub matches: String,
     /// Matches where it is not broken after all.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub unless: String,
     /// Matches a command that makes the call fine once it succeeded earlier in the session.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub after: String,
     /// Match the files that new content is in; empty: any file. Another form of it hides the pattern, which
     /// would act in every file without it.
@@ -90,7 +109,7 @@ impl CallAction {
 pub(super) fn patterns<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<CallPattern>, D::Error> {
-    let mut patterns: Vec<CallPattern> = lenient::list(deserializer)?;
+    let mut patterns: Vec<CallPattern> = Vec::deserialize(deserializer)?;
     patterns.retain(|pattern| !pattern.matches.is_empty());
     Ok(patterns)
 }
@@ -100,20 +119,18 @@ pub(super) fn patterns<'de, D: Deserializer<'de>>(
 #[serde(default)]
 pub struct Said {
     /// Words of the person, redacted.
-    #[serde(deserialize_with = "lenient::text")]
     pub quote: String,
     /// The agent host's session id, or the file name of a session without one.
-    #[serde(deserialize_with = "lenient::text")]
     pub session: String,
     /// Project: name of the working directory that the session began in. The rule is told only
     /// there; empty means everywhere.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub workspace: String,
     /// Ordinal of the message among those of the person in the session, from 1; 0 until the session
     /// file is read.
     pub turn: u64,
     /// Last call of the agent before the message, shortened; empty if there was none.
-    #[serde(deserialize_with = "lenient::text", skip_serializing_if = "String::is_empty")]
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub after: String,
 }
 
@@ -186,10 +203,227 @@ impl Judgement {
     }
 }
 
+/// Counts of uses and their outcomes.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct Evidence {
+    /// Number of times shown to a model or an agent.
+    pub shown: u64,
+    /// Number of outcomes in favour.
+    pub helped: u64,
+    /// Number of outcomes against.
+    pub harmed: u64,
+}
+
+impl Evidence {
+    /// Returns the mean of the posterior, from 0 to 1. A showing without an outcome does not count.
+    #[expect(clippy::cast_precision_loss, reason = "counts of uses stay far below 2^52")]
+    pub fn posterior(self) -> f64 {
+        (self.helped as f64 + 2.0) / ((self.helped + self.harmed) as f64 + 4.0)
+    }
+}
+
+/// Reads a count that a file gives as any number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a float cast to an integer saturates, and a count below zero is none"
+)]
+pub(super) fn count(field: Option<f64>) -> u64 {
+    field.unwrap_or(0.0) as u64
+}
+
+/// Number of sessions: each counts at most once for each of these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, schemars::JsonSchema)]
+pub struct Receipts {
+    /// An agent was told the rule at a call.
+    pub told: u64,
+    /// After it was told, no call broke the rule any more.
+    pub heeded: u64,
+    /// After it was told, another call broke the rule.
+    pub recurred: u64,
+    /// The person was asked about such a call, and it ran all the same.
+    pub overridden: u64,
+}
+
+impl Receipts {
+    /// Minimum number of sessions before a rule counts as ignored.
+    const OFTEN: u64 = 3;
+
+    /// Returns `true` if agents break the rule in more than half of the sessions that they are told
+    /// it in.
+    pub fn is_ignored(self) -> bool {
+        self.told >= Self::OFTEN && self.recurred * 2 > self.told
+    }
+
+    /// Returns the counts in words; empty if it was never told.
+    pub fn words(self) -> String {
+        if self.told == 0 {
+            return String::new();
+        }
+        let mut words = format!("told in {}, heeded in {}", self.told, self.heeded);
+        for (count, name) in [(self.recurred, "recurred"), (self.overridden, "overridden")] {
+            if count > 0 {
+                words.extend([", ", name, " in ", &count.to_string()]);
+            }
+        }
+        words
+    }
+}
+
+/// One error of one session, from the failing call with available hints until recovery, abandonment
+/// or the end of the session.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trial {
+    /// Time of the failing call: RFC 3339, UTC.
+    pub at: String,
+    /// Id of the session.
+    pub session: String,
+    /// Key of the error.
+    pub error_key: String,
+    /// Ids of the lessons that were shown.
+    pub hints: Vec<String>,
+    /// Number of times the same error recurred.
+    pub repeats: u64,
+    /// Number of calls after the failing one, including the one that succeeded.
+    pub steps: u64,
+    /// `true` if a call with the same goal succeeded.
+    pub overcome: bool,
+    /// `true` if it succeeded in a way that a hint had shown.
+    pub helped: bool,
+}
+
+/// Weight of the initial confidence, in outcomes.
+const PROMISE: f64 = 4.0;
+
+impl Reflexion {
+    /// Counts one injection of the rule into a prompt.
+    pub fn count_shown(&mut self) {
+        self.times_injected = Some(self.times_injected.unwrap_or(0.0) + 1.0);
+    }
+
+    /// Counts one outcome for or against the rule.
+    pub fn count_outcome(&mut self, helped: bool) {
+        let weight = PROMISE + self.outcomes();
+        let confidence = self.confidence.unwrap_or(0.5);
+        self.confidence = Some(share(
+            (confidence * weight + f64::from(helped)) / (weight + 1.0),
+        ));
+        self.move_count(helped, 1.0);
+    }
+
+    /// Reverts one counted outcome; does nothing if the count is zero. Leaves the confidence
+    /// unchanged if only the reference implementation has counted, because its counts do not move
+    /// the confidence.
+    pub fn revert_outcome(&mut self, helped: bool) {
+        let counted = if helped {
+            self.times_helped
+        } else {
+            self.times_harmed
+        };
+        if counted.unwrap_or(0.0) < 1.0 {
+            return;
+        }
+        if let (Some(_), Some(confidence)) = (self.times_harmed, self.confidence) {
+            let weight = PROMISE + self.outcomes();
+            self.confidence = Some(share(
+                (confidence * weight - f64::from(helped)) / (weight - 1.0),
+            ));
+        }
+        self.move_count(helped, -1.0);
+    }
+
+    /// Returns the initial confidence, with the effect of counted outcomes removed.
+    pub fn promised(&self) -> Option<f64> {
+        let confidence = self.confidence?;
+        if self.times_harmed.is_none() || self.outcomes() == 0.0 {
+            return Some(confidence);
+        }
+        let helped = self.times_helped.unwrap_or(0.0).max(0.0);
+        Some(share(
+            (confidence * (PROMISE + self.outcomes()) - helped) / PROMISE,
+        ))
+    }
+
+    /// Adds the counts, outcomes and tests of another rule with the same meaning.
+    pub fn take_over(&mut self, other: &Self) {
+        let outcomes = other.outcomes();
+        if outcomes > 0.0 {
+            let weight = PROMISE + self.outcomes();
+            let confidence = self.confidence.unwrap_or(0.5);
+            let helped = other.times_helped.unwrap_or(0.0).max(0.0);
+            self.confidence = Some(share((confidence * weight + helped) / (weight + outcomes)));
+        }
+        for (own, others) in [
+            (&mut self.times_injected, other.times_injected),
+            (&mut self.times_helped, other.times_helped),
+            (&mut self.times_harmed, other.times_harmed),
+        ] {
+            if let Some(count) = others {
+                *own = Some(own.unwrap_or(0.0) + count.max(0.0));
+            }
+        }
+        if outcomes > 0.0 {
+            self.weigh();
+        }
+        for (own, others) in [
+            (&mut self.generated_test_ids, &other.generated_test_ids),
+            (&mut self.partial_test_ids, &other.partial_test_ids),
+            (&mut self.breaks_test_ids, &other.breaks_test_ids),
+        ] {
+            let new = others.iter().filter(|id| !own.contains(id)).cloned();
+            let new: Vec<String> = new.collect();
+            own.extend(new);
+        }
+        self.validated_by_test |= !self.generated_test_ids.is_empty();
+        self.validated_by_test &= self.partial_test_ids.is_empty();
+    }
+
+    /// Returns `true` if `other` was merged into this rule: this rule supersedes it and covers its
+    /// correction. A rule that only supersedes another does not cover its correction.
+    pub fn has_taken_over(&self, other: &Self) -> bool {
+        let correction = &other.correction_id;
+        !self.reflexion_id.is_empty()
+            && !correction.is_empty()
+            && other.superseded_by == self.reflexion_id
+            && (self.correction_id == *correction || self.also_corrected_by.contains(correction))
+    }
+
+    /// Number of outcomes counted.
+    fn outcomes(&self) -> f64 {
+        let count = |field: Option<f64>| field.unwrap_or(0.0).max(0.0);
+        count(self.times_helped) + count(self.times_harmed)
+    }
+
+    fn move_count(&mut self, helped: bool, by: f64) {
+        let count = if helped {
+            &mut self.times_helped
+        } else {
+            &mut self.times_harmed
+        };
+        *count = Some((count.unwrap_or(0.0) + by).max(0.0));
+        self.weigh();
+    }
+
+    /// Recomputes the utility from the counts.
+    pub fn weigh(&mut self) {
+        self.times_harmed.get_or_insert(0.0);
+        if self.superseded_by.is_empty() {
+            self.utility_score = Some((self.evidence().posterior() * 1000.0).round() / 1000.0);
+        }
+    }
+}
+
+/// Rounds a share for storage: between 0 and 1, with four decimals.
+fn share(figure: f64) -> f64 {
+    (figure.clamp(0.0, 1.0) * 1e4).round() / 1e4
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Reflexion;
 
     #[test]
     fn patterns_in_another_form_are_skipped_and_hide_no_rule() {
@@ -229,5 +463,125 @@ mod tests {
         check(r#", "action": "off""#, CallAction::Off);
         check(r#", "action": "allow""#, CallAction::Note);
         check(r#", "action": {}"#, CallAction::Note);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_evidence {
+    use super::*;
+
+    #[test]
+    fn outcomes_move_the_posterior_and_mere_showing_does_not() {
+        let posterior = |shown, helped, harmed| {
+            Evidence {
+                shown,
+                helped,
+                harmed,
+            }
+            .posterior()
+        };
+        assert!((posterior(0, 0, 0) - 0.5).abs() < 1e-9);
+        assert!((posterior(50, 0, 0) - 0.5).abs() < 1e-9);
+        assert!(posterior(5, 5, 0) > 0.7);
+        assert!(posterior(5, 0, 5) < 0.3);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_receipts {
+    use super::*;
+
+    #[test]
+    fn a_rule_that_most_sessions_break_again_is_ignored() {
+        let check = |told, recurred, expected| {
+            let receipts = Receipts {
+                told,
+                recurred,
+                ..Receipts::default()
+            };
+            assert_eq!(receipts.is_ignored(), expected, "{receipts:?}");
+        };
+        check(0, 0, false);
+        check(2, 2, false);
+        check(3, 2, true);
+        check(4, 2, false);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_counting {
+    use super::*;
+
+    #[test]
+    fn every_outcome_moves_the_confidence_once_and_can_be_taken_back() {
+        let rule = |json: &str| -> Reflexion {
+            serde_json::from_str(&format!(r#"{{"rule": "r", {json}}}"#)).unwrap()
+        };
+        let check = |json: &str, outcomes: &[bool], expected: f64| {
+            let mut rule = rule(json);
+            let (before, promised) = (rule.clone(), rule.promised());
+            for helped in outcomes {
+                rule.count_outcome(*helped);
+            }
+            let confidence = |rule: &Reflexion| rule.confidence.unwrap_or(-1.0);
+            // Each step rounds to four decimals, so the last one may differ.
+            assert!(
+                (confidence(&rule) - expected).abs() < 2e-4,
+                "{json} {rule:?}"
+            );
+            if before.times_harmed.is_some() || before.times_helped.is_none() {
+                let found = rule.promised().unwrap() - promised.unwrap_or(0.5);
+                assert!(found.abs() < 5e-4, "{json}: {found}");
+            }
+            for helped in outcomes {
+                rule.revert_outcome(*helped);
+            }
+            let off = confidence(&rule) - before.confidence.unwrap_or(0.5);
+            assert!(off.abs() < 5e-4, "{json}: {off}");
+            assert_eq!(rule.evidence(), before.evidence(), "{json}");
+        };
+        check(r#""confidence": 0.9"#, &[], 0.9);
+        check(r#""confidence": 0.9"#, &[true], 0.92);
+        check(r#""confidence": 0.9"#, &[false], 0.72);
+        check(r#""confidence": 0.9"#, &[false, true, false], 0.6571);
+        check(r#""x": 0"#, &[true], 0.6);
+        check(r#""confidence": 1"#, &[true, true], 1.0);
+        check(r#""confidence": 0"#, &[false], 0.0);
+        // Counts of the reference implementation carry weight, and are not applied twice.
+        check(r#""confidence": 0.9, "times_helped": 6"#, &[false], 0.8182);
+        check(r#""confidence": 0.9, "times_helped": 6"#, &[], 0.9);
+
+        let mut theirs = rule(r#""confidence": 0.9, "times_helped": 6"#);
+        assert_eq!(theirs.promised(), Some(0.9));
+        theirs.revert_outcome(true);
+        assert_eq!(
+            (theirs.confidence, theirs.times_helped),
+            (Some(0.9), Some(5.0))
+        );
+        let mut none = rule(r#""confidence": 0.9"#);
+        none.revert_outcome(false);
+        assert_eq!((none.confidence, none.times_harmed), (Some(0.9), None));
+    }
+
+    #[test]
+    fn only_what_stands_for_the_same_correction_has_taken_over() {
+        let check = |kept: &str, other: &str, expected: bool| {
+            let rule = |json: &str| -> Reflexion { serde_json::from_str(json).unwrap() };
+            assert_eq!(
+                rule(kept).has_taken_over(&rule(other)),
+                expected,
+                "{kept} {other}"
+            );
+        };
+        let other = r#"{"correction_id": "CORR-002", "superseded_by": "REFL-001"}"#;
+        let merged = r#"{"reflexion_id": "REFL-001", "also_corrected_by": ["CORR-002"]}"#;
+        check(merged, other, true);
+        check(merged, r#"{"correction_id": "CORR-002"}"#, false);
+        check(r#"{"reflexion_id": "REFL-001"}"#, other, false);
+        check(
+            r#"{"reflexion_id": "REFL-001"}"#,
+            r#"{"superseded_by": "REFL-001"}"#,
+            false,
+        );
     }
 }

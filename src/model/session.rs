@@ -15,52 +15,45 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::model::kind::{Kind, Record, Trust};
-use crate::model::lenient;
-use crate::model::words::open_words;
+use crate::model::words::{self, lenient, open_words};
 
 /// Default number of steps of a session, from the source document.
 pub const TOTAL_STEPS: u64 = 8;
 
 /// One session of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(default, remote = "Session")]
 pub struct Session {
     /// `SESS-{YYYYMMDDHHMMSS}`, unique.
-    #[serde(deserialize_with = "lenient::text")]
     pub session_id: String,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(deserialize_with = "lenient::or_default", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "words::or_default", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<String>,
     /// State: `initializing` … `completed`, `error` or `cancelled`.
     pub status: SessionState,
     /// The step in progress.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub current_step: Option<String>,
     /// 0 to 100. Written as a whole number if it has no fraction; fractions are accepted.
-    #[serde(deserialize_with = "lenient::number", serialize_with = "lenient::plain_number")]
+    #[serde(serialize_with = "words::plain_number")]
     pub progress_percentage: Option<f64>,
     /// Total number of steps; `None` if unplanned.
-    #[serde(deserialize_with = "lenient::whole")]
     pub total_steps: Option<u64>,
     /// Completed steps in order of completion, without duplicates.
-    #[serde(deserialize_with = "lenient::texts")]
     pub completed_steps: Vec<String>,
     /// Reason for the state `error`.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub error_message: Option<String>,
     /// Arbitrary data of the agent.
     pub session_data: Box<RawValue>,
     /// Start of the work: RFC 3339, UTC, as all times here.
-    #[serde(deserialize_with = "lenient::text")]
     pub started_at: String,
     /// Time of completion; `None` while the session runs and after it ended any other way.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub completed_at: Option<String>,
     /// Creation time of the entry.
-    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
     /// Time of the last change to the entry.
-    #[serde(deserialize_with = "lenient::text")]
     pub updated_at: String,
 }
 
@@ -202,23 +195,21 @@ impl SessionState {
 
 /// One action of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(default)]
+#[serde(default, remote = "ExecutionLog")]
 pub struct ExecutionLog {
     /// A random UUID.
-    #[serde(deserialize_with = "lenient::text")]
     pub id: String,
     /// Id of the session: `SESS-…`, or an agent host's own id such as `claude-code/3f2a…`. `None`
     /// for an action outside any session.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub session_id: Option<String>,
     /// Id of the user; `None` for the owner of the files.
-    #[serde(deserialize_with = "lenient::or_default")]
+    #[serde(deserialize_with = "words::or_default")]
     pub user_id: Option<String>,
     /// Step that the action belongs to.
-    #[serde(deserialize_with = "lenient::text")]
     pub step_name: String,
     /// Tool or model that acted.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub tool_name: Option<String>,
     /// Kind of the action.
     pub action_type: ActionType,
@@ -227,21 +218,18 @@ pub struct ExecutionLog {
     /// Output; any JSON.
     pub output_data: Option<Box<RawValue>>,
     /// The agent's reason, in its own words.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub reasoning: Option<String>,
     /// Confidence of the agent, from 0 to 1.
-    #[serde(deserialize_with = "lenient::number")]
     pub confidence_score: Option<f64>,
     /// Wall-clock time in milliseconds.
-    #[serde(deserialize_with = "lenient::whole")]
     pub execution_time_ms: Option<u64>,
     /// Progress or result of the action.
     pub status: LogStatus,
     /// Error text of a failed action.
-    #[serde(deserialize_with = "lenient::optional_text")]
+    #[serde(deserialize_with = "words::optional_text")]
     pub error_message: Option<String>,
     /// RFC 3339, UTC.
-    #[serde(deserialize_with = "lenient::text")]
     pub created_at: String,
 }
 
@@ -271,6 +259,8 @@ open_words! {
         Error = "error",
     }
 }
+
+lenient!(Session, ExecutionLog);
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,125 @@
+//! Lenient reading of records that another program or an editor wrote with fields of another type.
+//!
+//! A confidence of `"0.9"` or a cost of `null` must not hide its record. A record that does not parse as it
+//! is gets mended: a field becomes the text or the number that it stands for, a list loses the items that do
+//! not fit, and any other field of a wrong type is left out. Serialization always uses the proper type.
+//!
 //! Words of records: closed sets of names, and sets that other programs may extend.
+
+use memctl_files::json;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Error, Value};
+
+/// Reads a type leniently whose derived code is for itself (`#[serde(remote = "Type")]`). Its own serialization
+/// stays as it is.
+macro_rules! lenient {
+    ($($type:ty),+) => {$(
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let raw = Box::<serde_json::value::RawValue>::deserialize(from)?;
+                let parse = |text: &str| {
+                    <$type>::deserialize(&mut serde_json::Deserializer::from_str(text))
+                };
+                $crate::model::words::read(raw.get(), parse).map_err(serde::de::Error::custom)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                <$type>::serialize(self, to)
+            }
+        }
+    )+};
+}
+
+pub(super) use lenient;
+
+/// Parses a value, mended if it has to be.
+pub(super) fn read<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> Result<T, Error> {
+    parse(text).or_else(|error| {
+        // A record without a field that it needs has no other field that is wrong.
+        let fits = |object: &str| match parse(object) {
+            Ok(_) => true,
+            Err(error) => error.to_string().starts_with("missing field"),
+        };
+        match text.starts_with('{') {
+            true => parse(&mended(text, &fits)),
+            false => Err(error),
+        }
+    })
+}
+
+/// Returns an object of the fields that fit, some of them in another form.
+fn mended(object: &str, fits: &dyn Fn(&str) -> bool) -> String {
+    let mut fields = Vec::new();
+    for (key, span) in json::fields(object.as_bytes()) {
+        let (key, value) = (Value::from(&*key).to_string(), &object[span]);
+        let fits = |value: &str| fits(&format!("{{{key}:{value}}}"));
+        let value = match value.as_bytes() {
+            _ if fits(value) => value.to_owned(),
+            [b'"', ..] => value.trim_matches('"').trim().to_owned(),
+            [b'[', ..] => {
+                let mut items = json::items(value);
+                items.retain(|item| fits(&format!("[{item}]")));
+                format!("[{}]", items.join(","))
+            }
+            [b'0'..=b'9' | b'-' | b't' | b'f', ..] => format!("\"{value}\""),
+            _ => continue,
+        };
+        if fits(&value) {
+            fields.push(format!("{key}:{value}"));
+        }
+    }
+    format!("{{{}}}", fields.join(","))
+}
+
+/// Writes a whole number without a fraction: `38`, not `38.0`.
+#[expect(clippy::ref_option, reason = "the signature that `serialize_with` asks for")]
+pub(super) fn plain_number<S: Serializer>(
+    number: &Option<f64>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "what is no small whole number is written as it is"
+    )]
+    match number {
+        Some(number) if number.fract() == 0.0 && number.abs() < 1e15 => {
+            serializer.serialize_i64(*number as i64)
+        }
+        number => number.serialize(serializer),
+    }
+}
+
+/// Reads a string; `null` is `None`. Keeps any other value as written, so that it does not count as
+/// missing.
+pub(super) fn text_or_none<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(match raw.get() {
+        "null" => None,
+        text => Some(serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())),
+    })
+}
+
+/// Reads a string; an empty one is `None`.
+pub(super) fn optional_text<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?;
+    Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// Reads a value of its type; anything else is the default, and does not hide the record.
+pub(super) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    let raw = Box::<RawValue>::deserialize(deserializer)?;
+    Ok(serde_json::from_str(raw.get()).unwrap_or_default())
+}
 
 /// Defines an enum of names that are the same in files, JSON documents and options.
 macro_rules! names {
@@ -88,7 +209,7 @@ macro_rules! open_words {
 
         impl<'de> serde::Deserialize<'de> for $name {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                $crate::model::lenient::text(from).map(|word| Self::from(word.as_str()))
+                String::deserialize(from).map(|word| Self::from(word.as_str()))
             }
         }
 

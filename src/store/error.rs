@@ -62,11 +62,8 @@ pub enum Error {
         waited_ms: u128,
     },
     /// Another program, which takes no lock, keeps changing the file. The write counts as not done.
-    #[error("`{}` is being changed by another program", path.display())]
-    Changing {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("`{}` is being changed by another program", .0.display())]
+    Changing(PathBuf),
     /// A newer program wrote the file: it can be read, but not written.
     #[error("`{}` has format {found}, and this program writes format {ours}", path.display())]
     NewerFormat {
@@ -117,35 +114,20 @@ pub enum Error {
         id: String,
     },
     /// A record with this id exists already.
-    #[error("`{id}` exists already")]
-    Exists {
-        /// Id of the record.
-        id: String,
-    },
+    #[error("`{0}` exists already")]
+    Exists(String),
     /// The caller's scope does not cover the record.
-    #[error("`{}` is outside the scope", what.escape_debug())]
-    OutOfScope {
-        /// The skill or record.
-        what: String,
-    },
+    #[error("`{}` is outside the scope", .0.escape_debug())]
+    OutOfScope(String),
     /// The memory is disabled.
-    #[error("memory is disabled by `{}`", path.display())]
-    Disabled {
-        /// Path of the marker that disables it.
-        path: PathBuf,
-    },
+    #[error("memory is disabled by `{}`", .0.display())]
+    Disabled(PathBuf),
     /// The memory is disabled for a user.
-    #[error("memory is disabled for the user `{}`", user.escape_debug())]
-    DisabledForUser {
-        /// Id of the user.
-        user: String,
-    },
+    #[error("memory is disabled for the user `{}`", .0.escape_debug())]
+    DisabledForUser(String),
     /// The memory's primary is a database, and no connection is configured.
-    #[error("the memory `{}` is stored in a database, and no connection is configured", path.display())]
-    NoPrimary {
-        /// Path of the memory directory.
-        path: PathBuf,
-    },
+    #[error("the memory `{}` is stored in a database, and no connection is configured", .0.display())]
+    NoPrimary(PathBuf),
     /// The primary database reported an error.
     #[error(transparent)]
     Primary(Fault),
@@ -248,8 +230,8 @@ impl Explain for Error {
                     format!("give a longer prefix: {}", known.join(", "))
                 }),
             ),
-            Self::Exists { .. } => (Of::Input, None),
-            Self::OutOfScope { .. } => (
+            Self::Exists(..) => (Of::Input, None),
+            Self::OutOfScope(..) => (
                 Of::Permission,
                 Some("give a `--scope` that covers it".to_owned()),
             ),
@@ -263,17 +245,17 @@ impl Explain for Error {
                 Of::Store,
                 Some("wait for the other process, or end it".to_owned()),
             ),
-            Self::Changing { .. } => (
+            Self::Changing(..) => (
                 Of::Store,
                 Some("run the command again once the other program has saved the file".to_owned()),
             ),
             Self::Io { path, source, .. } => (Of::Store, Some(advice(path, source))),
-            Self::Disabled { .. } => (Of::Usage, Some("memctl memory enable".to_owned())),
-            Self::DisabledForUser { user } => (
+            Self::Disabled(..) => (Of::Usage, Some("memctl memory enable".to_owned())),
+            Self::DisabledForUser(user) => (
                 Of::Permission,
                 Some(format!("memctl memory enable --user {user}")),
             ),
-            Self::NoPrimary { .. } => (
+            Self::NoPrimary(..) => (
                 Of::Remote,
                 Some("set MEMCTL_DATABASE_URL, or go back to files: memctl remote leave".into()),
             ),

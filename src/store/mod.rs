@@ -35,7 +35,6 @@ pub(crate) mod here;
 pub(crate) mod index;
 pub(crate) mod logs;
 pub(crate) mod primary;
-pub(crate) mod project;
 pub mod skill;
 pub(crate) mod trust;
 pub(crate) mod undo_journal;
@@ -46,8 +45,7 @@ pub(crate) use access::AccessFilter;
 pub use access::disabled::{disabled_users, is_disabled};
 pub use access::query::{Listing, Selection};
 pub use access::scoped::{Pulled, Scoped};
-pub use audit::chain::{Audited, ChainError};
-pub use audit::{AuditAction, AuditContext, Line as AuditLine, Touched};
+pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLine, Touched};
 pub use entry::{Entry, Redacted, redact};
 pub use error::{Error, Fault, Problem, ProblemKind, advice};
 pub use files::counters::fields as counter_fields;
@@ -60,19 +58,18 @@ pub use files::directory::{
     DIRECTORY, Identity, OTHER_PROGRAMS, find, ignore_local_files, is_origin, shared_files,
 };
 pub use files::inventory::{DataFile, Item, LOCAL_PATTERN, Role, inventory, lined, logs, role};
+pub use files::map::Map;
 pub use files::tombstones::{ForgottenRecords, Tombstone};
-pub use here::Here;
+pub use here::{Here, Project, project_of_session, same_project, shown_project};
 pub use index::sessions::{Notes, SessionLog, Source, Sources};
 pub use index::terms::Terms;
-pub use index::{Derived, DerivedWriter, Map, Positions};
+pub use index::{Derived, DerivedWriter, Positions};
 pub use logs::execution_logs::{LogListing, LogSelection};
-pub use logs::shared_lines::Unsent;
-pub use logs::{LateCalls, Retrieved};
+pub use logs::{LateCalls, Retrieved, Unsent};
 pub use memctl_files::json::{compact, with_fields};
 pub use primary::{
     Fetched, Primary, PrimaryChange, PrimaryName, PrimaryRow, Reached, SharedLine, Turn,
 };
-pub use project::{Project, project_of_session, same_project, shown_project};
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;

@@ -153,6 +153,15 @@ pub struct PrimaryChange {
     pub gone_at: Option<String>,
 }
 
+/// Records on their way to the database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sent<'a> {
+    /// New or changed records: ids and JSON texts.
+    Records(&'a [(&'a str, &'a str)]),
+    /// Removed records: ids and tombstone lines.
+    Removals(&'a [(String, String)]),
+}
+
 /// A writer's turn at the database.
 #[derive(Debug)]
 pub(crate) struct AtPrimary {
@@ -175,8 +184,7 @@ impl AtPrimary {
     ) -> Result<Option<Self>, Error> {
         let Some(primary) = store.primary() else {
             if store.primary_name()?.is_some() {
-                let path = store.directory().to_path_buf();
-                return Err(Error::NoPrimary { path });
+                return Err(Error::NoPrimary(store.directory().to_path_buf()));
             }
             return Ok(None);
         };
@@ -192,27 +200,17 @@ impl AtPrimary {
 }
 
 impl AtPrimary {
-    /// Adds or changes records.
-    pub(crate) fn put(&mut self, kind: Kind, rows: &[(&str, &str)]) -> Result<(), Error> {
-        if rows.is_empty() {
-            return Ok(());
-        }
-        let rows: Vec<PrimaryRow> = rows
-            .iter()
-            .map(|(id, text)| PrimaryRow::new(id, text))
-            .collect();
-        let done = self.turn.put(self.there.seq, kind, &rows);
-        self.there = done.map_err(Error::Primary)?;
-        self.is_ahead = true;
-        Ok(())
-    }
-
-    /// Removes records, each with its tombstone line.
-    pub(crate) fn bury(&mut self, kind: Kind, gone: &[(String, String)]) -> Result<(), Error> {
-        if gone.is_empty() {
-            return Ok(());
-        }
-        let done = self.turn.bury(self.there.seq, kind, gone);
+    /// Sends records.
+    pub(crate) fn send(&mut self, kind: Kind, records: &Sent<'_>) -> Result<(), Error> {
+        let after = self.there.seq;
+        let done = match records {
+            Sent::Records([]) | Sent::Removals([]) => return Ok(()),
+            Sent::Records(records) => {
+                let rows = records.iter().map(|(id, text)| PrimaryRow::new(id, text));
+                self.turn.put(after, kind, &rows.collect::<Vec<_>>())
+            }
+            Sent::Removals(gone) => self.turn.bury(after, kind, gone),
+        };
         self.there = done.map_err(Error::Primary)?;
         self.is_ahead = true;
         Ok(())
@@ -284,8 +282,7 @@ impl Scoped {
     /// first, and leaves the database unchanged.
     pub fn leave_primary(&self, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
         if !self.sees_all() {
-            let what = "the whole memory".to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope("the whole memory".to_owned()));
         }
         let lock = Lock::take(self.directory(), self.lock_limit())?;
         if let Some(old) = directory::identity(self.directory()) {
@@ -321,9 +318,7 @@ impl Scoped {
     fn fetch_changes(&self) -> Result<bool, Error> {
         let Some(primary) = &self.primary else {
             return match self.primary_name()? {
-                Some(_) => Err(Error::NoPrimary {
-                    path: self.directory().to_path_buf(),
-                }),
+                Some(_) => Err(Error::NoPrimary(self.directory().to_path_buf())),
                 None => Ok(false),
             };
         };
@@ -390,8 +385,7 @@ fn fetch(store: &Scoped, lock: &Lock, primary: &dyn Primary) -> Result<Reached, 
 /// Deletes the file of a kind and fetches everything again.
 pub(crate) fn fetch_anew(store: &Scoped, lock: &Lock, kind: Kind) -> Result<(), Error> {
     let Some(primary) = store.primary() else {
-        let path = store.directory().to_path_buf();
-        return Err(Error::NoPrimary { path });
+        return Err(Error::NoPrimary(store.directory().to_path_buf()));
     };
     // Check first: without the database, the damaged file is better than none.
     primary.clock().map_err(Error::Primary)?;

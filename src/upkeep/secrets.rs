@@ -58,8 +58,7 @@ pub fn secrets(
     repair: bool,
 ) -> Result<SecretsReport, Error> {
     if !workspace.store.sees_all() {
-        let what = "the files as a whole".to_owned();
-        return Err(StoreError::OutOfScope { what }.into());
+        return Err(StoreError::OutOfScope("the files as a whole".to_owned()).into());
     }
     let redacted = if repair {
         take_out(workspace)?

@@ -7,7 +7,6 @@ use std::process::Command;
 
 use memctl::rules::regression::case::Case;
 use memctl::rules::regression::export;
-use memctl_files::yaml::Numbers;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
@@ -118,7 +117,7 @@ fn what_was_said_is_data_in_every_form() {
         });
         let parsed = Case::parse("test_correction_1", &case.to_string()).unwrap();
         let yaml = export::promptfoo(SKILL, std::slice::from_ref(&parsed));
-        let read = memctl_files::yaml::parse(&yaml, Numbers::Parsed).unwrap();
+        let read = memctl_files::yaml::parse(&yaml).unwrap();
         let input: Value =
             serde_json::from_str(read["tests"][0]["vars"]["input"].as_str().unwrap()).unwrap();
         assert_eq!(input, case["input"]);

@@ -214,7 +214,7 @@ fn an_id_that_is_taken_is_refused() {
     let mut record = execution("hr/x", &json!({}));
     record.execution_id = "EXEC-20260220124341".into();
     let refused = store.write(&mut random()).unwrap().append(record, now());
-    assert!(matches!(refused, Err(Error::Exists { id }) if id == "EXEC-20260220124341"));
+    assert!(matches!(refused, Err(Error::Exists(id)) if id == "EXEC-20260220124341"));
     assert_eq!(
         fs::read_to_string(dir.path().join("episodic_memory.json")).unwrap(),
         SEED
@@ -598,7 +598,7 @@ fn a_scope_hides_and_refuses_what_is_outside() {
             .write(&mut random())
             .unwrap()
             .append(execution(skill, &json!({})), now());
-        assert!(matches!(refused, Err(Error::OutOfScope { .. })), "{skill}");
+        assert!(matches!(refused, Err(Error::OutOfScope(..))), "{skill}");
     }
     let foreign = "EXEC-20260220124341-2";
     let mut writer = hr.write(&mut random()).unwrap();

@@ -103,7 +103,7 @@ fn nobody_writes_in_the_name_of_another_or_over_what_is_his() {
     for viewer in [user("alice"), Viewer::Nobody] {
         let mut writer = store(viewer).write(&mut random).unwrap();
         let other = writer.append(memory(&json!({"user_id": "bob"})), now());
-        assert!(matches!(other, Err(Error::OutOfScope { .. })), "{other:?}");
+        assert!(matches!(other, Err(Error::OutOfScope(..))), "{other:?}");
         // An id is taken, whoever has it.
         let taken = writer.append(memory(&json!({"id": "MEM-004"})), now());
         assert!(taken.is_err());

@@ -335,7 +335,7 @@ pub fn with_other_strings<S: BuildHasher>(
     let mut from = 0;
     let mut at = 0;
     while let Some(start) = bytes[at..].iter().position(|b| *b == b'"').map(|n| at + n) {
-        let Some(end) = string_end(bytes, start) else {
+        let Ok(end) = skip_string(bytes, start) else {
             break;
         };
         let is_key = bytes[end..].iter().find(|b| !b.is_ascii_whitespace()) == Some(&b':');
@@ -346,18 +346,6 @@ pub fn with_other_strings<S: BuildHasher>(
         at = end;
     }
     (from > 0).then(|| out + &text[from..])
-}
-
-/// Position after the string that starts here.
-fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
-    let mut at = start + 1;
-    loop {
-        match bytes.get(at)? {
-            b'\\' => at += 2,
-            b'"' => return Some(at + 1),
-            _ => at += 1,
-        }
-    }
 }
 
 /// Formats JSON with two spaces per level, `": "`, and one value per line. `level` is the depth of

@@ -224,11 +224,6 @@ pub(crate) fn remove_empty_dir(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
-/// Makes a file executable, where that is a permission.
-pub fn make_executable(path: &Path) -> io::Result<()> {
-    sys::make_open_executable(&File::open(path)?)
-}
-
 /// Creates a file with the owner of another one, or of a directory, if that is a user and this process root.
 fn create(path: &Path, like: &Path) -> io::Result<File> {
     let file = sys::private(OpenOptions::new().create_new(true).write(true)).open(path)?;

@@ -98,22 +98,15 @@ impl ProjectPath {
 
 /// File that other programs use too.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedFile(Kind);
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Kind {
-    Project(ProjectPath),
-    User {
-        /// Path with all links resolved.
-        path: PathBuf,
-        /// Path as it was named.
-        named: PathBuf,
-    },
+pub struct SharedFile {
+    below: ProjectPath,
+    /// Path of a file of the user as it was named, with its links.
+    named: Option<PathBuf>,
 }
 
 impl From<ProjectPath> for SharedFile {
-    fn from(path: ProjectPath) -> Self {
-        Self(Kind::Project(path))
+    fn from(below: ProjectPath) -> Self {
+        Self { below, named: None }
     }
 }
 
@@ -132,24 +125,32 @@ impl SharedFile {
         } else {
             named::real_or_new(&named)
         };
-        Ok(Self(Kind::User { path, named }))
+        let mut above = path.ancestors().skip(1);
+        let above = above
+            .find(|above| named::is_dir(above))
+            .unwrap_or(Path::new("."));
+        let name = path.strip_prefix(above).unwrap_or(&path).to_owned();
+        let project = Directory::at(above);
+        let below = ProjectPath {
+            project,
+            name,
+            path,
+        };
+        let named = Some(named);
+        Ok(Self { below, named })
     }
 
     /// Returns the path of the file that is read and written.
     pub fn path(&self) -> &Path {
-        match &self.0 {
-            Kind::Project(below) => below.path(),
-            Kind::User { path, .. } => path,
-        }
+        self.below.path()
     }
 
     /// Returns the path for a plan: with the target, if the file is a link.
     pub fn shown(&self) -> String {
-        match &self.0 {
-            Kind::User { path, named } if path != named => {
-                format!("{} -> {}", named.display(), path.display())
-            }
-            _ => self.path().display().to_string(),
+        let path = self.path().display();
+        match self.named.as_deref().filter(|named| *named != self.path()) {
+            Some(named) => format!("{} -> {path}", named.display()),
+            None => path.to_string(),
         }
     }
 
@@ -159,88 +160,51 @@ impl SharedFile {
     ///
     /// `NotFound` if that is a link to a missing file.
     pub fn join(&self, name: &str) -> io::Result<Self> {
-        match &self.0 {
-            Kind::Project(below) => {
-                Ok(ProjectPath::new(&below.project, below.name.join(name)).into())
-            }
-            Kind::User { named, .. } => Self::of_user(named.join(name)),
+        match &self.named {
+            Some(named) => Self::of_user(named.join(name)),
+            None => Ok(ProjectPath::new(&self.below.project, self.below.name.join(name)).into()),
         }
     }
 
     /// Reads UTF-8 text of at most `limit` bytes; `None` if the file does not exist.
     pub fn read_text(&self, limit: u64) -> io::Result<Option<String>> {
-        let path = match &self.0 {
-            Kind::Project(below) => return below.read_text(limit),
-            Kind::User { path, .. } => path,
-        };
-        match named::read_text(path, limit) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        self.below.read_text(limit)
     }
 
     /// Replaces the file and keeps its permissions, or creates a private one, with its directories.
     pub fn replace(&self, bytes: &[u8]) -> io::Result<()> {
-        match &self.0 {
-            Kind::Project(below) => below.replace(bytes),
-            Kind::User { path, .. } => {
-                path.parent().map_or(Ok(()), named::create_dir)?;
-                named::replace(path, bytes)
-            }
-        }
+        self.below.replace(bytes)
     }
 
     /// Removes the file; `false` if it did not exist.
     pub fn remove(&self) -> io::Result<bool> {
-        match &self.0 {
-            Kind::Project(below) => below.remove(),
-            Kind::User { path, .. } => named::remove(path),
-        }
+        self.below.remove()
     }
 
     /// Makes the file executable, where that is a permission.
     pub fn make_executable(&self) -> io::Result<()> {
-        match &self.0 {
-            Kind::Project(below) => below.make_executable(),
-            Kind::User { path, .. } => named::make_executable(path),
-        }
+        self.below.make_executable()
     }
 
     /// Returns the names beside the file, sorted; empty if the directory cannot be read.
     pub fn siblings(&self) -> Vec<OsString> {
-        match &self.0 {
-            Kind::Project(below) => {
-                let above = below.name.parent().unwrap_or(Path::new(""));
-                let found = below.project.below(above).list().unwrap_or_default();
-                found.into_iter().map(|found| found.name).collect()
-            }
-            Kind::User { path, .. } => {
-                let found = path.parent().map(named::list).and_then(Result::ok);
-                let found = found.unwrap_or_default().into_iter();
-                found.map(|entry| entry.file_name()).collect()
-            }
-        }
+        let above = self.below.name.parent().unwrap_or(Path::new(""));
+        let found = self.below.project.below(above).list().unwrap_or_default();
+        found.into_iter().map(|found| found.name).collect()
     }
 
     /// Returns the directories above the file that do not exist, innermost first.
     pub fn missing_parents(&self) -> Vec<PathBuf> {
-        match &self.0 {
-            Kind::Project(below) => below.missing_parents(),
-            Kind::User { path, .. } => {
-                let parents = path.ancestors().skip(1);
-                let missing = parents.take_while(|parent| !named::exists(parent));
-                missing.map(Path::to_owned).collect()
-            }
-        }
+        self.below.missing_parents()
     }
 
     /// Removes directories that an installation created and that are empty, innermost first.
     pub fn remove_empty(&self, directories: &[PathBuf]) {
         for directory in directories {
-            match &self.0 {
-                Kind::Project(below) => below.remove_empty(directory),
-                Kind::User { .. } => drop(named::remove_empty_dir(directory)),
+            if self.named.is_some() {
+                drop(named::remove_empty_dir(directory));
+            } else {
+                self.below.remove_empty(directory);
             }
         }
     }

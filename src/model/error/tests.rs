@@ -79,11 +79,9 @@ fn engine_errors_have_their_kinds() {
         kept: path(),
         source,
     };
-    let exists = store::Error::Exists {
-        id: "EXEC-1".to_owned(),
-    };
+    let exists = store::Error::Exists("EXEC-1".to_owned());
     check(not_stored(exists), Kind::Store, 3);
-    let no_primary = store::Error::NoPrimary { path: path() };
+    let no_primary = store::Error::NoPrimary(path());
     check(not_stored(no_primary), Kind::Remote, 6);
 }
 
@@ -108,9 +106,7 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
         similar: Vec::new(),
     };
     check(missing, Kind::NotFound, 2);
-    let outside = store::Error::OutOfScope {
-        what: "hr/x".to_owned(),
-    };
+    let outside = store::Error::OutOfScope("hr/x".to_owned());
     check(outside, Kind::Permission, 5);
     let failed = store::Error::Io {
         action: "write",
@@ -118,11 +114,9 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
         source: os(io::ErrorKind::StorageFull),
     };
     check(failed, Kind::Store, 3);
-    let disabled = store::Error::Disabled { path: path() };
+    let disabled = store::Error::Disabled(path());
     check(disabled, Kind::Usage, 2);
-    let disabled = store::Error::DisabledForUser {
-        user: "ada".to_owned(),
-    };
+    let disabled = store::Error::DisabledForUser("ada".to_owned());
     check(disabled, Kind::Permission, 5);
     check(
         store::Error::Primary(remote::Address::parse("no").unwrap_err().into()),
@@ -135,7 +129,12 @@ fn store_remote_skill_and_model_errors_have_their_kinds() {
         candidates: Vec::new(),
     };
     check(no_skill, Kind::NotFound, 2);
-    check(skill::Error::Link { path: path() }, Kind::Input, 2);
+    let reason = Reason::Link;
+    let link = Refused {
+        path: path(),
+        reason,
+    };
+    check(skill::Error::Refused(link), Kind::Input, 2);
     let refused = memctl_llm::Error::new(memctl_llm::ErrorKind::Auth, "no".to_owned());
     check(refused, Kind::Model, 4);
 }

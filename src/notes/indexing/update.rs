@@ -51,7 +51,7 @@ impl Index {
             let file = &self.files[number];
             let unknown: Vec<u32> = match self.list.covers(kind, file) {
                 Some(covered) => file.places_behind(&covered).collect(),
-                None => recognise(&mut self.segments, number, &file.keys()?)?,
+                None => recognise(&mut self.segments, number, &file.keys())?,
             };
             new_entries.extend(unknown.into_iter().map(|place| (number, place)));
         }

@@ -5,6 +5,8 @@
 
 use std::path::{Path, PathBuf};
 
+use memctl_files::{Reason, Refused};
+
 use crate::model::{Correction, Execution, Reflexion, SkillPath};
 use crate::rules::regression::case::Case;
 use crate::rules::regression::{case, export};
@@ -111,12 +113,8 @@ fn write_case(
             .map_err(crate::store::Error::from)?
     };
     if text.len() as u64 > MAX_BYTES {
-        return Err(crate::store::skill::Error::TooLarge {
-            path,
-            bytes: text.len() as u64,
-            limit: MAX_BYTES,
-        }
-        .into());
+        let reason = Reason::TooLarge { limit: MAX_BYTES };
+        return Err(crate::store::skill::Error::Refused(Refused { path, reason }).into());
     }
     files.update(
         &path,

@@ -265,7 +265,7 @@ fn user_error(error: Error) -> UserError {
             Some(id) => format!("did you mean `{id}`? else find the id with `search`"),
             None => "find the id with `search`".to_owned(),
         },
-        Error::Store(store::Error::OutOfScope { .. }) => {
+        Error::Store(store::Error::OutOfScope(..)) => {
             "it is outside the scope of this server; do not use it".to_owned()
         }
         Error::EmptyCorrection => "say in `correction` what should change".to_owned(),

@@ -59,8 +59,7 @@ impl Scoped {
                 done.map_err(Error::Primary)?;
             }
             None if self.is_apart()? => {
-                let path = self.directory().to_path_buf();
-                return Err(Error::NoPrimary { path });
+                return Err(Error::NoPrimary(self.directory().to_path_buf()));
             }
             None => {}
         }
@@ -90,9 +89,7 @@ impl Scoped {
         };
         let users = disabled_users(self.directory())?;
         if users.iter().any(|known| known == user.as_str()) {
-            return Err(Error::DisabledForUser {
-                user: user.to_string(),
-            });
+            return Err(Error::DisabledForUser(user.to_string()));
         }
         Ok(())
     }
@@ -138,9 +135,7 @@ impl Scoped {
     /// Fails if the memory is disabled for everybody.
     pub(crate) fn must_be_enabled_for_all(&self) -> Result<(), Error> {
         if !self.regardless && is_disabled(self.directory()) {
-            return Err(Error::Disabled {
-                path: marker(self.directory()),
-            });
+            return Err(Error::Disabled(marker(self.directory())));
         }
         Ok(())
     }
@@ -185,11 +180,11 @@ mod tests {
         let refused = |store: &Scoped| {
             matches!(
                 store.write(&mut || "r".to_owned()),
-                Err(Error::DisabledForUser { .. })
+                Err(Error::DisabledForUser(..))
             )
         };
         assert!(refused(&ada) && !refused(&bob) && !refused(&owner));
-        assert!(matches!(ada.catch_up(), Err(Error::DisabledForUser { .. })));
+        assert!(matches!(ada.catch_up(), Err(Error::DisabledForUser(..))));
         assert!(ada.clone().even_if_disabled().write(random).is_ok());
         let mut events = Vec::new();
         owner
@@ -214,8 +209,8 @@ mod tests {
         assert!(!store.disable().unwrap());
         assert!(is_disabled(store.directory()));
         let refused = store.write(random);
-        assert!(matches!(refused, Err(Error::Disabled { .. })));
-        assert!(matches!(store.notes("s"), Err(Error::Disabled { .. })));
+        assert!(matches!(refused, Err(Error::Disabled(..))));
+        assert!(matches!(store.notes("s"), Err(Error::Disabled(..))));
         assert!(!store.directory().join("workspace.json").exists());
         assert!(store.clone().even_if_disabled().write(random).is_ok());
         assert!(store.enable().unwrap());

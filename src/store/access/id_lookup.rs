@@ -18,7 +18,7 @@ impl Scoped {
         };
         let snapshots = self.snapshots(kind)?;
         for snapshot in &snapshots {
-            if Self::holds(snapshot, kind, id)? {
+            if snapshot.holds(id)? {
                 return Ok(id.to_owned());
             }
         }
@@ -28,12 +28,12 @@ impl Scoped {
         };
         // An approval keeps the number where it can.
         let likely = numbered(kind, number);
-        if let Some((_, entry)) = self.find_in(shared, kind, &likely)?
+        if let Some((_, entry)) = self.find_in(shared, &likely)?
             && was(&entry.text)
         {
             return Ok(likely);
         }
-        for row in shared.rows()? {
+        for row in shared.rows() {
             let text = shared.read(&row)?;
             if memchr::memmem::find(&text, id.as_bytes()).is_some()
                 && was(&text)
@@ -98,7 +98,7 @@ impl Scoped {
         }
         let mut ids = Vec::new();
         for (file, row) in starting {
-            let entry = file.entry(kind, row)?;
+            let entry = file.entry(row)?;
             if self.access().sees(kind, &entry.text) {
                 ids.push(entry.id);
             }

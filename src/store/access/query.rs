@@ -55,16 +55,17 @@ impl Scoped {
             let all = Selection::default();
             return Ok(self.select(snapshot, kind, &all)?.len() as u64);
         }
+        Ok(match self.scope() {
+            Scope::All => snapshot.table.header.count,
+            Scope::Domains(_) => snapshot.rows().filter(|row| self.may_cover(row)).count() as u64,
+        })
+    }
+
+    /// Returns `false` if the scope certainly does not cover the entry of a row.
+    fn may_cover(&self, row: &Row) -> bool {
         match self.scope() {
-            Scope::All => Ok(snapshot.table.header.count),
-            Scope::Domains(domains) => {
-                let mut count = 0;
-                snapshot.each(false, &mut |row| {
-                    count += u64::from(domains.iter().any(|domain| row.may_be_of_domain(domain)));
-                    true
-                })?;
-                Ok(count)
-            }
+            Scope::All => true,
+            Scope::Domains(domains) => domains.iter().any(|domain| row.may_be_of_domain(domain)),
         }
     }
 
@@ -104,16 +105,11 @@ impl Scoped {
                 continue;
             }
             let (path, opened) = self.data_file(file)?;
-            let mut lines = LineNumbers::of(&opened);
+            let mut lines = LineNumbers::of(&opened, &path);
             for (_, entry, error) in here {
-                let line = lines.at(entry.offset).map_err(Error::io("read", &path))?;
-                problems.push(Problem {
-                    path: path.clone(),
-                    offset: entry.offset,
-                    line,
-                    kind: ProblemKind::Unreadable,
-                    message: unreadable(R::KIND, &entry.id, error),
-                });
+                let message = unreadable(R::KIND, &entry.id, error);
+                let problem = lines.problem(entry.offset, ProblemKind::Unreadable, message);
+                problems.push(problem.map_err(Error::io("read", &path))?);
             }
         }
         Ok(Listing { records, problems })
@@ -146,7 +142,7 @@ impl Scoped {
         let selected = self.select_all(kind, selection)?;
         let counters = self.counters(DataFile::shared(kind));
         for (snapshot, row) in selected.rows() {
-            let mut entry = snapshot.entry(kind, row)?;
+            let mut entry = snapshot.entry(row)?;
             if !snapshot.of.is_local {
                 counters.apply(&mut entry);
             }
@@ -172,19 +168,21 @@ impl Scoped {
         }
         // A hidden record must not use up the limit.
         let asks = self.access().asks_the_text(kind);
-        snapshot.try_each(true, &mut |row| {
-            let of_skill = skill.as_deref();
-            let of_skill = of_skill.is_none_or(|skill| row.may_be_of_skill(skill));
-            let in_scope = match self.scope() {
-                Scope::All => true,
-                Scope::Domains(_) if self.access().is_in_every_domain(kind) => true,
-                Scope::Domains(domains) => domains.iter().any(|d| row.may_be_of_domain(d)),
-            };
-            if of_skill && in_scope && (!asks || self.access().sees(kind, &snapshot.read(row)?)) {
-                rows.push(row.clone());
+        let is_everywhere = self.access().is_in_every_domain(kind);
+        let of_skill = |row: &Row| {
+            skill
+                .as_deref()
+                .is_none_or(|skill| row.may_be_of_skill(skill))
+        };
+        for row in snapshot.rows().rev() {
+            let may_be = of_skill(&row) && (is_everywhere || self.may_cover(&row));
+            if may_be && (!asks || self.access().sees(kind, &snapshot.read(&row)?)) {
+                rows.push(row);
+                if rows.len() == limit {
+                    break;
+                }
             }
-            Ok(rows.len() < limit)
-        })?;
+        }
         rows.reverse();
         Ok(rows)
     }
@@ -196,7 +194,7 @@ impl Scoped {
 
     fn find_with_file(&self, kind: Kind, id: &str) -> Result<Option<(DataFile, Entry)>, Error> {
         for snapshot in self.snapshots(kind)? {
-            if let Some((_, mut entry)) = self.find_in(&snapshot, kind, id)? {
+            if let Some((_, mut entry)) = self.find_in(&snapshot, id)? {
                 self.counters(snapshot.of).apply(&mut entry);
                 return Ok(Some((snapshot.of, entry)));
             }
@@ -217,10 +215,8 @@ impl Scoped {
     ) -> Result<(), Error> {
         let mut missing = ids.clone();
         for snapshot in self.snapshots(kind)? {
-            let mut found = Vec::new();
-            self.each_of_in(&snapshot, kind, &missing, &mut |_, entry| found.push(entry))?;
             let counters = self.counters(snapshot.of);
-            for mut entry in found {
+            for (_, mut entry) in self.of_ids(&snapshot, &missing)? {
                 counters.apply(&mut entry);
                 missing.remove(entry.id.as_str());
                 visit(entry);
@@ -229,33 +225,18 @@ impl Scoped {
         Ok(())
     }
 
-    /// Visits the entries with exactly these ids in a snapshot, with their rows.
-    pub(crate) fn each_of_in(
+    /// Returns the entries with exactly these ids in a snapshot, each once, with their rows.
+    pub(crate) fn of_ids(
         &self,
         snapshot: &Snapshot,
-        kind: Kind,
         ids: &HashSet<&str>,
-        visit: &mut dyn FnMut(Row, Entry),
-    ) -> Result<(), Error> {
-        let known: HashSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
-        let mut candidates = Vec::new();
-        snapshot.each(false, &mut |row| {
-            // The table holds only the start of long ids; the entry has the rest.
-            if row.id_is_cut() || known.contains(row.id()) {
-                candidates.push(row.clone());
-            }
-            true
-        })?;
+    ) -> Result<Vec<(Row, Entry)>, Error> {
         let mut shown = HashSet::new();
-        for row in candidates {
-            let entry = snapshot.entry(kind, &row)?;
-            let is_asked = !entry.id.is_empty() && ids.contains(entry.id.as_str());
-            if is_asked && !shown.contains(&entry.id) && self.access().sees(kind, &entry.text) {
-                shown.insert(entry.id.clone());
-                visit(row, entry);
-            }
-        }
-        Ok(())
+        let mut found = snapshot.of_ids(ids)?;
+        found.retain(|(_, entry)| {
+            self.access().sees(entry.kind, &entry.text) && shown.insert(entry.id.clone())
+        });
+        Ok(found)
     }
 
     /// Returns the counters of this machine for the records of a file; none if the records hold
@@ -272,43 +253,9 @@ impl Scoped {
     pub(crate) fn find_in(
         &self,
         snapshot: &Snapshot,
-        kind: Kind,
         id: &str,
     ) -> Result<Option<(Row, Entry)>, Error> {
-        let seen = |entry: &Entry| self.access().sees(kind, &entry.text);
-        Self::find_among(snapshot, kind, id, &seen)
-    }
-
-    /// Returns `true` if an id is taken in a snapshot, by any user's record.
-    pub(crate) fn holds(snapshot: &Snapshot, kind: Kind, id: &str) -> Result<bool, Error> {
-        Ok(Self::find_among(snapshot, kind, id, &|_| true)?.is_some())
-    }
-
-    fn find_among(
-        snapshot: &Snapshot,
-        kind: Kind,
-        id: &str,
-        counts: &dyn Fn(&Entry) -> bool,
-    ) -> Result<Option<(Row, Entry)>, Error> {
-        let mut candidates = Vec::new();
-        snapshot.each(false, &mut |row| {
-            let same = if row.id_is_cut() {
-                id.as_bytes().starts_with(row.id())
-            } else {
-                row.id() == id.as_bytes()
-            };
-            if same && !id.is_empty() {
-                candidates.push(row.clone());
-            }
-            true
-        })?;
-        for row in candidates {
-            let entry = snapshot.entry(kind, &row)?;
-            if entry.id == id && counts(&entry) {
-                return Ok(Some((row, entry)));
-            }
-        }
-        Ok(None)
+        snapshot.find(id, |entry| self.access().sees(entry.kind, &entry.text))
     }
 
     /// Returns the record with exactly this id.
@@ -322,15 +269,10 @@ impl Scoped {
         entry.parse().map_err(|error| {
             let problem = || {
                 let (path, file) = self.data_file(of)?;
-                let line = LineNumbers::of(&file).at(entry.offset);
-                let line = line.map_err(Error::io("read", &path))?;
-                Ok(Problem {
-                    path,
-                    offset: entry.offset,
-                    line,
-                    kind: ProblemKind::Unreadable,
-                    message: unreadable(R::KIND, id, &error),
-                })
+                let message = unreadable(R::KIND, id, &error);
+                let mut lines = LineNumbers::of(&file, &path);
+                let problem = lines.problem(entry.offset, ProblemKind::Unreadable, message);
+                problem.map_err(Error::io("read", &path))
             };
             problem().map_or_else(|error| error, Error::Damaged)
         })

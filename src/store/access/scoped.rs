@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use memctl_files::{Directory, FoundKind};
+use memctl_files::{Directory, FoundKind, json};
 
 use crate::model::{Kind, Scope, USER_STORE, Viewer};
 use crate::store::audit::{AuditLog, Line};
@@ -242,6 +242,19 @@ impl Scoped {
         self.audit_log().append(did, touched)
     }
 
+    /// Appends an audit event for records of a kind: ids, and texts that say whose they are.
+    pub(crate) fn audit_records<'a>(
+        &self,
+        did: AuditAction,
+        kind: Kind,
+        records: impl Iterator<Item = (&'a str, &'a [u8])>,
+    ) -> Result<(), Error> {
+        let user = |text| json::string_field(text, "user_id").filter(|_| kind.has_user());
+        let records: Vec<_> = records.map(|(id, text)| (id, user(text))).collect();
+        let touched = records.iter().map(|(id, user)| (*id, user.as_deref()));
+        self.audit(did, &touched.collect::<Vec<_>>())
+    }
+
     /// Visits the lines of the log, oldest first. Skips unreadable lines, which
     /// [`Scoped::verify_audit`] reports. A user sees their own events, and other callers' events on
     /// their records. A limited scope sees none, because the log covers everything.
@@ -390,7 +403,7 @@ mod tests {
 
     use super::*;
     use crate::store::atomic;
-    use crate::store::audit::chain::ChainError;
+    use crate::store::audit::ChainError;
     use crate::store::files::directory::AUDIT_ANCHOR as ANCHOR;
 
     fn log_path(directory: &Path) -> PathBuf {

@@ -3,11 +3,12 @@
 //! - `directory`: location, identity and lock, and what git ignores. `inventory`: the data files, and the
 //!   roles of all files.
 //! - `data`: one data file. `counters`: fields that each machine counts for itself.
-//! - `log`: append-only lines. `tombstones`: removed records.
+//! - `log`: append-only lines. `tombstones`: removed records. `map`: derived files in memory.
 
 pub(crate) mod counters;
 pub(crate) mod data;
 pub(crate) mod directory;
 pub(crate) mod inventory;
 pub(crate) mod log;
+pub(crate) mod map;
 pub(crate) mod tombstones;

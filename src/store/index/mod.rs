@@ -10,30 +10,19 @@
 //! Deliberately absent: the meaning of the files, and waiting. A process that does not get the lock
 //! does not save.
 //!
-//! Memory-mapped derived files: only the accessed parts of a 400 MB file are read.
-//!
-//! The only module with unsafe code. A mapping reflects later changes to the file, so its bytes are
-//! always treated as possibly damaged. It is exposed only as a slice of bytes, which has no invalid
-//! values; readers copy numbers out.
-//!
 //! Positions are not limited by the access filter, because derived data covers all records and is filtered on
 //! use. Only [`Positions::entry`], which returns a record, applies the filter.
-#![expect(
-    unsafe_code,
-    reason = "mapping a file is unsafe by nature; nothing else in the program is"
-)]
 
 pub(crate) mod sessions;
 pub(crate) mod terms;
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::ops::Deref;
 
-use memctl_files::{Directory, FileState, PositionedFile as _};
-use memmap2::Mmap;
+use memctl_files::{Directory, PositionedFile as _};
 
 use crate::model::Kind;
+use crate::store::files::map::Map;
 use crate::store::{AccessFilter, DERIVED, Entry, Error, Problem, Scoped, Snapshot};
 
 const LOCK: &str = "lock";
@@ -146,34 +135,6 @@ impl DerivedWriter {
     }
 }
 
-/// Bytes of a derived file; none for an empty one.
-#[derive(Debug)]
-pub struct Map(Option<Mmap>);
-
-impl Map {
-    /// Maps a file; `None` if it does not exist or cannot be read.
-    pub(crate) fn open(directory: &Directory, name: &str) -> Option<Self> {
-        let file = directory.open(name).ok()??;
-        if FileState::of(&file).ok()?.size == 0 {
-            return Some(Self(None));
-        }
-        // SAFETY: only this program writes derived files. It creates each under a unique name and
-        // never shortens it: a file is filled in place, or unlinked, and an unlinked file persists
-        // while mapped. Bytes that change during a read are still valid bytes, and every reader
-        // expects damage.
-        let map = unsafe { Mmap::map(&file) }.ok()?;
-        Some(Self(Some(map)))
-    }
-}
-
-impl Deref for Map {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.0.as_deref().unwrap_or_default()
-    }
-}
-
 /// Flag in the place of an entry of the local file. The largest place is kept free for the caller.
 const LOCAL: u32 = 1 << 31;
 
@@ -203,12 +164,12 @@ impl Positions {
     pub fn generations(&self) -> impl Iterator<Item = (u64, usize)> {
         self.files
             .iter()
-            .map(|file| (file.table.header.generation, count(file)))
+            .map(|file| (file.table.header.generation, file.table.len()))
     }
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.files.iter().map(count).sum()
+        self.files.iter().map(|file| file.table.len()).sum()
     }
 
     /// Returns `true` if there are no entries.
@@ -227,7 +188,7 @@ impl Positions {
         let files = self.files.iter().zip(known);
         files.flat_map(|(file, known)| {
             let flag = if file.of.is_local { LOCAL } else { 0 };
-            let rows = (known..count(file)).map_while(|row| u32::try_from(row).ok());
+            let rows = (known..file.table.len()).map_while(|row| u32::try_from(row).ok());
             rows.take_while(|row| *row < LOCAL - 1)
                 .map(move |row| row | flag)
         })
@@ -240,15 +201,13 @@ impl Positions {
 
     /// Returns the place of every entry and a hash of its text, which identifies its version. In the
     /// order of [`Self::places`].
-    pub fn keys(&self) -> Result<Vec<(u32, u64)>, Error> {
-        let mut keys = Vec::with_capacity(self.len());
-        for file in &self.files {
-            file.each(false, &mut |row| {
-                keys.push(row.key);
-                true
-            })?;
-        }
-        Ok(self.places().zip(keys).collect())
+    pub fn keys(&self) -> Vec<(u32, u64)> {
+        let keys = self
+            .files
+            .iter()
+            .flat_map(Snapshot::rows)
+            .map(|row| row.key);
+        self.places().zip(keys).collect()
     }
 
     /// Returns the key and the entry at a place, without the access filter. The id may be empty.
@@ -258,11 +217,10 @@ impl Positions {
         let Some(file) = file else {
             return Ok(None);
         };
-        let row = file.table.get((place & !LOCAL) as usize);
-        let Some(row) = row.map_err(Error::io("read", &file.path))? else {
+        let Some(row) = file.table.get((place & !LOCAL) as usize) else {
             return Ok(None);
         };
-        let entry = file.entry(self.kind, &row)?;
+        let entry = file.entry(&row)?;
         Ok(Some((row.key, entry)))
     }
 
@@ -271,10 +229,6 @@ impl Positions {
         let entry = self.any_entry(place)?;
         Ok(entry.filter(|(_, entry)| self.access.sees(self.kind, &entry.text)))
     }
-}
-
-fn count(file: &Snapshot) -> usize {
-    usize::try_from(file.table.header.count).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

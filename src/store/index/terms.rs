@@ -115,7 +115,7 @@ impl Scoped {
             return Ok(table(entries, postings, Bytes::Disk(saved), Some(data)));
         }
         let snapshot = self.file(file).snapshot()?;
-        let rows = snapshot.rows()?;
+        let rows: Vec<_> = snapshot.rows().collect();
         let mut body = Vec::with_capacity(rows.len() * ROW);
         let mut postings: Vec<(u64, u32)> = Vec::new();
         for (number, row) in (0..).zip(&rows) {

@@ -215,8 +215,7 @@ impl Writer {
             return Ok(Vec::new());
         }
         if !self.store().scope().allows(None) {
-            let what = FILE.to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope(FILE.to_owned()));
         }
         let mut stored = Vec::new();
         let mut texts = Vec::new();
@@ -225,8 +224,7 @@ impl Writer {
             let own = viewer.user_id().map(str::to_owned);
             line.user_id = line.user_id.or(own);
             if !viewer.sees(line.user_id.as_deref()) {
-                let what = FILE.to_owned();
-                return Err(Error::OutOfScope { what });
+                return Err(Error::OutOfScope(FILE.to_owned()));
             }
             let (text, _) = self.redacted(&line)?;
             stored.push(serde_json::from_str(&text)?);
@@ -234,7 +232,7 @@ impl Writer {
             texts.push(memctl_files::json::compact(&text));
         }
         // As with records: the other copies of the memory know a line before it is acknowledged.
-        if self.at_primary().is_some()
+        if self.is_at_primary()
             && let Some(primary) = self.store().primary()
         {
             primary.put_logs(&texts).map_err(Error::Primary)?;
@@ -444,7 +442,7 @@ mod tests {
             .write(random)
             .unwrap()
             .append_execution_logs(vec![line("a", "2")]);
-        assert!(matches!(refused, Err(Error::OutOfScope { .. })));
+        assert!(matches!(refused, Err(Error::OutOfScope(..))));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Logs of agents, in lines: executions, hints and uses.
 //!
-//! - `execution_logs`: actions of agents. `shared_lines`: audit events on their way to a database.
-//! - Here: how often a record was put into a prompt or an answer, calls whose rules were not checked in time,
+//! - `execution_logs`: actions of agents.
+//! - Here: audit events on their way to a database, how often a record was put into a prompt or an answer, calls whose rules were not checked in time,
 //!   and the hint log, `hints.jsonl`, with one line for each error with known hints, written when its outcome
 //!   is known.
 //!
@@ -16,20 +16,30 @@
 //!
 //! One byte of `.index/late_calls` stands for one call: the thread that writes it may wait for
 //! nothing. The file is this machine's, and deleting it starts again at zero.
+//!
+//! Audit events on their way to a database, and those of all copies there.
+//!
+//! A line is written to its file first and sent later, so that neither a hook nor a read waits for the
+//! database. A derived file notes for each database how far a log has been sent. If it is lost, or if the
+//! log has been rewritten, everything is sent again: an event has an id, and what is there stays.
+//!
+//! Deliberately absent: verification of the lines of other copies. Each copy verifies the chain of its own
+//! audit log; the database only adds lines.
 
 pub(crate) mod execution_logs;
-pub(crate) mod shared_lines;
 
 use std::collections::BTreeMap;
 
-use memctl_files::Directory;
+use memctl_files::{Directory, PositionedFile as _, json};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Trial;
-use crate::store::files::directory::HINTS;
+use crate::store::audit::Line;
+use crate::store::files::directory::{self, AUDIT_LOG, HINTS};
 use crate::store::files::log;
-use crate::store::{DERIVED, Error, Scoped, Writer, atomic};
+use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, Writer, atomic, redact};
 
 const RETRIEVALS: &str = "retrievals.jsonl";
 const LOCK: &str = "retrievals.lock";
@@ -50,7 +60,7 @@ pub struct Retrieved {
 }
 
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
-struct Line {
+struct Retrieval {
     id: String,
     #[serde(flatten)]
     use_: Retrieved,
@@ -61,20 +71,20 @@ impl Scoped {
     pub fn count_retrievals<'a>(&self, ids: impl IntoIterator<Item = &'a str>) {
         let now = self.access().now;
         let last = now.map(|now| now.to_rfc3339_opts(chrono::SecondsFormat::Secs, true));
-        let lines = ids.into_iter().map(|id| Line {
+        let lines = ids.into_iter().map(|id| Retrieval {
             id: id.to_owned(),
             use_: Retrieved {
                 times: 1,
                 last: last.clone().unwrap_or_default(),
             },
         });
-        let lines: Vec<Line> = lines.collect();
+        let lines: Vec<Retrieval> = lines.collect();
         if !lines.is_empty() {
             drop(self.append_retrievals(&lines));
         }
     }
 
-    fn append_retrievals(&self, lines: &[Line]) -> Result<(), Error> {
+    fn append_retrievals(&self, lines: &[Retrieval]) -> Result<(), Error> {
         let directory = self.directory();
         if !directory.check().map_err(Error::io("read", directory))? {
             return Ok(());
@@ -92,7 +102,7 @@ impl Scoped {
     }
 }
 
-fn text(lines: &[Line]) -> Result<String, Error> {
+fn text(lines: &[Retrieval]) -> Result<String, Error> {
     let mut text = String::new();
     for line in lines {
         text.push_str(&serde_json::to_string(line)?);
@@ -105,7 +115,7 @@ fn read(derived: &Directory) -> BTreeMap<String, Retrieved> {
     let mut found: BTreeMap<String, Retrieved> = BTreeMap::new();
     let bytes = derived.read(RETRIEVALS, LARGEST).ok().flatten();
     for line in bytes.unwrap_or_default().split(|byte| *byte == b'\n') {
-        let Ok(Line { id, use_ }) = serde_json::from_slice(line) else {
+        let Ok(Retrieval { id, use_ }) = serde_json::from_slice(line) else {
             continue;
         };
         let known = found.entry(id).or_default();
@@ -128,7 +138,7 @@ fn fold(derived: &Directory) -> Result<(), Error> {
         return Ok(());
     }
     let lines = read(derived).into_iter();
-    let lines: Vec<Line> = lines.map(|(id, use_)| Line { id, use_ }).collect();
+    let lines: Vec<Retrieval> = lines.map(|(id, use_)| Retrieval { id, use_ }).collect();
     let folded = text(&lines)?;
     let done = derived.replace_derived(RETRIEVALS, &[folded.as_bytes()]);
     done.map_err(Error::io("write", &path))
@@ -178,8 +188,7 @@ impl Writer {
     /// Appends a line to the hint log.
     pub fn append_trial(&mut self, trial: &Trial) -> Result<(), Error> {
         if !self.store().scope().allows(None) {
-            let what = HINTS.to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope(HINTS.to_owned()));
         }
         let text: Box<RawValue> = serde_json::from_str(&self.redacted(trial)?.0)?;
         log::append(self.lock(), HINTS, &text)
@@ -197,6 +206,160 @@ impl Scoped {
         let trials = lines.iter().map(|line| serde_json::from_slice(line));
         Ok(trials.filter_map(Result::ok).collect())
     }
+}
+
+/// Derived file with the progress of sending.
+const SENT: &str = "sent.json";
+/// Number of bytes before the end of what was sent that have to be the same, or all is sent again.
+const COMPARED: u64 = 256;
+
+/// Progress by database.
+type Marks = BTreeMap<String, Mark>;
+
+/// Part of the log that has been sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Mark {
+    /// Length in bytes.
+    bytes: u64,
+    /// Hash of its end.
+    end: u64,
+}
+
+/// Events that a database does not have yet.
+#[derive(Debug)]
+pub struct Unsent {
+    /// The lines, oldest first, redacted.
+    pub lines: Vec<SharedLine>,
+    mark: Mark,
+}
+
+impl Scoped {
+    /// Sends the lines that the primary database does not have yet. Does nothing if the files are the
+    /// primary store. Returns the number of lines sent.
+    pub fn share_lines(&self) -> Result<u64, Error> {
+        let (Some(primary), Some(name)) = (self.primary(), self.primary_name()?) else {
+            return Ok(0);
+        };
+        self.must_be_enabled()?;
+        let database = format!("{} {}", name.database, name.origin);
+        let unsent = self.unsent(&database)?;
+        if !unsent.lines.is_empty() {
+            primary.put_audit(&unsent.lines).map_err(Error::Primary)?;
+        }
+        self.note_sent(&database, &unsent);
+        Ok(unsent.lines.len() as u64)
+    }
+
+    /// Reads the events that `database` does not have yet. Costs one look at the size of the file if
+    /// there are none.
+    pub fn unsent(&self, database: &str) -> Result<Unsent, Error> {
+        let path = self.directory().join(AUDIT_LOG);
+        let failed = || Error::io("read", &path);
+        let mut unsent = Unsent {
+            lines: Vec::new(),
+            mark: Mark::default(),
+        };
+        let Some(file) = directory::open_data(self.directory(), AUDIT_LOG)? else {
+            return Ok(unsent);
+        };
+        let length = file.metadata().map_err(failed())?.len();
+        let mut known = self.marks().get(database).copied().unwrap_or_default();
+        if known.bytes == length {
+            unsent.mark = known;
+            return Ok(unsent);
+        }
+        let bytes_from = |from: u64, to: u64| {
+            let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).unwrap_or_default()];
+            file.read_exact_at(&mut bytes, from).map(|()| bytes)
+        };
+        let end_of = |bytes: u64| {
+            let end = bytes_from(bytes.saturating_sub(COMPARED), bytes);
+            end.map(|end| xxh3_64(&end))
+        };
+        // The log has been rewritten, by a purge or by git.
+        if known.bytes > length || end_of(known.bytes).map_err(failed())? != known.end {
+            known = Mark::default();
+        }
+        let bytes = bytes_from(known.bytes, length).map_err(failed())?;
+        // Another process may be writing the last line.
+        let whole = memchr::memrchr(b'\n', &bytes).map_or(0, |at| at + 1);
+        let whole = bytes.get(..whole).unwrap_or_default();
+        let lines = whole.split_inclusive(|byte| *byte == b'\n');
+        unsent.lines.extend(lines.filter_map(line_of));
+        let at = known.bytes + whole.len() as u64;
+        unsent.mark = Mark {
+            bytes: at,
+            end: end_of(at).map_err(failed())?,
+        };
+        Ok(unsent)
+    }
+
+    /// Notes that `database` has these events. Ignores failure, because they can be sent again.
+    pub fn note_sent(&self, database: &str, unsent: &Unsent) {
+        let mut marks = self.marks();
+        if marks.insert(database.to_owned(), unsent.mark) == Some(unsent.mark) {
+            return;
+        }
+        let derived = self.directory().below(DERIVED);
+        if let Ok(bytes) = serde_json::to_vec(&marks)
+            && self.directory().is_there()
+            && derived.create().is_ok()
+        {
+            drop(derived.replace_derived(SENT, &[&bytes]));
+        }
+    }
+
+    fn marks(&self) -> Marks {
+        let bytes = self.directory().below(DERIVED).read(SENT, SMALL_FILE);
+        let bytes = bytes.ok().flatten().unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// Visits the audit events of all copies of this memory, oldest first, as [`Scoped::audited`] does with
+    /// those of this one.
+    pub fn audited_by_all(&self, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
+        let Some(primary) = self.primary().filter(|_| self.scope().allows(None)) else {
+            return self.audited(visit);
+        };
+        self.share_lines()?;
+        // The database may have dropped the oldest lines of this copy.
+        let mut is_first = true;
+        let mut failed = None;
+        let done = primary.audit(&mut |line| {
+            let Ok(line) = serde_json::from_str::<Line>(&line.text) else {
+                return;
+            };
+            if std::mem::take(&mut is_first) {
+                failed = self.audited_before(&line.at, visit).err();
+            }
+            match self.seen_part(line) {
+                Ok(line) => drop(line.map(&mut *visit)),
+                Err(error) => failed = Some(error),
+            }
+        });
+        done.map_err(Error::Primary)?;
+        if is_first {
+            return self.audited(visit);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn audited_before(&self, at: &str, visit: &mut dyn FnMut(Line)) -> Result<(), Error> {
+        self.audited(&mut |line| {
+            if line.at.as_str() < at {
+                visit(line);
+            }
+        })
+    }
+}
+
+/// An event with its id; `None` if the line is not one.
+fn line_of(text: &[u8]) -> Option<SharedLine> {
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+    let text = redact(text).text.into_owned();
+    serde_json::from_str::<Line>(&text).ok()?;
+    let id = json::string_field(text.as_bytes(), "hash")?.into_owned();
+    Some(SharedLine { id, text })
 }
 
 #[cfg(test)]
@@ -277,6 +440,78 @@ mod tests {
         let narrow = Scoped::new(dir.path(), Scope::parse("hr"));
         assert_eq!(narrow.trials().unwrap(), []);
         let refused = narrow.write(random).unwrap().append_trial(&trial);
-        assert!(matches!(refused, Err(Error::OutOfScope { .. })));
+        assert!(matches!(refused, Err(Error::OutOfScope(..))));
+    }
+}
+
+#[cfg(test)]
+mod tests_of_sharing {
+    use super::*;
+    use crate::model::Scope;
+    use crate::store::AuditAction;
+    use memctl_files::named;
+
+    fn read(store: &Scoped, id: &str) {
+        // A memory that nobody has written to has no audit log.
+        drop(store.write(&mut || "key".to_owned()).unwrap());
+        store.audit(AuditAction::Read, &[(id, None)]).unwrap();
+    }
+
+    fn send(store: &Scoped, database: &str) -> Vec<SharedLine> {
+        let unsent = store.unsent(database).unwrap();
+        store.note_sent(database, &unsent);
+        unsent.lines
+    }
+
+    #[test]
+    fn events_are_sent_once_to_each_database() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        assert!(send(&store, "one").is_empty());
+        for id in ["MEM-001", "MEM-001", "MEM-002"] {
+            read(&store, id);
+        }
+        let sent = send(&store, "one");
+        assert_eq!(sent.len(), 3);
+        assert!(send(&store, "one").is_empty());
+        assert_eq!(send(&store, "two"), sent);
+        read(&store, "MEM-003");
+        // The beginning of a line that another process is writing is not sent before it is whole.
+        let path = dir.path().join(AUDIT_LOG);
+        named::append(&path, b"{\"seq\"").unwrap();
+        assert_eq!(send(&store, "one").len(), 1);
+        assert!(send(&store, "one").is_empty());
+    }
+
+    #[test]
+    fn log_that_was_rewritten_is_sent_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        for id in ["MEM-001", "MEM-002"] {
+            read(&store, id);
+        }
+        let sent = send(&store, "one");
+        assert_eq!(sent.len(), 2);
+        let path = dir.path().join(AUDIT_LOG);
+        let text = std::fs::read_to_string(&path).unwrap();
+        let second = text.lines().nth(1).unwrap();
+        named::replace(&path, format!("{second}\n").as_bytes()).unwrap();
+        assert_eq!(send(&store, "one"), sent[1..]);
+        std::fs::remove_file(&path).unwrap();
+        assert!(send(&store, "one").is_empty());
+    }
+
+    #[test]
+    fn secret_in_an_event_is_not_sent() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Scoped::new(dir.path(), Scope::All);
+        read(&store, "MEM-001");
+        let path = dir.path().join(AUDIT_LOG);
+        let secret = "ghp_016C7zVZ9hX2mK4pQ8rT5wY1aB3dE6fG7hJ9";
+        let text = std::fs::read_to_string(&path).unwrap();
+        named::append(&path, text.replace("MEM-001", secret).as_bytes()).unwrap();
+        let sent = send(&store, "one");
+        assert_eq!(sent.len(), 2);
+        assert!(!format!("{sent:?}").contains(secret), "{sent:?}");
     }
 }

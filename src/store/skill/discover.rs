@@ -1,15 +1,27 @@
-//! Skills directory: lists skills, loads one by name, and suggests similar names.
+//! Skills directory: lists skills, loads one by name, and suggests similar names; examples and inputs of a
+//! skill, and its regression tests.
+//!
+//! `examples/*.json` hold `{"input", "output"}`: answers that the author expects. Without a model, the nearest
+//! example is the answer. `fixtures/*.json` are sample inputs. Values are kept as JSON text, unchanged. A
+//! broken file is reported as a problem, and the others still load.
+//!
+//! Generated regression tests are counted for files of any origin. A correction counts once: its Python and
+//! YAML exports are copies of its case. Unreadable files count as zero.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use memctl_files::Directory;
+use memctl_files::{Directory, FoundKind, yaml};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::model::SkillPath;
-use crate::store::skill::bundled::{BundledFile, is_below};
-use crate::store::skill::front_matter::{self, Refused};
+use crate::model::error::message;
+use crate::store::skill::front_matter::{self, BundledFile, Refused, is_below};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
 use crate::store::skill::root::{MAX_BYTES, Root, Within};
-use crate::store::skill::{Error, Examples, Problem, Skill, above, cases, not_utf8};
+use crate::store::skill::{Error, Problem, Skill, above, not_utf8};
 
 /// Skills directory.
 #[derive(Debug, Clone)]
@@ -73,7 +85,7 @@ impl Skills {
             }
         };
         let context = above(&self.root, &dir, &mut problems)?;
-        let mut skill = front_matter::skill(path, dir, source, read, problems)?;
+        let mut skill = front_matter::skill(path, dir, source, read, problems);
         skill.context = context;
         let is_there = |file: &BundledFile| {
             is_below(&file.path) && self.root.has_file(&skill.dir.join(&file.path))
@@ -100,16 +112,16 @@ impl Skills {
     ///
     /// [`Error`] if the directory of examples cannot be listed or leads outside.
     pub fn examples(&self, path: &SkillPath) -> Result<Examples, Error> {
-        cases::examples(&self.root, &self.dir_of(path))
+        examples(&self.root, &self.dir_of(path))
     }
 
     /// Default input: `fixtures/sample_input.json`, if it exists.
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] if it leads outside.
+    /// [`Error::Refused`] if it leads outside.
     pub fn sample_input(&self, path: &SkillPath) -> Result<Option<PathBuf>, Error> {
-        cases::sample_input(&self.root, &self.dir_of(path))
+        sample_input(&self.root, &self.dir_of(path))
     }
 
     /// Text of a file of a skill (an input), with `\n` line ends; `None` if the file does not
@@ -127,7 +139,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] if one leads outside.
+    /// [`Error::Refused`] if one leads outside.
     pub fn guardrail_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
         let dir = self.dir_of(path);
         let mut files = Vec::new();
@@ -199,7 +211,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] if the file, or a directory on the way to it, is not inside the skills
+    /// [`Error::Refused`] if the file, or a directory on the way to it, is not inside the skills
     /// directory.
     pub fn place(&self, path: &SkillPath, relative: &Path) -> Result<PathBuf, Error> {
         self.root.place(&self.dir_of(path), relative)
@@ -209,7 +221,7 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`Error::Outside`] if the file, or the domain's directory, is not inside the skills
+    /// [`Error::Refused`] if the file, or the domain's directory, is not inside the skills
     /// directory.
     pub fn place_in_domain(&self, domain: &str, name: &str) -> Result<PathBuf, Error> {
         self.root
@@ -227,7 +239,7 @@ impl Skills {
     ///
     /// [`Error`] if their directory cannot be listed or leads outside.
     pub fn case_files(&self, path: &SkillPath) -> Result<Vec<PathBuf>, Error> {
-        cases::case_files(&self.root, &self.dir_of(path))
+        case_files(&self.root, &self.dir_of(path))
     }
 
     /// Unchanged text of a generated file; `None` if it does not exist. The size limit is higher
@@ -237,9 +249,7 @@ impl Skills {
     ///
     /// [`Error`] if the file leads outside, is too large, or is not UTF-8.
     pub fn generated(&self, file: &Path) -> Result<Option<String>, Error> {
-        let bytes = self
-            .root
-            .bytes(cases::MAX_CASES_BYTES, file, Within::Skills)?;
+        let bytes = self.root.bytes(MAX_CASES_BYTES, file, Within::Skills)?;
         bytes
             .map(String::from_utf8)
             .transpose()
@@ -248,7 +258,7 @@ impl Skills {
 
     /// Number of regression tests generated from corrections, of one skill.
     pub fn count_generated_of(&self, path: &SkillPath) -> usize {
-        cases::count(&self.root, &self.dir_of(path))
+        count(&self.root, &self.dir_of(path))
     }
 
     /// Number of regression tests generated from corrections, over all skills.
@@ -256,7 +266,7 @@ impl Skills {
         let skills = self.list().unwrap_or_default().skills;
         skills
             .iter()
-            .map(|skill| cases::count(&self.root, &self.dir_of(skill)))
+            .map(|skill| count(&self.root, &self.dir_of(skill)))
             .sum()
     }
 
@@ -271,12 +281,294 @@ impl Skills {
     }
 }
 
+/// Contents of a skills directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// All skills, sorted. They are not loaded, so loading one may still fail.
+    pub skills: Vec<SkillPath>,
+    /// Directories that look like a skill and have an error.
+    pub problems: Vec<Problem>,
+}
+
+/// Minimum similarity (Jaro-Winkler) of a suggestion.
+const SIMILAR: f64 = 0.8;
+/// Maximum number of suggestions.
+const MAX_CANDIDATES: usize = 3;
+
+impl Skills {
+    /// Lists every `<domain>/<skill>/` with a SKILL.md.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`] if the skills directory cannot be listed. An unreadable domain is reported as
+    /// a problem.
+    pub fn list(&self) -> Result<Listing, Error> {
+        let mut found = Listing::default();
+        for domain in self.directories(&self.root.skills, &mut found.problems)? {
+            if self.root.has_file(&domain.join("SKILL.md")) {
+                found.problems.push(Problem {
+                    path: self.root.shown(&domain.join("SKILL.md")),
+                    line: None,
+                    message: "is not in a domain: move it to `<domain>/<skill>/`".to_owned(),
+                });
+            }
+            let skills = match self.directories(&domain, &mut found.problems) {
+                Ok(skills) => skills,
+                Err(error) => {
+                    found.problems.push(self.problem(&domain, &error));
+                    continue;
+                }
+            };
+            for dir in skills
+                .iter()
+                .filter(|dir| self.root.has_file(&dir.join("SKILL.md")))
+            {
+                let name = |path: &Path| Some(path.file_name()?.to_str()?.to_owned());
+                let path = name(&domain)
+                    .zip(name(dir))
+                    .map(|(d, s)| format!("{d}/{s}"));
+                match path.map(|path| path.parse()) {
+                    Some(Ok(path)) => found.skills.push(path),
+                    Some(Err(error)) => found.problems.push(self.problem(dir, &error)),
+                    None => found.problems.push(Problem {
+                        path: self.root.shown(dir),
+                        line: None,
+                        message: "has a name that is not valid UTF-8".to_owned(),
+                    }),
+                }
+            }
+        }
+        found.skills.sort();
+        Ok(found)
+    }
+
+    /// Skills with names similar to `typed`, which may lack the domain; most similar first.
+    pub fn similar(&self, typed: &str) -> Vec<SkillPath> {
+        let typed = typed.trim().trim_matches('/').to_lowercase();
+        let last = typed.rsplit('/').next().unwrap_or_default();
+        let likeness = |skill: &SkillPath| {
+            let whole = strsim::jaro_winkler(&typed, &skill.to_string().to_lowercase());
+            // Correct name with a wrong or missing domain.
+            let name = strsim::jaro_winkler(last, &skill.name().to_lowercase());
+            whole.max(name)
+        };
+        let skills = self.list().unwrap_or_default().skills;
+        let mut alike: Vec<(f64, SkillPath)> = skills
+            .into_iter()
+            .map(|skill| (likeness(&skill), skill))
+            .filter(|(likeness, _)| *likeness >= SIMILAR)
+            .collect();
+        alike.sort_by(|(a, x), (b, y)| b.total_cmp(a).then_with(|| x.cmp(y)));
+        alike.truncate(MAX_CANDIDATES);
+        alike.into_iter().map(|(_, skill)| skill).collect()
+    }
+
+    /// Subdirectories that can be a domain or a skill.
+    fn directories(&self, dir: &Path, problems: &mut Vec<Problem>) -> Result<Vec<PathBuf>, Error> {
+        let listed = self.root.skills.below(dir).list();
+        let listed = listed.map_err(|source| self.root.io(dir, source))?;
+        let mut directories = Vec::new();
+        for found in listed {
+            let path = dir.join(&found.name);
+            if found.name.as_encoded_bytes().starts_with(b".") {
+                continue;
+            }
+            match found.kind {
+                FoundKind::Directory => directories.push(path),
+                FoundKind::Link => {
+                    let refused = self.root.kind(&path).err();
+                    problems.extend(refused.map(|error| self.problem(&path, &error)));
+                }
+                FoundKind::File | FoundKind::Other => {}
+            }
+        }
+        directories.sort();
+        Ok(directories)
+    }
+
+    fn problem(&self, path: &Path, error: &(dyn std::error::Error + 'static)) -> Problem {
+        Problem {
+            path: self.root.shown(path),
+            line: None,
+            message: message(error),
+        }
+    }
+}
+
+/// Default input of `run`.
+const SAMPLE_INPUT: &str = "sample_input.json";
+
+/// Input and expected output.
+#[derive(Debug, Clone)]
+pub struct Example {
+    /// File name without `.json`.
+    pub name: String,
+    /// Input as JSON text, unchanged.
+    pub input: Box<RawValue>,
+    /// Output as JSON text, unchanged.
+    pub output: Box<RawValue>,
+}
+
+/// Examples of a skill, sorted by name, and problems of unusable ones.
+#[derive(Debug, Clone, Default)]
+pub struct Examples {
+    /// Usable examples.
+    pub cases: Vec<Example>,
+    /// One problem per unusable file, or per file with invalid UTF-8.
+    pub problems: Vec<Problem>,
+}
+
+/// File format. Other keys are notes of the author.
+#[derive(Deserialize)]
+struct Case {
+    input: Box<RawValue>,
+    output: Box<RawValue>,
+}
+
+fn examples(root: &Root, skill_dir: &Path) -> Result<Examples, Error> {
+    let mut all = Examples::default();
+    for path in json_files(root, &skill_dir.join("examples"))? {
+        let mut problem = |line, message| {
+            let path = root.shown(&path);
+            all.problems.push(Problem {
+                path,
+                line,
+                message,
+            });
+        };
+        let file = match root.read(&path, Within::Skills) {
+            Ok(Some(file)) => file,
+            // Deleted since the directory was listed.
+            Ok(None) => continue,
+            Err(error) => {
+                problem(None, message(&error));
+                continue;
+            }
+        };
+        match serde_json::from_str::<Case>(&file.text) {
+            Ok(Case { input, output }) => {
+                if file.lossy {
+                    all.problems.push(not_utf8(root.shown(&path)));
+                }
+                let name = path.file_stem().unwrap_or_default();
+                all.cases.push(Example {
+                    name: name.to_string_lossy().into_owned(),
+                    input,
+                    output,
+                });
+            }
+            Err(error) => {
+                let line = Some(error.line()).filter(|line| *line > 0);
+                problem(
+                    line,
+                    format!("is not an {{\"input\", \"output\"}} case: {error}"),
+                );
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn sample_input(root: &Root, skill_dir: &Path) -> Result<Option<PathBuf>, Error> {
+    let path = skill_dir.join("fixtures").join(SAMPLE_INPUT);
+    Ok(root.kind(&path)?.map(|_| path))
+}
+
+/// Sorted `*.json` files of a directory, without hidden ones; empty if the directory does not
+/// exist.
+fn json_files(root: &Root, dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    if root.kind(dir)? != Some(FoundKind::Directory) {
+        return Ok(Vec::new());
+    }
+    let found = root.skills.below(dir).list();
+    let mut files = Vec::new();
+    for found in found.map_err(|source| root.io(dir, source))? {
+        let path = dir.join(&found.name);
+        let hidden = found.name.as_encoded_bytes().starts_with(b".");
+        if !hidden
+            && path
+                .extension()
+                .is_some_and(|extension| extension == "json")
+        {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// YAML files with tests: ours, and that of the reference implementation.
+const YAML_FILES: [&str; 2] = ["test_promptfoo.yaml", "corrections.yaml"];
+
+/// Size limit in bytes. Each case quotes its correction, which can be long.
+const MAX_CASES_BYTES: u64 = 64 * 1024 * 1024;
+
+fn count(root: &Root, skill_dir: &Path) -> usize {
+    let dir = skill_dir.join("tests").join("generated");
+    // Most skills have no generated tests, so this is all their work.
+    let found = root.skills.below(&dir).list().unwrap_or_default();
+    let names = || found.iter().filter_map(|found| found.name.to_str());
+    let cases: BTreeSet<u64> = names().filter_map(|name| number(name, ".json")).collect();
+    let mut total = cases.len();
+    for name in names() {
+        if YAML_FILES.contains(&name) {
+            let file = root.bytes(MAX_CASES_BYTES, &dir.join(name), Within::Skills);
+            let file = file.ok().flatten().unwrap_or_default();
+            let tests = yaml_tests(&String::from_utf8_lossy(&file));
+            let is_copy = |test: &Option<u64>| test.is_some_and(|id| cases.contains(&id));
+            total += tests.iter().filter(|test| !is_copy(test)).count();
+        } else if is_python_test(name) {
+            let is_copy = number(name, ".py").is_some_and(|id| cases.contains(&id));
+            total += usize::from(!is_copy);
+        }
+    }
+    total
+}
+
+/// Files `test_correction_<n>.json` of a skill, sorted by number.
+fn case_files(root: &Root, skill_dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    let dir = skill_dir.join("tests").join("generated");
+    let listed = root.skills.below(&dir).list();
+    let mut found: Vec<(u64, PathBuf)> = listed
+        .map_err(|source| root.io(&dir, source))?
+        .into_iter()
+        .filter_map(|found| {
+            let name = found.name;
+            Some((number(name.to_str()?, ".json")?, dir.join(name)))
+        })
+        .collect();
+    found.sort();
+    Ok(found.into_iter().map(|(_, path)| path).collect())
+}
+
+fn is_python_test(name: &str) -> bool {
+    name.strip_prefix("test_correction_")
+        .and_then(|rest| rest.strip_suffix(".py"))
+        .is_some_and(|number| !number.is_empty())
+}
+
+/// Number of the correction in `test_correction_<n><extension>`.
+fn number(name: &str, extension: &str) -> Option<u64> {
+    let stem = name.strip_suffix(extension)?;
+    stem.strip_prefix("test_correction_")?.parse().ok()
+}
+
+/// Items of the `tests:` list of a file, each with the number of its correction, if it names one.
+fn yaml_tests(text: &str) -> Vec<Option<u64>> {
+    let read = yaml::parse(text).unwrap_or_default();
+    let items = read["tests"].as_array().into_iter().flatten();
+    let number = |item: &Value| {
+        let id = item["metadata"]["correction_id"].as_str()?;
+        id.strip_prefix("CORR-")?.parse().ok()
+    };
+    items.map(number).collect()
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use std::fs;
 
     use super::*;
-    use crate::store::skill::Role;
 
     /// A skills directory with these files.
     pub(crate) fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Skills) {
@@ -305,18 +597,7 @@ pub(super) mod tests {
         ]);
         let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
         assert_eq!(skill.dir, tmp.path().join("skills/hr/x"));
-        assert_eq!(
-            (skill.name.as_str(), skill.description.as_str()),
-            ("x", "Screens.")
-        );
-        assert_eq!(
-            (skill.model.as_deref(), skill.role),
-            (Some("a/b"), Role::Agent)
-        );
-        assert_eq!(
-            skill.keys,
-            ["name", "description", "role", "model", "extra"]
-        );
+        assert_eq!(skill.model.as_deref(), Some("a/b"));
         assert_eq!(skill.problems, []);
         let layers: Vec<(u8, String)> = skill
             .layers()
@@ -333,7 +614,6 @@ pub(super) mod tests {
         fs::write(tmp.path().join("skills/hr/x/SKILL.md"), bytes).unwrap();
         fs::write(tmp.path().join("skills/hr/DOMAIN.md"), b"\xff").unwrap();
         let skill = skills.load(&"hr/x".parse().unwrap()).unwrap();
-        assert_eq!(skill.description, "Use: caf\u{fffd}");
         let problems: Vec<String> = skill.problems.iter().map(ToString::to_string).collect();
         assert!(
             problems[0].starts_with("skills/hr/x/SKILL.md: has bytes"),
@@ -410,5 +690,208 @@ pub(super) mod tests {
             ),
         ]);
         assert_eq!(skills.count_generated_tests(), 3);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_listing {
+    use std::fs;
+
+    use super::tests::tree;
+    use super::*;
+
+    const MINIMAL: &str = "---\nname: x\ndescription: d\n---\nDo it.";
+
+    fn names(skills: &[SkillPath]) -> Vec<String> {
+        skills.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn every_directory_with_a_skill_file_is_listed() {
+        let (_tmp, skills) = tree(&[
+            ("hr/triage/SKILL.md", ""),
+            ("dev/triage/SKILL.md", ""),
+            ("dev/no-skill/README.md", ""),
+            (".git/x/SKILL.md", ""),
+            ("hr/.old/SKILL.md", ""),
+            ("hr/my skill/SKILL.md", ""),
+            ("flat/SKILL.md", ""),
+            ("WORKSPACE.md", ""),
+        ]);
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["dev/triage", "hr/triage"]);
+        let problems: Vec<String> = listing.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].starts_with("skills/flat/SKILL.md: is not in a domain"),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].starts_with("skills/hr/my skill: "),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn similar_skills_are_offered() {
+        let (_tmp, skills) = tree(&[
+            ("hr/resume-screen/SKILL.md", MINIMAL),
+            ("hr/interview-questions/SKILL.md", MINIMAL),
+            ("dev/code-review/SKILL.md", MINIMAL),
+            ("support/code-review/SKILL.md", MINIMAL),
+        ]);
+        let check = |typed: &str, expected: &[&str]| {
+            assert_eq!(names(&skills.similar(typed)), expected, "{typed}");
+        };
+        check("hr/resume-scren", &["hr/resume-screen"]);
+        check("resume-screen", &["hr/resume-screen"]);
+        check("HR/Resume-Screen/", &["hr/resume-screen"]);
+        check(
+            "ops/code-review",
+            &["dev/code-review", "support/code-review"],
+        );
+        check("finance/expenses", &[]);
+        check("", &[]);
+        let error = skills
+            .load(&"hr/resume-scren".parse().unwrap())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "skill `hr/resume-scren` not found; did you mean `hr/resume-screen`?"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(windows, ignore = "Wine makes no symbolic links")]
+    fn nothing_outside_is_read_through_links() {
+        use memctl_files::make_link as symlink;
+        let (tmp, skills) = tree(&[("hr/x/SKILL.md", MINIMAL), ("hr/z/README.md", "")]);
+        let outside = tmp.path().join("outside/y");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("SKILL.md"), MINIMAL).unwrap();
+        let dir = tmp.path().join("skills");
+        symlink(&outside, dir.join("hr/y")).unwrap();
+        symlink(outside.join("SKILL.md"), dir.join("hr/z/SKILL.md")).unwrap();
+        symlink(tmp.path().join("outside"), dir.join("ops")).unwrap();
+        symlink(dir.join("hr/x"), dir.join("hr/alias")).unwrap();
+        for path in ["hr/y", "hr/z", "ops/y"] {
+            let error = skills.load(&path.parse().unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Refused(_)), "{path}: {error}");
+        }
+        // A link within the directory is refused too.
+        assert!(skills.load(&"hr/alias".parse().unwrap()).is_err());
+        let listing = skills.list().unwrap();
+        assert_eq!(names(&listing.skills), ["hr/x"]);
+        assert_eq!(listing.problems.len(), 3, "{:?}", listing.problems);
+
+        symlink(outside.join("SKILL.md"), dir.join("hr/x/GUARDRAILS.md")).unwrap();
+        let x = "hr/x".parse().unwrap();
+        assert!(skills.guardrail_files(&x).is_err());
+        symlink(outside.join("SKILL.md"), dir.join("WORKSPACE.md")).unwrap();
+        assert!(skills.load(&x).is_err());
+    }
+}
+
+#[cfg(test)]
+#[expect(clippy::disallowed_methods, reason = "tests make their own trees")]
+mod tests_of_cases {
+    use std::fs;
+
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Root, PathBuf) {
+        let tmp = tempfile::tempdir().unwrap();
+        let skill = tmp.path().join("skills/hr/x");
+        for (path, text) in files {
+            let path = skill.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        fs::create_dir_all(&skill).unwrap();
+        let root = Root::open(&tmp.path().join("skills")).unwrap();
+        (tmp, root, skill)
+    }
+
+    #[test]
+    fn a_broken_example_does_not_hide_the_others() {
+        let (_tmp, root, skill) = tree(&[
+            (
+                "examples/b.json",
+                "{\"input\": {\"n\": 1.0}, \"output\": 1, \"note\": \"x\"}",
+            ),
+            (
+                "examples/a.json",
+                "\u{feff}{\"output\": [ ], \"input\": null}",
+            ),
+            ("examples/c.json", "{\"input\": 1,\n"),
+            ("examples/d.json", "{\"input\": 1}"),
+            ("examples/e.txt", "not one"),
+            ("examples/.f.json", "not one"),
+        ]);
+        let all = examples(&root, &skill).unwrap();
+        let shown: Vec<String> = all
+            .cases
+            .iter()
+            .map(|case| format!("{} {} {}", case.name, case.input, case.output))
+            .collect();
+        assert_eq!(shown, ["a null [ ]", "b {\"n\": 1.0} 1"]);
+        let problems: Vec<String> = all.problems.iter().map(ToString::to_string).collect();
+        assert!(
+            problems[0].starts_with("skills/hr/x/examples/c.json:2: "),
+            "{problems:?}"
+        );
+        assert!(
+            problems[1].contains("missing field `output`"),
+            "{problems:?}"
+        );
+        assert_eq!(problems.len(), 2);
+    }
+
+    #[test]
+    fn a_skill_without_cases_has_none() {
+        let (_tmp, root, skill) = tree(&[("fixtures/other.json", "{}"), ("examples", "a file")]);
+        assert!(examples(&root, &skill).unwrap().cases.is_empty());
+        assert_eq!(sample_input(&root, &skill).unwrap(), None);
+    }
+}
+
+#[cfg(test)]
+mod tests_of_generated {
+    use super::*;
+
+    #[test]
+    fn the_items_of_the_list_are_counted() {
+        let check = |yaml, expected| assert_eq!(yaml_tests(yaml).len(), expected, "{yaml}");
+        check("", 0);
+        check("description: x\n", 0);
+        check("tests: []\n", 0);
+        check("tests:\n", 0);
+        check(
+            "tests:\n- assert:\n  - type: x\n  - type: y\n- vars: {}\n",
+            2,
+        );
+        check(
+            "tests:\n  - a: |\n      - no\n\n  # c\n  - b: 1\nproviders:\n  - x\n",
+            2,
+        );
+        check("a:\n- tests:\n  - x\ntests:\n-\n  a: 1\n- b: 2\nz: 1\n", 2);
+        check("prompts:\n- x\n", 0);
+        check("tests:\r\n- a: 1\r\n- b: 1\r\n", 2);
+    }
+
+    #[test]
+    fn the_correction_of_an_item_is_read() {
+        let yaml = "tests:\n  - metadata:\n      correction_id: 'CORR-012'\n  - correction_id: x\n";
+        assert_eq!(yaml_tests(yaml), [Some(12), None]);
+    }
+
+    #[test]
+    fn python_tests_are_told_by_their_name() {
+        let check = |name, expected| assert_eq!(is_python_test(name), expected, "{name}");
+        check("test_correction_1.py", true);
+        check("test_correction_12.py", true);
+        check("test_correction_.py", false);
+        check("test_correction_1.pyc", false);
+        check("conftest.py", false);
     }
 }

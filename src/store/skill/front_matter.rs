@@ -8,20 +8,22 @@
 //! metadata is read line by line, with a remark. The file is refused only if that finds no key
 //! either. Unknown keys are kept.
 //!
-//! Deliberately absent: the meaning of the keys.
+//! The key `files` names files that the skill brings along: a map of paths to descriptions, a list of either,
+//! or one path. The prompt lists them with their descriptions, and a model reads those that it asks for. As in
+//! Agent Skills, the prompt has no content of them before it is needed.
 //!
 //! Real skill files contain `description: Use when: the user asks`, tabs, and values that begin
 //! with `@` or `%`. For such metadata, the parser of lines accepts `key: value` at the start of a line,
 //! quotes, and lines that continue a value. It never fails, takes linear time, and skips lines that it does
 //! not understand.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
-use memctl_files::yaml::{self, Invalid, Numbers};
+use memctl_files::yaml::{self, Invalid};
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Error, Problem, Role, Skill, bundled};
+use crate::store::skill::{Problem, Skill};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -205,7 +207,7 @@ pub(super) fn skill(
     source: PathBuf,
     read: FrontMatter,
     mut problems: Vec<Problem>,
-) -> Result<Skill, Error> {
+) -> Skill {
     let FrontMatter {
         metadata,
         body,
@@ -224,62 +226,57 @@ pub(super) fn skill(
         problem(Some(line), message);
     }
     let mut text = |key: &str| match setting(&metadata, key) {
-        None | Some(Value::Null) => None,
-        Some(Value::String(text)) => Some(text.trim().to_owned()),
-        // YAML reads `name: 123` as a number; it is still a name.
-        Some(Value::Number(number)) => Some(number.to_string()),
-        Some(Value::Bool(flag)) => Some(flag.to_string()),
+        Some(Value::String(text)) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
         Some(Value::Array(_) | Value::Object(_)) => {
             problem(None, format!("`{key}` is not a string and is ignored"));
             None
         }
+        _ => None,
     };
-    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let name = given(text("name"));
-    let domain = given(text("domain"));
-    let description = text("description").unwrap_or_default();
-    let model = given(text("model"));
-    let role = match given(text("role")) {
-        None => Role::default(),
-        Some(value) => Role::parse(&value).ok_or_else(|| Error::Role {
-            path: source.clone(),
-            value,
-        })?,
-    };
+    let [name, domain, role] = ["name", "domain", "role"].map(&mut text);
+    let [description, model] = ["description", "model"].map(text);
     for (what, said, is) in [
-        ("name", &name, path.name()),
-        ("domain", &domain, path.domain()),
+        ("name", name, path.name()),
+        ("domain", domain, path.domain()),
     ] {
-        if let Some(said) = said.as_deref().filter(|said| *said != is) {
+        if let Some(said) = said.filter(|said| *said != is) {
             let message = format!(
                 "the {what} is `{said}`, but the directory is `{is}`; the directory counts"
             );
             problem(None, message);
         }
     }
-    if description.is_empty() {
+    if let Some(role) = role.filter(|role| !ROLES.contains(&role.as_str())) {
+        let role = role.escape_debug();
+        problem(
+            None,
+            format!(
+                "the role is `{role}`; a role is one of {}",
+                ROLES.join(", ")
+            ),
+        );
+    }
+    if description.is_none() {
         problem(None, "the description is missing".to_owned());
     }
     if body.is_empty() {
         problem(None, "the prompt is missing".to_owned());
     }
-    let files = setting(&metadata, "files").map(bundled::named);
-    Ok(Skill {
+    let files = setting(&metadata, "files").map(files_named);
+    Skill {
         files: files.unwrap_or_default(),
-        name: name.unwrap_or_else(|| path.name().to_owned()),
         path: path.clone(),
         dir,
-        description,
         model,
-        role,
         body,
-        keys: metadata.keys().cloned().collect(),
-        metadata,
         context: Vec::new(),
         problems,
         source,
-    })
+    }
 }
+
+/// Roles of a skill.
+const ROLES: [&str; 4] = ["manager", "specialist", "field", "agent"];
 
 /// Setting at the top level, or below `metadata` as `memctl.<key>` or in a `memctl` map. The
 /// standard allows custom keys only below `metadata`.
@@ -294,7 +291,7 @@ fn setting<'a>(metadata: &'a Map<String, Value>, key: &str) -> Option<&'a Value>
 
 /// Parses a YAML map. The error is the line in the YAML, from 1, and the reason.
 pub(super) fn read_map(text: &str) -> Result<Map<String, Value>, Invalid> {
-    match yaml::parse(text, Numbers::AsWritten)? {
+    match yaml::parse(text)? {
         Value::Object(map) => Ok(map),
         // Empty or comment-only metadata is an empty map.
         Value::Null => Ok(Map::new()),
@@ -358,6 +355,58 @@ fn unquoted(text: &str) -> String {
     text.to_owned()
 }
 
+/// Maximum number of files of a skill.
+const MOST_FILES: usize = 50;
+
+/// File of a skill that its prompt lists.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BundledFile {
+    /// Path below the directory of the skill, with `/`.
+    pub path: String,
+    /// Description by the author; empty if missing.
+    pub description: String,
+}
+
+/// Returns the files that a value of the metadata names.
+pub(super) fn files_named(value: &Value) -> Vec<BundledFile> {
+    let file = |path: &str, description: &str| BundledFile {
+        path: path.trim().to_owned(),
+        description: description.split_whitespace().collect::<Vec<_>>().join(" "),
+    };
+    let mut files = match value {
+        Value::String(path) => vec![file(path, "")],
+        Value::Array(items) => items.iter().flat_map(files_named).collect(),
+        Value::Object(map) => map
+            .iter()
+            .map(|(path, about)| file(path, about.as_str().unwrap_or_default()))
+            .collect(),
+        _ => Vec::new(),
+    };
+    files.truncate(MOST_FILES);
+    files
+}
+
+/// Returns `true` for a path that stays below the directory of the skill.
+pub(super) fn is_below(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// List of the files for the prompt, and how to ask for one; empty without files.
+pub(super) fn list_of_files(files: &[BundledFile]) -> String {
+    if files.is_empty() {
+        return String::new();
+    }
+    let mut text = "## Files\n\nTo read some of these files first, answer only \
+                    `{\"read\": [\"PATH\"]}`; they follow, and you answer then.\n"
+        .to_owned();
+    for BundledFile { path, description } in files {
+        let about = if description.is_empty() { "" } else { ": " };
+        text.extend(["\n- `", path, "`", about, description]);
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -366,7 +415,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::skill::Skills;
+    use crate::store::skill::{Error, Skills};
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better with `json!`")]
     fn check(text: &str, metadata: Value, body: &str) {
@@ -529,19 +578,15 @@ mod tests {
 
     #[test]
     fn the_directory_names_the_skill_and_a_difference_is_told() {
-        let check = |text: &str, name: &str, problems: &[&str]| {
+        let check = |text: &str, problems: &[&str]| {
             let skill = load(text).unwrap();
-            assert_eq!(
-                (skill.path.to_string(), skill.name.as_str()),
-                ("hr/x".to_owned(), name)
-            );
+            assert_eq!(skill.path.to_string(), "hr/x");
             let found: Vec<&str> = skill.problems.iter().map(|p| p.message.as_str()).collect();
             assert_eq!(found, problems, "{text}");
         };
-        check(MINIMAL, "x", &[]);
+        check(MINIMAL, &[]);
         check(
             "---\nname: Y\ndomain: ops\ndescription: d\n---\nx",
-            "Y",
             &[
                 "the name is `Y`, but the directory is `x`; the directory counts",
                 "the domain is `ops`, but the directory is `hr`; the directory counts",
@@ -549,7 +594,6 @@ mod tests {
         );
         check(
             "---\nname: 123\n---\n",
-            "123",
             &[
                 "the name is `123`, but the directory is `x`; the directory counts",
                 "the description is missing",
@@ -557,9 +601,11 @@ mod tests {
             ],
         );
         check(
-            "---\nname: [a]\ndescription: d\n---\nx",
-            "x",
-            &["`name` is not a string and is ignored"],
+            "---\nname: [a]\nrole: boss\ndescription: d\n---\nx",
+            &[
+                "`name` is not a string and is ignored",
+                "the role is `boss`; a role is one of manager, specialist, field, agent",
+            ],
         );
     }
 
@@ -574,18 +620,13 @@ mod tests {
              the top, or in a ```yaml block under `## Skill Metadata`",
         );
         check(
-            "---\nname: x\nrole: boss\n---\nx",
-            "`skills/hr/x/SKILL.md` has the role `boss`; a role is one of manager, specialist, \
-             field, agent",
-        );
-        check(
             "\n---\nname: x\n",
             "skills/hr/x/SKILL.md:2: the metadata cannot be read: the `---` of this line is never \
              closed by another one",
         );
         check(
             &format!("{MINIMAL}{}", "x".repeat(1024 * 1024)),
-            "`skills/hr/x/SKILL.md` has 1048613 bytes; at most 1048576 are read",
+            "`skills/hr/x/SKILL.md` is longer than 1048576 bytes",
         );
     }
 
@@ -651,5 +692,39 @@ mod tests {
         check("no keys here\n- a: b\nhttp://x", json!({}));
         check("a: \"", json!({"a": "\""}));
         check("", json!({}));
+    }
+}
+
+#[cfg(test)]
+mod tests_of_files {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn files_are_a_map_a_list_or_one_path() {
+        let check = |value: Value, expected: &[(&str, &str)]| {
+            let files = files_named(&value);
+            let found = files.iter().map(|file| (&*file.path, &*file.description));
+            assert_eq!(found.collect::<Vec<_>>(), expected, "{value}");
+        };
+        check(
+            json!({"a.md": "One\n two", "b.md": null}),
+            &[("a.md", "One two"), ("b.md", "")],
+        );
+        check(
+            json!(["a.md", {"b.md": "Two"}]),
+            &[("a.md", ""), ("b.md", "Two")],
+        );
+        check(json!("a.md"), &[("a.md", "")]);
+        check(json!(7), &[]);
+    }
+
+    #[test]
+    fn only_paths_below_the_skill_are_read() {
+        assert!(is_below("references/a.md"));
+        for path in ["", "../a.md", "/etc/passwd", "a/../../b"] {
+            assert!(!is_below(path), "{path}");
+        }
     }
 }

@@ -30,28 +30,22 @@
 //! `DOMAIN.md` in the first three. The nearest file wins, even if it is empty, so an empty file
 //! lets a skill opt out of its domain's layer. An empty layer is left out.
 
-mod bundled;
-mod cases;
 mod discover;
 mod front_matter;
 pub mod guardrails;
-mod listing;
 mod root;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use crate::model::SkillPath;
 use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::skill::root::{Root, Within};
 
-pub use crate::store::skill::bundled::BundledFile;
-pub use crate::store::skill::cases::{Example, Examples};
-pub use crate::store::skill::discover::Skills;
-pub use crate::store::skill::front_matter::{FrontMatter, Refused, read as read_front_matter};
-pub use crate::store::skill::listing::Listing;
+pub use crate::store::skill::discover::{Example, Examples, Listing, Skills};
+pub use crate::store::skill::front_matter::{
+    BundledFile, FrontMatter, Refused, read as read_front_matter,
+};
 pub use crate::store::skill::root::MAX_BYTES;
 
 /// Loaded skill.
@@ -61,21 +55,11 @@ pub struct Skill {
     pub path: SkillPath,
     /// Absolute path of the skill's directory.
     pub dir: PathBuf,
-    /// Name from the metadata, or of the directory. For display only.
-    pub name: String,
-    /// Description by the author; empty if missing.
-    pub description: String,
     /// Model that the author requests, verbatim. The caller decides if it follows. A skill may
     /// never name a program to execute.
     pub model: Option<String>,
-    /// Role of the skill.
-    pub role: Role,
     /// Prompt: SKILL.md without the metadata, trimmed, with `\n` line ends.
     pub body: String,
-    /// Top-level metadata keys in file order, including unknown ones.
-    pub keys: Vec<String>,
-    /// All metadata.
-    pub metadata: Map<String, Value>,
     /// Layers 0 and 1 that exist and are not empty.
     pub context: Vec<Layer>,
     /// Files that the prompt lists, and that a model may ask for.
@@ -92,7 +76,7 @@ impl Skill {
         let own = Layer {
             number: 3,
             source: self.source.clone(),
-            text: [self.body.clone(), bundled::listing(&self.files)]
+            text: [self.body.clone(), front_matter::list_of_files(&self.files)]
                 .into_iter()
                 .filter(|text| !text.is_empty())
                 .collect::<Vec<_>>()
@@ -101,45 +85,6 @@ impl Skill {
         let mut layers = self.context.clone();
         layers.extend((!own.text.is_empty()).then_some(own));
         layers
-    }
-}
-
-/// Role of a skill. The default is the most common one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Role {
-    /// Delegates work.
-    Manager,
-    /// Does one task.
-    #[default]
-    Specialist,
-    /// Gathers input for a specialist.
-    Field,
-    /// Works in several steps, with tools.
-    Agent,
-}
-
-impl Role {
-    /// All roles.
-    pub const ALL: [Self; 4] = [Self::Manager, Self::Specialist, Self::Field, Self::Agent];
-
-    /// Spelling in the metadata.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Manager => "manager",
-            Self::Specialist => "specialist",
-            Self::Field => "field",
-            Self::Agent => "agent",
-        }
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|role| role.as_str() == text)
-    }
-}
-
-impl fmt::Display for Role {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }
 
@@ -201,47 +146,10 @@ pub enum Error {
         /// Message of the YAML parser.
         reason: String,
     },
-    /// Unknown role in the metadata.
-    #[error(
-        "`{}` has the role `{}`; a role is one of {}",
-        path.display(),
-        value.escape_debug(),
-        Role::ALL.map(Role::as_str).join(", ")
-    )]
-    Role {
-        /// Path of the file.
-        path: PathBuf,
-        /// Value in the file.
-        value: String,
-    },
-    /// A file exceeds the size limit.
-    #[error("`{}` has {bytes} bytes; at most {limit} are read", path.display())]
-    TooLarge {
-        /// Path of the file.
-        path: PathBuf,
-        /// Size in bytes.
-        bytes: u64,
-        /// Limit in bytes.
-        limit: u64,
-    },
-    /// A symbolic link, or a path with `..`, leaves the skills directory.
-    #[error("`{}` leads outside of the skills directory", path.display())]
-    Outside {
-        /// Path of the link. Its target is not revealed.
-        path: PathBuf,
-    },
-    /// A symbolic link. Links are not followed, even within the directory.
-    #[error("`{}` is a symbolic link, and links are not followed", path.display())]
-    Link {
-        /// Path of the link. Its target is not revealed.
-        path: PathBuf,
-    },
-    /// Not a regular file.
-    #[error("`{}` is not a regular file", path.display())]
-    NotAFile {
-        /// Path of the entry.
-        path: PathBuf,
-    },
+    /// A file that is not read: a link, one that is too large, no regular file, or a path that leaves
+    /// the skills directory. Its path is relative to the project root.
+    #[error("{0}")]
+    Refused(memctl_files::Refused),
     /// Error of the file system.
     #[error("cannot read `{}`", path.display())]
     Io {
@@ -259,14 +167,6 @@ fn did_you_mean(candidates: &[SkillPath]) -> String {
             let names: Vec<String> = some.iter().map(|skill| format!("`{skill}`")).collect();
             format!("; did you mean {}?", names.join(" or "))
         }
-    }
-}
-
-/// Error and its cause on one line.
-fn with_cause(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        None => error.to_string(),
-        Some(cause) => format!("{error}: {cause}"),
     }
 }
 
@@ -289,20 +189,12 @@ impl Explain for Error {
                 );
                 (Kind::NotFound, hint)
             }
-            Self::Outside { .. } => (
-                Kind::Input,
-                "replace the link by the file itself".to_owned(),
-            ),
             Self::Io { source, .. } => (of_io(source), "memctl doctor".to_owned()),
             Self::NoMetadata { .. } => (
                 Kind::Input,
                 r"begin the file with: ---\ndescription: what the skill does\n---".to_owned(),
             ),
-            Self::Metadata { .. }
-            | Self::Role { .. }
-            | Self::TooLarge { .. }
-            | Self::Link { .. }
-            | Self::NotAFile { .. } => (Kind::Input, "memctl doctor".to_owned()),
+            Self::Metadata { .. } | Self::Refused(_) => (Kind::Input, "memctl doctor".to_owned()),
         };
         (kind, Some(hint))
     }
@@ -395,7 +287,8 @@ mod tests {
     }
 
     fn keys(json: &RawValue) -> BTreeSet<String> {
-        let map: Map<String, Value> = serde_json::from_str(json.get()).unwrap();
+        let map: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(json.get()).unwrap();
         map.into_iter().map(|(key, _)| key).collect()
     }
 

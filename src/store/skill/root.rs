@@ -69,9 +69,7 @@ impl Root {
     /// Kind of the entry at a path below the skills directory; `None` if it does not exist.
     pub(super) fn kind(&self, path: &Path) -> Result<Option<FoundKind>, Error> {
         match self.skills.kind(path) {
-            Ok(Some(FoundKind::Link)) => Err(Error::Link {
-                path: self.shown(path),
-            }),
+            Ok(Some(FoundKind::Link)) => Err(self.refused(path, Reason::Link)),
             Ok(kind) => Ok(kind),
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(self.io(path, error)),
@@ -117,9 +115,7 @@ impl Root {
             .components()
             .all(|c| matches!(c, Component::Normal(_)));
         if !plain {
-            return Err(Error::Outside {
-                path: self.shown(&target),
-            });
+            return Err(self.refused(&target, Reason::Outside));
         }
         self.kind(&target)?;
         Ok(target)
@@ -127,25 +123,18 @@ impl Root {
 
     /// Converts an I/O error for a path.
     pub(super) fn io(&self, path: &Path, source: std::io::Error) -> Error {
-        let shown = self.shown(path);
         match reason(&source) {
-            Some(Reason::Link) => Error::Link { path: shown },
-            Some(Reason::Outside) => Error::Outside { path: shown },
-            Some(Reason::NotAFile) => Error::NotAFile { path: shown },
-            Some(Reason::TooLarge { limit }) => {
-                let file = self.skills.open(path).ok().flatten();
-                let bytes = file.and_then(|file| Some(file.metadata().ok()?.len()));
-                Error::TooLarge {
-                    path: shown,
-                    bytes: bytes.unwrap_or(limit),
-                    limit,
-                }
-            }
-            _ => Error::Io {
-                path: shown,
+            Some(reason) => self.refused(path, reason),
+            None => Error::Io {
+                path: self.shown(path),
                 source,
             },
         }
+    }
+
+    fn refused(&self, path: &Path, reason: Reason) -> Error {
+        let path = self.shown(path);
+        Error::Refused(Refused { path, reason })
     }
 }
 
@@ -242,7 +231,7 @@ mod tests {
         let root = Root::open(&tmp.path().join("skills")).unwrap();
         for relative in ["tests/generated/a.py", "GUARDRAILS.md"] {
             let placed = root.place(&skill, Path::new(relative));
-            assert!(matches!(placed, Err(Error::Link { .. })), "{relative}");
+            assert!(matches!(placed, Err(Error::Refused(_))), "{relative}");
         }
     }
 }

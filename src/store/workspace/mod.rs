@@ -127,10 +127,7 @@ impl Workspace {
     pub(crate) fn whole_user(&self) -> Result<String, Error> {
         match self.store.viewer() {
             Viewer::User(user) if *self.store.scope() == Scope::All => Ok(user.to_string()),
-            _ => {
-                let what = "everything of a user".to_owned();
-                Err(crate::store::Error::OutOfScope { what }.into())
-            }
+            _ => Err(crate::store::Error::OutOfScope("everything of a user".to_owned()).into()),
         }
     }
 
@@ -139,7 +136,7 @@ impl Workspace {
         if self.store.scope().allows(Some(&name)) {
             Ok(())
         } else {
-            Err(crate::store::Error::OutOfScope { what: name }.into())
+            Err(crate::store::Error::OutOfScope(name).into())
         }
     }
 

@@ -12,10 +12,12 @@ use chrono::{DateTime, Utc};
 use memctl_files::json;
 
 use crate::model::{self, IdShape, Kind, Record, Reflexion, Trust};
-use crate::store::files::data::write::NewEntry;
+use crate::store::primary::Sent;
 use crate::store::trust::acts;
 use crate::store::writer::raw_transfer::{Compared, SkipCondition};
-use crate::store::{AuditAction, DataFile, Entry, Error, Scoped, Snapshot, Step, Writer, redact};
+use crate::store::{
+    AuditAction, DataFile, Entry, Error, Row, Scoped, Snapshot, Step, Writer, redact, undo_journal,
+};
 
 /// Record to add, as text, with its caller and what became of it.
 pub(crate) struct Addition {
@@ -28,7 +30,6 @@ pub(crate) struct Addition {
     id: String,
     /// `true` if the caller has chosen the id.
     is_numbered: bool,
-    skill: String,
     user_id: Option<String>,
     /// `true` if the record counts as this user's own word.
     is_own_word: bool,
@@ -61,8 +62,9 @@ impl Addition {
         unless: Option<SkipCondition>,
     ) -> Result<Self, Error> {
         if !store.access().covers_skill(R::KIND, record.skill()) {
-            let what = record.skill().unwrap_or(R::KIND.name()).to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope(
+                record.skill().unwrap_or(R::KIND.name()).to_owned(),
+            ));
         }
         claim(&store, &mut record)?;
         let text = serde_json::to_string(&record)?;
@@ -76,7 +78,6 @@ impl Addition {
             file: DataFile::for_record(R::KIND, text.as_bytes()),
             is_numbered: !record.id().is_empty(),
             id: record.id().to_owned(),
-            skill: record.skill().unwrap_or_default().to_owned(),
             user_id: record.user_id().map(str::to_owned),
             is_own_word: record.trust() != Trust::Observed,
             text: json::pretty(&redacted.text, 2),
@@ -115,7 +116,7 @@ impl Addition {
 
     /// Returns `true` if the file already holds the record, in any layout.
     fn is_there(&self, snapshot: &Snapshot) -> Result<bool, Error> {
-        let Some((_, entry)) = self.store.find_in(snapshot, self.kind, &self.id)? else {
+        let Some((_, entry)) = self.store.find_in(snapshot, &self.id)? else {
             return Ok(false);
         };
         let value = serde_json::from_slice::<serde_json::Value>;
@@ -134,11 +135,8 @@ impl Addition {
         let mut found = earlier.iter().any(|text| (unless.repeats)(text.as_bytes()));
         let now = Compared::of(&snapshot.table.header);
         let from = unless.compared.until(now).unwrap_or(0);
-        if !found {
-            snapshot.each_behind(from, &mut |entry| {
-                found = (unless.repeats)(entry);
-                !found
-            })?;
+        for row in snapshot.rows().rev().take_while(|row| row.at >= from) {
+            found = found || (unless.repeats)(&snapshot.read(&row)?);
         }
         Ok(found)
     }
@@ -153,8 +151,9 @@ fn claim<R: Record>(store: &Scoped, record: &mut R) -> Result<(), Error> {
         record.set_user_id(own);
     }
     if R::KIND.has_user() && !viewer.sees(record.user_id()) {
-        let what = record.user_id().unwrap_or(R::KIND.name()).to_owned();
-        return Err(Error::OutOfScope { what });
+        return Err(Error::OutOfScope(
+            record.user_id().unwrap_or(R::KIND.name()).to_owned(),
+        ));
     }
     Ok(())
 }
@@ -239,10 +238,16 @@ impl Writer {
             }
         }
         let new = || written.iter().map(|at| &*all[*at]);
-        self.journal_each(there.iter().map(|at| &*all[*at]).chain(new()).map(|new| {
+        let steps = there.iter().map(|at| &*all[*at]).chain(new()).map(|new| {
             let id = new.id.clone();
-            (&new.store, Step::Added { kind, id })
-        }));
+            (new.store.audit_context(), Step::Added { kind, id })
+        });
+        // As with one caller: a failure only makes the writes impossible to revert.
+        drop(undo_journal::append_each(
+            &self.lock,
+            self.key.as_ref(),
+            steps,
+        ));
         if written.is_empty() {
             return Ok(());
         }
@@ -253,22 +258,19 @@ impl Writer {
         });
         let log = self.store.audit_log();
         log.append_each(AuditAction::Added, &events.collect::<Vec<_>>())?;
-        let entries = new().map(|new| NewEntry {
-            text: &new.text,
-            id: &new.id,
-            skill: &new.skill,
-        });
-        let entries: Vec<_> = entries.collect();
-        let rows: Vec<_> = entries.iter().map(|entry| (entry.id, entry.text)).collect();
-        self.send(kind, &rows)?;
-        let done = self.store.file(snapshot.of).append(snapshot, &entries);
+        let rows: Vec<_> = new()
+            .map(|new| (new.id.as_str(), new.text.as_str()))
+            .collect();
         let words: Vec<Entry> = new().filter_map(Addition::own_word).collect();
-        if matches!(done, Err(Error::Changing { .. })) {
+        let done = self.forward(kind, &Sent::Records(&rows), |writer| {
+            writer.store.file(snapshot.of).append(snapshot, &rows)
+        });
+        if matches!(done, Err(Error::Changing(..))) {
             for at in written {
                 all[at].state = State::Unsure;
             }
         }
-        self.followed(done)?;
+        done?;
         own.extend(words);
         Ok(())
     }
@@ -276,13 +278,12 @@ impl Writer {
     /// Assigns an id, unless there is one that is free.
     fn give_id(&self, ids: &mut FreeIds<'_>, new: &mut Addition) -> Result<(), Error> {
         if !new.is_numbered {
-            new.number(ids.next(new.now)?);
+            new.number(ids.next(new.now));
             return Ok(());
         }
         for snapshot in self.store.snapshots(new.kind)? {
-            if Scoped::holds(&snapshot, new.kind, &new.id)? {
-                let id = new.id.clone();
-                return Err(Error::Exists { id });
+            if snapshot.holds(&new.id)? {
+                return Err(Error::Exists(new.id.clone()));
             }
         }
         Ok(())
@@ -294,24 +295,17 @@ impl Writer {
         &mut self,
         kind: Kind,
         entries: &[(&str, &str)],
-        write: impl FnOnce(&Self) -> Result<(), Error>,
+        write: impl FnOnce(&mut Self) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let named = || entries.iter().filter(|(id, _)| !id.is_empty());
-        let users: Vec<_> = named()
-            .map(|(_, text)| json::string_field(text.as_bytes(), "user_id"))
-            .collect();
         for (id, _) in named() {
             let id = (*id).to_owned();
             self.journal(Step::Added { kind, id });
         }
-        let touched = named().zip(&users);
-        let touched: Vec<_> = touched
-            .map(|((id, _), user)| (*id, user.as_deref().filter(|_| kind.has_user())))
-            .collect();
-        self.store.audit(AuditAction::Added, &touched)?;
-        self.send(kind, entries)?;
-        let done = write(self);
-        self.followed(done)
+        let records = named().map(|(id, text)| (*id, text.as_bytes()));
+        self.store
+            .audit_records(AuditAction::Added, kind, records)?;
+        self.forward(kind, &Sent::Records(entries), write)
     }
 
     /// Returns the random word in the ids of a file; `None` where a counter is enough: in a shared file,
@@ -394,15 +388,15 @@ impl<'a> FreeIds<'a> {
     }
 
     /// Returns the next id, from the table's header; scans only if the clock went back.
-    pub(super) fn next(&mut self, now: DateTime<Utc>) -> Result<String, Error> {
+    pub(super) fn next(&mut self, now: DateTime<Utc>) -> String {
         let (kind, highest) = (self.kind, self.highest);
         if !kind.is_timestamped() {
             self.highest.number += 1;
             let number = self.highest.number;
-            return Ok(match self.word {
+            return match self.word {
                 Some(word) => model::local(kind, number, word),
                 None => model::numbered(kind, number),
-            });
+            };
         }
         let plain = model::timestamped(kind, now, 1);
         let shape = IdShape::of(kind, &plain).unwrap_or_default();
@@ -413,26 +407,19 @@ impl<'a> FreeIds<'a> {
         } else if let Some(assigned) = self.assigned.get(&shape.number) {
             *assigned
         } else {
-            self.taken(shape.number)?
+            self.taken(shape.number)
         };
         let suffix = taken + 1;
         self.assigned.insert(shape.number, suffix);
         self.highest = highest.max(IdShape { suffix, ..shape });
-        Ok(model::timestamped(kind, now, suffix))
+        model::timestamped(kind, now, suffix)
     }
 
     /// Returns the highest suffix of a time; 0 if its id is free.
-    fn taken(&self, number: u64) -> Result<u32, Error> {
-        let mut taken = 0;
-        self.snapshot.each(false, &mut |row| {
-            let id = String::from_utf8_lossy(row.id());
-            if let Some(other) = IdShape::of(self.kind, &id)
-                && other.number == number
-            {
-                taken = taken.max(other.suffix);
-            }
-            true
-        })?;
-        Ok(taken)
+    fn taken(&self, number: u64) -> u32 {
+        let shape = |row: Row| IdShape::of(self.kind, &String::from_utf8_lossy(row.id()));
+        let shapes = self.snapshot.rows().filter_map(shape);
+        let same = shapes.filter(|shape| shape.number == number);
+        same.map(|shape| shape.suffix).max().unwrap_or(0)
     }
 }

@@ -24,13 +24,12 @@ use serde::{Deserialize, Serialize};
 use crate::model::{IdShape, Kind, LOCAL_ID, local_number, numbered};
 use crate::store::files::directory::{self, MOVING};
 use crate::store::files::tombstones;
-use crate::store::{
-    AuditAction, DataFile, Error, Frame, SMALL_FILE, Scoped, Snapshot, Step, Writer, atomic,
-};
+use crate::store::{AuditAction, DataFile, Error, Row, SMALL_FILE, Snapshot, Step, Writer, atomic};
 
 /// A record that moves to the other file of its kind.
 pub(super) struct MovingRecord {
-    from: String,
+    /// Id in the old file.
+    pub(super) from: String,
     /// Id in the new file.
     pub(super) to: String,
     /// Text for the new file.
@@ -84,7 +83,7 @@ impl Writer {
     /// next one. At a primary database an id is for good.
     fn shared_id(&self, kind: Kind, id: &str, given: &[&str]) -> Result<String, Error> {
         let shared = self.store().file(DataFile::shared(kind)).snapshot()?;
-        if self.at_primary.is_some() {
+        if self.is_at_primary() {
             return Ok(id.to_owned());
         }
         let own = match local_number(kind, id) {
@@ -93,7 +92,7 @@ impl Writer {
         };
         let removed = tombstones::ids(self.lock().directory(), kind)?;
         let is_free = !given.contains(&own.as_str()) && !removed.contains(&own);
-        if is_free && !Scoped::holds(&shared, kind, &own)? {
+        if is_free && !shared.holds(&own)? {
             return Ok(own);
         }
         let given = given.iter().filter_map(|id| IdShape::of(kind, id));
@@ -113,7 +112,7 @@ impl Writer {
             return Ok(false);
         };
         let snapshot = self.prepare(from)?;
-        let Some((_, entry)) = self.store().find_in(&snapshot, kind, id)? else {
+        let Some((_, entry)) = self.store().find_in(&snapshot, id)? else {
             return Ok(false);
         };
         let mut counters = self.store().counters(from);
@@ -138,7 +137,9 @@ impl Writer {
                 text,
             },
         };
-        self.note(Step::moved(to, id, &back.to), AuditAction::Edited, None)?;
+        self.journal(Step::moved(to, id, &back.to));
+        self.store()
+            .audit(AuditAction::Edited, &[(&back.to, None)])?;
         self.move_to(to, &[back])?;
         if counters.forget(id) {
             counters.write(self.lock())?;
@@ -188,7 +189,7 @@ impl Writer {
         let arrived = self.prepare(to)?;
         let mut ids = HashMap::new();
         for (old, new) in &note.ids {
-            if Scoped::holds(&arrived, note.kind, new)? {
+            if arrived.holds(new)? {
                 ids.insert(old.clone(), new.clone());
             }
         }
@@ -217,7 +218,7 @@ impl Writer {
         let order = |id: &str| IdShape::of(kind, id);
         let mut records = records.to_vec();
         records.sort_by_key(|(id, _)| order(id));
-        let rows = snapshot.rows()?;
+        let rows: Vec<Row> = snapshot.rows().collect();
         let ids: Vec<String> = rows
             .iter()
             .map(|row| String::from_utf8_lossy(row.id()).into_owned())
@@ -228,7 +229,7 @@ impl Writer {
         // New texts by the row that they replace or follow; `None` is the place before all.
         let mut replaced: HashMap<usize, &str> = HashMap::new();
         let mut behind: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
-        for (id, text) in records {
+        for (id, text) in &records {
             if let Some(row) = places.get(id) {
                 replaced.insert(*row, text);
             } else {
@@ -241,8 +242,7 @@ impl Writer {
             }
         }
         if rows.is_empty() {
-            let all = behind.remove(&None).unwrap_or_default();
-            return file.append_all(snapshot, &all, &Frame::plain(kind));
+            return file.append(snapshot, &records);
         }
         let mut changes = Vec::new();
         for (number, row) in rows.iter().enumerate() {
@@ -255,26 +255,20 @@ impl Writer {
             texts.push(replaced.get(&number).copied().unwrap_or(&own));
             texts.extend(behind.remove(&Some(number)).unwrap_or_default());
             if texts.len() > 1 || replaced.contains_key(&number) {
-                changes.push((row, texts.join(",\n    ")));
+                changes.push((*row, Some(texts.join(",\n    "))));
             }
         }
-        let changes: Vec<_> = changes.iter().map(|(row, text)| (*row, &**text)).collect();
-        file.replace_all(snapshot, &changes)
+        file.change(snapshot, &changes)
     }
 
     /// Removes the entries with these ids, without a tombstone.
     fn drop_rows(&self, snapshot: &Snapshot, ids: &HashSet<&str>) -> Result<(), Error> {
-        let kind = snapshot.of.kind;
-        let mut going = Vec::new();
-        for row in snapshot.rows()? {
-            if ids.contains(snapshot.entry(kind, &row)?.id.as_str()) {
-                going.push(row);
-            }
-        }
-        if going.is_empty() {
-            return Ok(());
-        }
-        self.store().file(snapshot.of).remove_all(snapshot, &going)
+        let going: Vec<_> = snapshot
+            .of_ids(ids)?
+            .into_iter()
+            .map(|(row, _)| (row, None))
+            .collect();
+        self.store().file(snapshot.of).change(snapshot, &going)
     }
 }
 
@@ -304,7 +298,7 @@ impl Writer {
 
     fn rename_in(&self, snapshot: &Snapshot, ids: &HashMap<String, String>) -> Result<(), Error> {
         let mut changes = Vec::new();
-        for row in snapshot.rows()? {
+        for row in snapshot.rows() {
             let text = snapshot.read(&row)?;
             let text = String::from_utf8_lossy(&text);
             let Some(new) = json::with_other_strings(&text, ids) else {
@@ -318,16 +312,10 @@ impl Writer {
                 None => new,
             };
             if new != text {
-                changes.push((row, new));
+                changes.push((row, Some(new)));
             }
         }
-        if changes.is_empty() {
-            return Ok(());
-        }
-        let changes: Vec<_> = changes.iter().map(|(row, text)| (row, &**text)).collect();
-        self.store()
-            .file(snapshot.of)
-            .replace_all(snapshot, &changes)
+        self.store().file(snapshot.of).change(snapshot, &changes)
     }
 }
 

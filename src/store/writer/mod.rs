@@ -27,11 +27,10 @@ use serde::Serialize;
 use crate::model::Kind;
 use crate::store::files::data::write::redone;
 use crate::store::files::directory;
-use crate::store::primary::AtPrimary;
+use crate::store::primary::{AtPrimary, Sent};
 use crate::store::trust::UserKey;
 use crate::store::{
-    AuditAction, DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, redact,
-    undo_journal,
+    DataFile, Error, Identity, Lock, Problem, Scoped, Snapshot, Step, redact, undo_journal,
 };
 
 /// Exclusive write access. Keep it briefly: other writers wait for it.
@@ -125,16 +124,8 @@ impl Writer {
         &self.store
     }
 
-    pub(crate) fn is_for_logs(&self) -> bool {
-        self.is_for_logs
-    }
-
-    pub(crate) fn at_primary(&mut self) -> Option<&mut AtPrimary> {
-        self.at_primary.as_mut()
-    }
-
-    pub(crate) fn key(&self) -> Option<&UserKey> {
-        self.key.as_ref()
+    pub(crate) fn is_at_primary(&self) -> bool {
+        self.at_primary.is_some()
     }
 
     pub(crate) fn lock(&self) -> &Lock {
@@ -190,26 +181,11 @@ impl Writer {
             let done = self
                 .prepare(file)
                 .and_then(|snapshot| attempt(self, &snapshot));
-            if matches!(done, Err(Error::Changing { .. })) {
+            if matches!(done, Err(Error::Changing(..))) {
                 undo_journal::back_to(&self.lock, mark)?;
             }
             done
         })
-    }
-
-    /// Writes a journal line and an audit event before a write. `user` is the owner of the record.
-    pub(crate) fn note(
-        &mut self,
-        step: Step,
-        did: AuditAction,
-        user: Option<&str>,
-    ) -> Result<(), Error> {
-        let id = step.target().map(str::to_owned);
-        self.journal(step);
-        match id {
-            Some(id) => self.store.audit(did, &[(&id, user)]),
-            None => Ok(()),
-        }
     }
 
     /// Journals a write before it happens. A failure only makes the write impossible to revert, so
@@ -224,64 +200,23 @@ impl Writer {
         ));
     }
 
-    /// Journals writes for several callers.
-    pub(crate) fn journal_each<'a>(&self, steps: impl Iterator<Item = (&'a Scoped, Step)>) {
-        let steps = steps.map(|(store, step)| (store.audit_context(), step));
-        drop(undo_journal::append_each(
-            &self.lock,
-            self.key.as_ref(),
-            steps,
-        ));
-    }
-
-    /// Adds the kinds of redacted secrets to the list.
-    pub(crate) fn leave_out(&mut self, found: Vec<&'static str>) {
-        self.left_out.extend(found);
-    }
-
-    /// Records on their way to a file: they go to the database before, where there is one.
-    pub(crate) fn send(&mut self, kind: Kind, rows: &[(&str, &str)]) -> Result<(), Error> {
-        match self.at_primary() {
-            Some(at) => at.put(kind, rows),
-            None => self.must_lie_here(),
-        }
-    }
-
-    /// Sends removals to the database, each with its tombstone line, before the file changes.
-    pub(crate) fn send_removals(
+    /// Sends records to the database, where there is one, and then writes them to a file by `write`.
+    pub(super) fn forward<T>(
         &mut self,
         kind: Kind,
-        gone: &[(String, String)],
-    ) -> Result<(), Error> {
-        match self.at_primary() {
-            Some(at) => at.bury(kind, gone),
-            None => self.must_lie_here(),
+        records: &Sent<'_>,
+        write: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if let Some(at) = &mut self.at_primary {
+            at.send(kind, records)?;
+        } else if self.is_for_logs && self.store.primary_name()?.is_some() {
+            return Err(Error::NoPrimary(self.store.directory().to_path_buf()));
         }
-    }
-
-    /// Fails if this writer is for logs only, and the primary store of the records is a database.
-    fn must_lie_here(&self) -> Result<(), Error> {
-        if self.is_for_logs() && self.store().primary_name()?.is_some() {
-            let path = self.store().directory().to_path_buf();
-            return Err(Error::NoPrimary { path });
-        }
-        Ok(())
-    }
-
-    /// Records if a file has what was sent to the database before.
-    pub(crate) fn followed<T>(&mut self, done: Result<T, Error>) -> Result<T, Error> {
-        if let Some(at) = self.at_primary() {
+        let done = write(self);
+        if let Some(at) = &mut self.at_primary {
             at.followed(done.is_ok());
         }
         done
-    }
-
-    /// Saves the progress of the files at the end.
-    fn keep_reached(&mut self) {
-        let directory = self.lock().directory().clone();
-        if let Some(at) = self.at_primary() {
-            at.keep_reached(&directory);
-        }
     }
 
     pub(crate) fn prepare(&mut self, file: DataFile) -> Result<Snapshot, Error> {
@@ -293,7 +228,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.keep_reached();
+        if let Some(at) = &self.at_primary {
+            at.keep_reached(self.lock.directory());
+        }
     }
 }
 

@@ -6,11 +6,12 @@
 //!
 //! Move of a memory to a database.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::model::Kind;
 use crate::store::access::scoped::STATE;
-use crate::store::files::data::apply::{apply, places};
+use crate::store::files::data::apply::apply;
 use crate::store::files::directory::{self, PRIMARY, REPLICA, directory_name, is_pulled_origin};
 use crate::store::{
     DataFile, Error, Identity, Lock, PrimaryName, PulledChange, PulledCount, SMALL_FILE, Scoped,
@@ -37,8 +38,7 @@ impl Scoped {
     pub fn pull(&self) -> Result<Puller, Error> {
         self.must_be_enabled()?;
         if !self.sees_all() {
-            let what = "what other workspaces share".to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope("what other workspaces share".to_owned()));
         }
         Ok(Puller {
             store: self.clone(),
@@ -100,8 +100,9 @@ impl Puller {
             // A damaged file is pulled again as a whole.
             return Ok(0);
         };
-        let places = places(&snapshot, kind, ids)?;
-        Ok(places.len() as u64)
+        let found = snapshot.of_ids(&ids.iter().copied().collect())?.into_iter();
+        let found: HashSet<String> = found.map(|(_, entry)| entry.id).collect();
+        Ok(found.len() as u64)
     }
 
     /// Returns the ids of the records of an origin.
@@ -134,8 +135,10 @@ impl Puller {
         changes: &[PulledChange],
     ) -> Result<PulledCount, Error> {
         if !is_pulled_origin(origin) {
-            let what = format!("the workspace `{}`", origin.escape_debug());
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope(format!(
+                "the workspace `{}`",
+                origin.escape_debug()
+            )));
         }
         let directory = self.lock.directory().below(directory_name(origin));
         let lock = Lock::take(&directory, PATIENCE)?;

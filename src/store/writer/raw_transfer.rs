@@ -23,9 +23,7 @@ use crate::model::Kind;
 use crate::store::files::data::offsets::Header;
 use crate::store::files::directory;
 use crate::store::files::log::{self, Sync};
-use crate::store::{
-    DataFile, Entry, Error, Frame, JsonFile, Problem, Scoped, Snapshot, Writer, redact,
-};
+use crate::store::{DataFile, Entry, Error, JsonFile, Problem, Scoped, Snapshot, Writer, redact};
 
 /// An entry to store unchanged.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,9 +57,8 @@ pub fn foreign_entries(directory: &Path, kind: Kind) -> Result<(Vec<Entry>, Vec<
     let (mut entries, mut problems) = (Vec::new(), Vec::new());
     for file in DataFile::of(kind) {
         let snapshot = JsonFile::new(&directory, file, false).by_scan()?;
-        let rows = snapshot.rows()?;
-        for row in rows {
-            entries.push(snapshot.entry(kind, &row)?);
+        for row in snapshot.rows() {
+            entries.push(snapshot.entry(&row)?);
         }
         problems.extend(snapshot.problems);
     }
@@ -106,20 +103,19 @@ impl Writer {
     /// Returns an entry or a line with its secrets redacted.
     fn storable<'a>(&mut self, json: &'a str) -> Cow<'a, str> {
         let redacted = redact(json);
-        self.leave_out(redacted.found);
+        self.left_out.extend(redacted.found);
         redacted.text
     }
 
-    /// Appends entries unchanged except for redacted secrets. On return all entries of a file are on
-    /// disk, or none is. The ids must be free.
+    /// Appends entries unchanged except for redacted secrets. On return all are on disk. The ids must be
+    /// free.
     pub fn restore(&mut self, kind: Kind, entries: &[RawEntry]) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
         for entry in entries {
             if !self.store().access().covers(kind, entry.text.as_bytes()) {
-                let what = format!("{kind} {}", entry.id);
-                return Err(Error::OutOfScope { what });
+                return Err(Error::OutOfScope(format!("{kind} {}", entry.id)));
             }
         }
         for file in DataFile::of(kind) {
@@ -134,8 +130,7 @@ impl Writer {
                 // Another program may have saved the entries of an earlier attempt.
                 let mut missing = Vec::new();
                 for entry in &here {
-                    let is_there =
-                        !entry.id.is_empty() && Scoped::holds(snapshot, kind, &entry.id)?;
+                    let is_there = !entry.id.is_empty() && snapshot.holds(&entry.id)?;
                     if !is_there {
                         missing.push(entry.clone());
                     }
@@ -159,11 +154,8 @@ impl Writer {
         let texts: Vec<Cow<'_, str>> = texts.collect();
         let rows = entries.iter().zip(&texts);
         let rows: Vec<_> = rows.map(|(entry, text)| (&*entry.id, &**text)).collect();
-        let texts: Vec<&str> = texts.iter().map(Cow::as_ref).collect();
-        let frame = Frame::plain(kind);
         self.add_entries(kind, &rows, |writer| {
-            let file = writer.store().file(snapshot.of);
-            file.append_all(snapshot, &texts, &frame)
+            writer.store.file(snapshot.of).append(snapshot, &rows)
         })
     }
 
@@ -251,10 +243,10 @@ impl SeenEntries {
         if from.is_none() {
             seen.digests.clear();
         }
-        snapshot.each_behind(from.unwrap_or(0), &mut |entry| {
-            seen.digests.extend(digest_of(entry));
-            true
-        })?;
+        let from = from.unwrap_or(0);
+        for row in snapshot.rows().rev().take_while(|row| row.at >= from) {
+            seen.digests.extend(digest_of(&snapshot.read(&row)?));
+        }
         seen.compared = Some(now);
         Ok((seen.digests.contains(&digest), now))
     }

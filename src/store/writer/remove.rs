@@ -16,6 +16,7 @@ use crate::store::access::expiry;
 use crate::store::files::inventory;
 use crate::store::files::tombstones::{self, Removal};
 use crate::store::index::sessions;
+use crate::store::primary::Sent;
 use crate::store::writer::not_found;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Writer, atomic, redact,
@@ -76,18 +77,17 @@ impl Writer {
         let contents: HashMap<&str, &str> = removals.iter().copied().collect();
         let ids: HashSet<&str> = contents.keys().copied().collect();
         self.remove_where(kind, &now.to_rfc3339(), mode, &|store, snapshot| {
-            let mut going = Vec::new();
-            store.each_of_in(snapshot, kind, &ids, &mut |row, entry| {
-                let content = contents
-                    .get(entry.id.as_str())
-                    .map(|text| (*text).to_owned());
-                going.push(Going {
+            let going = store
+                .of_ids(snapshot, &ids)?
+                .into_iter()
+                .map(|(row, entry)| Going {
+                    content: contents
+                        .get(entry.id.as_str())
+                        .map(|text| (*text).to_owned()),
                     row,
                     entry,
-                    content,
                 });
-            })?;
-            Ok(going)
+            Ok(going.collect())
         })
     }
 
@@ -159,39 +159,41 @@ impl Writer {
                     return Ok(());
                 }
                 going.sort_by_key(|one| one.row.at);
-                writer.prepare_removal(snapshot, &going, at, mode)?;
-                let rows: Vec<Row> = going.iter().map(|one| one.row.clone()).collect();
+                let buried = writer.announce_removal(snapshot, &going, at, mode)?;
+                let rows: Vec<_> = going.iter().map(|one| (one.row, None)).collect();
                 of_file = going.into_iter().map(|one| one.entry).collect();
-                let done = writer.store().file(file).remove_all(snapshot, &rows);
-                writer.followed(done)
+                writer.forward(kind, &Sent::Removals(&buried), |writer| {
+                    let lines: Vec<String> = buried.iter().map(|(_, line)| line.clone()).collect();
+                    tombstones::append(&writer.lock, &lines)?;
+                    writer.store.file(file).change(snapshot, &rows)
+                })
             })?;
             gone.append(&mut of_file);
         }
         Ok(gone)
     }
 
-    /// Journals, audits and buries records before they leave their file: in the primary database, if there
-    /// is one, and then here.
-    fn prepare_removal(
+    /// Journals and audits records before they leave their file. Returns their ids with their
+    /// tombstone lines.
+    fn announce_removal(
         &mut self,
         snapshot: &Snapshot,
         going: &[Going],
         at: &str,
         mode: RemovalMode,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<(String, String)>, Error> {
         let kind = snapshot.of.kind;
         match mode {
             RemovalMode::Undoable => {
                 // In reverse order, so that undo restores them in the order of the file.
                 for one in going.iter().rev() {
                     let text = std::str::from_utf8(&one.entry.text);
-                    let step = Step::Removed {
+                    self.journal(Step::Removed {
                         kind,
                         id: one.entry.id.clone(),
                         local: snapshot.of.is_local,
                         text: text.ok().map(|text| redact(text).text.into_owned()),
-                    };
-                    self.journal(step);
+                    });
                 }
             }
             RemovalMode::Permanent => {
@@ -199,25 +201,28 @@ impl Writer {
                 undo_journal::scrub(self.lock(), kind, &ids)?;
             }
         }
-        let key = self.identity().tombstone_key.clone();
-        let users: Vec<_> = going.iter().map(|one| one.entry.user_id()).collect();
-        let (mut touched, mut buried) = (Vec::new(), Vec::new());
-        for (one, user) in going.iter().zip(&users) {
-            let content = one.content.as_deref();
+        // A record whose content is not kept is nobody's.
+        let owned = |one: &Going| one.content.is_some();
+        let records = going.iter().map(|one| {
+            let text: &[u8] = if owned(one) { &one.entry.text } else { b"" };
+            (one.entry.id.as_str(), text)
+        });
+        self.store
+            .audit_records(AuditAction::Removed, kind, records)?;
+        let key = &self.identity().tombstone_key;
+        let buried = going.iter().map(|one| {
+            let user = one.entry.user_id().filter(|_| owned(one));
             let removal = Removal {
                 id: &one.entry.id,
-                user_id: user.as_deref().filter(|_| content.is_some()),
-                content,
+                user_id: user.as_deref(),
+                content: one.content.as_deref(),
             };
-            let line = tombstones::line(&key, kind, at, &removal)?;
-            touched.push((removal.id, removal.user_id));
-            buried.push((one.entry.id.clone(), line));
-        }
-        self.store().audit(AuditAction::Removed, &touched)?;
-        self.send_removals(kind, &buried)?;
-        let lines: Vec<String> = buried.into_iter().map(|(_, line)| line).collect();
-        let done = tombstones::append(self.lock(), &lines);
-        self.followed(done)
+            Ok((
+                one.entry.id.clone(),
+                tombstones::line(key, kind, at, &removal)?,
+            ))
+        });
+        buried.collect()
     }
 
     /// Removes all files and directories with memory content, in an order that is safe to
@@ -225,10 +230,9 @@ impl Writer {
     /// access.
     pub fn purge(&mut self) -> Result<(), Error> {
         if !self.store().sees_all() {
-            let what = "the whole memory".to_owned();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope("the whole memory".to_owned()));
         }
-        if self.at_primary().is_some() {
+        if self.is_at_primary() {
             // Records removed only from the files would be fetched again.
             for kind in Kind::ALL {
                 let at = self.store().audit_context().at.clone();

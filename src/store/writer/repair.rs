@@ -20,9 +20,10 @@ use crate::store::access::query::unreadable;
 use crate::store::files::data::scan::{LineNumbers, patience};
 use crate::store::files::data::write::redone;
 use crate::store::files::directory::RECOVERED;
-use crate::store::primary::{self, AtPrimary};
+use crate::store::primary::{self, AtPrimary, Sent};
 use crate::store::{
-    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Scoped, Snapshot, atomic, redact,
+    DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
+    redact,
 };
 
 /// Result of repairing one file.
@@ -75,26 +76,17 @@ impl Scoped {
     fn inspect_file(&self, file: DataFile) -> Result<Vec<Problem>, Error> {
         self.must_see_all(file)?;
         let mut own = HashSet::new();
-        let kind = file.kind;
         let snapshot = self.file(file).by_scan()?;
         let mut problems = snapshot.problems.clone();
-        let rows = snapshot.rows()?;
         let Some(opened) = &snapshot.file else {
             return Ok(problems);
         };
-        let mut lines = LineNumbers::of(opened);
-        let path = &snapshot.path;
-        for row in rows {
-            let entry = snapshot.entry(kind, &row)?;
+        let mut lines = LineNumbers::of(opened, &snapshot.path);
+        for row in snapshot.rows() {
+            let entry = snapshot.entry(&row)?;
             for (kind, message) in misfits(&entry, &mut own) {
-                let line = lines.at(row.at).map_err(Error::io("read", path))?;
-                problems.push(Problem {
-                    path: path.clone(),
-                    offset: row.at,
-                    line,
-                    kind,
-                    message,
-                });
+                let problem = lines.problem(row.at, kind, message);
+                problems.push(problem.map_err(Error::io("read", &snapshot.path))?);
             }
         }
         Ok(problems)
@@ -102,9 +94,7 @@ impl Scoped {
 
     fn must_see_all(&self, file: DataFile) -> Result<(), Error> {
         let what = file.name().to_owned();
-        self.sees_all()
-            .then_some(())
-            .ok_or(Error::OutOfScope { what })
+        self.sees_all().then_some(()).ok_or(Error::OutOfScope(what))
     }
 
     /// Repairs a torn or damaged file; `None` if there is nothing to repair.
@@ -159,7 +149,6 @@ impl Scoped {
         now: DateTime<Utc>,
         at_primary: Option<&mut AtPrimary>,
     ) -> Result<Option<Cleaned>, Error> {
-        let kind = of.kind;
         let held = self.held();
         let file = held.file(of);
         let snapshot = file.by_scan()?;
@@ -181,14 +170,15 @@ impl Scoped {
             let rows = edits
                 .iter()
                 .map(|(_, text, id)| (id.as_str(), text.as_str()));
-            at.put(kind, &rows.collect::<Vec<_>>())?;
+            at.send(of.kind, &Sent::Records(&rows.collect::<Vec<_>>()))?;
         }
-        let texts = edits.iter().map(|(row, text, _)| (row, text.as_str()));
-        file.replace_all(&snapshot, &texts.collect::<Vec<_>>())?;
+        let records = edits.len();
+        let changes = edits.into_iter().map(|(row, text, _)| (row, Some(text)));
+        file.change(&snapshot, &changes.collect::<Vec<_>>())?;
         Ok(Some(Cleaned {
             path: snapshot.path,
             copy,
-            records: edits.len(),
+            records,
         }))
     }
 }
@@ -225,12 +215,11 @@ fn repair_file(
 ) -> Result<Repaired, Error> {
     let (path, kind) = (file.path(), file.kind());
     let (bytes, copy) = copy_aside(lock, snapshot, now)?;
-    let mut spans = Vec::new();
-    snapshot.each(false, &mut |row| {
+    let span = |row: Row| {
         let start = usize::try_from(row.at).unwrap_or(usize::MAX);
-        spans.push(start..start + row.length as usize);
-        true
-    })?;
+        start..start + row.length as usize
+    };
+    let mut spans: Vec<_> = snapshot.rows().map(span).collect();
     let whole = spans.len();
     spans.extend(salvage(&bytes, &spans, kind));
     spans.sort_by_key(|span| span.start);
@@ -268,7 +257,7 @@ fn copy_aside(
             .map_err(Error::io("read", path))?;
     }
     if bytes.len() as u64 != snapshot.table.header.stamp.size {
-        return Err(Error::Changing { path: path.clone() });
+        return Err(Error::Changing(path.clone()));
     }
     let aside = lock.directory().below(RECOVERED);
     atomic::create_dir(&aside)?;

@@ -15,6 +15,7 @@ use crate::model::Kind;
 use crate::store::files::counters::{self, Counters};
 use crate::store::files::data::apply::is_record;
 use crate::store::files::tombstones;
+use crate::store::primary::Sent;
 use crate::store::writer::not_found;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, redact,
@@ -90,18 +91,13 @@ impl Writer {
         changes: &[(&str, V)],
         gone: &[&str],
     ) -> Result<Entry, Error> {
-        let id = self.store.current_id(kind, id)?;
         let mut values = self.values(changes)?;
         values.extend(gone.iter().map(|name| (*name, None)));
-        let all = [(id, values)];
-        for file in DataFile::of(kind) {
-            let updated = self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?;
-            if let Some(entry) = updated.into_iter().next() {
-                return Ok(entry);
-            }
-        }
-        let [(id, _)] = &all;
-        Err(not_found(kind, id))
+        let updated = self.update_records(kind, vec![(id.to_owned(), values)])?;
+        updated
+            .into_iter()
+            .next()
+            .ok_or_else(|| not_found(kind, id))
     }
 
     /// Sets fields of several records in one write. Skips missing records.
@@ -114,16 +110,30 @@ impl Writer {
         kind: Kind,
         changes: &[(String, Vec<(&str, V)>)],
     ) -> Result<(), Error> {
-        let mut all = Vec::new();
-        for (id, fields) in changes {
-            all.push((self.store.current_id(kind, id)?, self.values(fields)?));
+        let all = changes.iter();
+        let all = all.map(|(id, fields)| Ok((id.clone(), self.values(fields)?)));
+        let all = all.collect::<Result<_, Error>>()?;
+        self.update_records(kind, all).map(drop)
+    }
+
+    /// Changes records; returns those that are there, as they are now.
+    fn update_records(
+        &mut self,
+        kind: Kind,
+        mut all: Vec<(String, Values<'_>)>,
+    ) -> Result<Vec<Entry>, Error> {
+        for (id, _) in &mut all {
+            *id = self.store.current_id(kind, id)?;
         }
-        if !all.is_empty() {
-            for file in DataFile::of(kind) {
-                self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?;
+        let mut updated = Vec::new();
+        for file in DataFile::of(kind) {
+            if updated.len() < all.len() {
+                updated.extend(
+                    self.redone(file, |writer, snapshot| writer.update_in(snapshot, &all))?,
+                );
             }
         }
-        Ok(())
+        Ok(updated)
     }
 
     /// Returns values as redacted JSON texts.
@@ -142,13 +152,10 @@ impl Writer {
         snapshot: &Snapshot,
         all: &[(String, Values<'_>)],
     ) -> Result<Vec<Entry>, Error> {
-        let (file, kind) = (snapshot.of, snapshot.of.kind);
+        let file = snapshot.of;
         let ids: HashSet<&str> = all.iter().map(|(id, _)| id.as_str()).collect();
-        let mut found = HashMap::new();
-        self.store
-            .each_of_in(snapshot, kind, &ids, &mut |row, entry| {
-                found.insert(entry.id.clone(), (row, entry));
-            })?;
+        let found = self.store.of_ids(snapshot, &ids)?.into_iter();
+        let mut found: HashMap<_, _> = found.map(|one| (one.1.id.clone(), one)).collect();
         let mut counters = self.store.counters(file);
         let mut changes = Vec::new();
         for (id, values) in all {
@@ -156,67 +163,58 @@ impl Writer {
                 changes.push(self.change(file, row, entry, values, &mut counters)?);
             }
         }
-        let is_moved = |change: &Change| file.after_change(change.text.as_bytes()) != file;
-        let is_changed = |change: &&Change| change.text.as_bytes() != change.entry.text;
-        let moving = changes
-            .iter()
-            .filter(is_changed)
-            .filter(|one| is_moved(one));
-        let moving: Vec<_> = moving
-            .map(|one| (one.entry.id.clone(), one.text.clone()))
-            .collect();
-        self.write(snapshot, changes, &counters, &moving)
+        self.write(snapshot, changes, &counters, true)
     }
 
-    /// Writes changes to a file, and moves those of `moving` to the shared one, each with its text.
+    /// Writes changes to a file, or moves what is approved now to the shared file, if it `may_move`.
     /// Returns the changed entries.
     fn write(
         &mut self,
         snapshot: &Snapshot,
         mut changes: Vec<Change>,
         counters: &Counters,
-        moving: &[(String, String)],
+        may_move: bool,
     ) -> Result<Vec<Entry>, Error> {
         if changes.is_empty() {
             return Ok(Vec::new());
         }
-        let kind = snapshot.of.kind;
+        let (file, kind) = (snapshot.of, snapshot.of.kind);
         for change in &changes {
             self.journal(change.step.clone());
         }
-        let users: Vec<_> = changes.iter().map(|one| one.entry.user_id()).collect();
-        let touched = changes.iter().zip(&users);
-        let touched: Vec<_> = touched
-            .map(|(one, user)| (one.entry.id.as_str(), user.as_deref()))
-            .collect();
-        self.store.audit(AuditAction::Edited, &touched)?;
         changes.sort_by_key(|change| change.row.at);
-        let rows = changes.iter();
-        let rows: Vec<_> = rows
-            .map(|one| (one.entry.id.as_str(), one.shown.as_str()))
-            .collect();
-        self.send(kind, &rows)?;
-        let is_moving = |id: &str| moving.iter().any(|(other, _)| other == id);
-        let staying = changes
+        let touched = changes
             .iter()
-            .filter(|one| one.text.as_bytes() != one.entry.text && !is_moving(&one.entry.id));
-        let staying: Vec<_> = staying.map(|one| (&one.row, one.text.as_str())).collect();
-        let mut done = Ok(());
-        if !staying.is_empty() {
-            done = self.store.file(snapshot.of).replace_all(snapshot, &staying);
+            .map(|one| (one.entry.id.as_str(), &*one.entry.text));
+        self.store
+            .audit_records(AuditAction::Edited, kind, touched)?;
+        let rows = changes
+            .iter()
+            .map(|one| (one.entry.id.as_str(), one.shown.as_str()));
+        let rows: Vec<_> = rows.collect();
+        let (mut moving, mut staying) = (Vec::new(), Vec::new());
+        for one in changes
+            .iter()
+            .filter(|one| one.text.as_bytes() != one.entry.text)
+        {
+            if may_move && file.after_change(one.text.as_bytes()) != file {
+                moving.push((one.entry.id.as_str(), one.text.as_str()));
+            } else {
+                staying.push((one.row, Some(one.text.clone())));
+            }
         }
-        let mut moved = HashMap::new();
-        if done.is_ok() && !moving.is_empty() {
-            let ids = moving.iter().map(|(id, _)| id.clone());
-            let texts: Vec<_> = moving.iter().map(|(id, text)| (&**id, &**text)).collect();
-            done = self.share(kind, &texts).map(|records| {
-                moved = ids.zip(records).collect();
-            });
-        }
-        self.followed(done)?;
+        let moved = self.forward(kind, &Sent::Records(&rows), |writer| {
+            writer.store.file(file).change(snapshot, &staying)?;
+            if moving.is_empty() {
+                return Ok(Vec::new());
+            }
+            writer.share(kind, &moving)
+        })?;
         if changes.iter().any(|change| change.is_counted) {
             counters.write(self.lock())?;
         }
+        let moved = moved.into_iter().map(|one| (one.from.clone(), one));
+        let mut moved: HashMap<_, _> = moved.collect();
         let entries = changes.into_iter().map(|change| {
             let mut entry = change.entry;
             (entry.id, entry.text) = match moved.remove(&entry.id) {
@@ -241,8 +239,7 @@ impl Writer {
         let shown = edited(&before, values);
         // A user cannot assign their record to another user.
         if !self.store.access().is_own(entry.kind, shown.as_bytes()) {
-            let what = entry.id.clone();
-            return Err(Error::OutOfScope { what });
+            return Err(Error::OutOfScope(entry.id.clone()));
         }
         let field = |(name, after): &(&str, Option<String>)| Field {
             name: (*name).to_owned(),
@@ -306,7 +303,7 @@ impl Writer {
         dry_run: bool,
     ) -> Result<Reverted, Error> {
         let kind = snapshot.of.kind;
-        let Some((row, entry)) = self.store().find_in(snapshot, kind, id)? else {
+        let Some((row, entry)) = self.store().find_in(snapshot, id)? else {
             return Ok(Reverted::Gone);
         };
         let mut counters = self.store().counters(snapshot.of);
@@ -333,7 +330,7 @@ impl Writer {
             return Err(not_a_record(kind, id));
         }
         // A move between files is a step of its own.
-        self.write(snapshot, vec![change], &counters, &[])?;
+        self.write(snapshot, vec![change], &counters, false)?;
         Ok(Reverted::Done)
     }
 
@@ -366,17 +363,13 @@ impl Writer {
         at: &str,
     ) -> Result<usize, Error> {
         let ids: HashSet<&str> = run.iter().map(|one| one.id).collect();
-        let mut there: HashSet<String> = HashSet::new();
-        self.store()
-            .each_of_in(snapshot, kind, &ids, &mut |_, entry| {
-                there.insert(entry.id);
-            })?;
+        let there = self.store().of_ids(snapshot, &ids)?.into_iter();
+        let there: HashSet<String> = there.map(|(_, entry)| entry.id).collect();
         let missing = run.iter().filter(|one| !there.contains(one.id));
         let missing: Vec<_> = missing.collect();
         for one in &missing {
             if !self.store().access().covers(kind, one.text.as_bytes()) {
-                let what = one.id.to_owned();
-                return Err(Error::OutOfScope { what });
+                return Err(Error::OutOfScope(one.id.to_owned()));
             }
             if !is_record(kind, one.id, one.text) {
                 return Err(not_a_record(kind, one.id));
@@ -386,12 +379,13 @@ impl Writer {
             return Ok(0);
         }
         let entries: Vec<_> = missing.iter().map(|one| (one.id, one.text)).collect();
-        self.add_entries(kind, &entries, |writer| writer.insert(snapshot, &entries))?;
-        // Last: a crash before this leaves records with tombstones, which hide nothing.
-        let ids: Vec<&str> = missing.iter().map(|one| one.id).collect();
-        let done = tombstones::lift(self.lock(), kind, &ids, at);
-        self.followed(done)?;
-        Ok(ids.len())
+        self.add_entries(kind, &entries, |writer| {
+            writer.insert(snapshot, &entries)?;
+            // Last: a crash before this leaves records with tombstones, which hide nothing.
+            let ids: Vec<&str> = entries.iter().map(|(id, _)| *id).collect();
+            tombstones::lift(writer.lock(), kind, &ids, at)
+        })?;
+        Ok(missing.len())
     }
 
     /// Journals a write to a file of a skill; the path is relative to the skills directory.
@@ -407,7 +401,12 @@ impl Writer {
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
         let of = of.to_owned();
         let step = Step::Undone { of };
-        undo_journal::append(self.lock(), self.store().audit_context(), self.key(), step)
+        undo_journal::append(
+            &self.lock,
+            self.store.audit_context(),
+            self.key.as_ref(),
+            step,
+        )
     }
 }
 

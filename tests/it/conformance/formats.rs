@@ -323,7 +323,7 @@ fn case_08_an_id_that_is_given_is_kept_and_given_once() {
     let reference = "EXEC-20260220124341-0a1b2c";
     assert_eq!(log(&directory, reference).unwrap(), reference);
     let before = fs::read(directory.join("episodic_memory.json")).unwrap();
-    assert!(matches!(log(&directory, reference), Err(Error::Exists { id }) if id == reference));
+    assert!(matches!(log(&directory, reference), Err(Error::Exists(id)) if id == reference));
     assert_eq!(
         fs::read(directory.join("episodic_memory.json")).unwrap(),
         before

@@ -127,8 +127,7 @@ fn may_learn(workspace: &Workspace) -> Result<(), Problem> {
     if workspace.store.scope().allows(None) {
         return Ok(());
     }
-    let what = "procedures".to_owned();
-    Err(store::Error::OutOfScope { what }.into())
+    Err(store::Error::OutOfScope("procedures".to_owned()).into())
 }
 
 /// Name of a session of the caller.

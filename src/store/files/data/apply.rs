@@ -4,13 +4,13 @@
 //! the end, changed ones keep their position. After a crash, applying the same changes again
 //! completes them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use memctl_files::json;
 
 use crate::model::Kind;
-use crate::store::files::data::write::{NewEntry, redone};
-use crate::store::{Error, JsonFile, Lock, Row, Snapshot, redact};
+use crate::store::files::data::write::redone;
+use crate::store::{Error, JsonFile, Lock, redact};
 
 /// State of a remote record.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,62 +77,31 @@ fn apply_once(
             order.push(change.id.as_str());
         }
     }
-    let prepare = || file.prepare(lock, &mut Vec::new());
-    let snapshot = prepare()?;
-    let held = places(&snapshot, kind, &order)?;
-
-    let (mut gone, mut other) = (Vec::new(), Vec::new());
-    for (id, rows) in &held {
-        match last.get(id).and_then(Option::as_deref) {
-            None => gone.extend(rows.iter().cloned()),
-            Some(text) => {
-                for row in rows {
-                    if snapshot.read(row)? != text.as_bytes() {
-                        other.push((row.clone(), text));
-                    }
-                }
-            }
+    let snapshot = file.prepare(lock, &mut Vec::new())?;
+    let (mut changes, mut there) = (Vec::new(), HashSet::new());
+    for (row, entry) in snapshot.of_ids(&last.keys().copied().collect())? {
+        let new = &last[entry.id.as_str()];
+        if new.as_deref().map(str::as_bytes) != Some(&entry.text) {
+            let counted = if new.is_some() {
+                &mut count.changed
+            } else {
+                &mut count.removed
+            };
+            *counted += 1;
+            changes.push((row, new.clone()));
         }
+        there.insert(entry.id);
     }
-    other.sort_by_key(|(row, _)| row.at);
-    gone.sort_by_key(|row| row.at);
-    count.changed = other.len() as u64;
-    count.removed = gone.len() as u64;
-    if !other.is_empty() {
-        let texts: Vec<_> = other.iter().map(|(row, text)| (row, *text)).collect();
-        file.replace_all(&snapshot, &texts)?;
-    }
-    if !gone.is_empty() {
-        // The replacements may have moved the entries behind them.
-        let snapshot = prepare()?;
-        let ids: Vec<&str> = order
-            .iter()
-            .copied()
-            .filter(|id| last.get(id).is_some_and(Option::is_none))
-            .collect();
-        let mut rows: Vec<Row> = places(&snapshot, kind, &ids)?
-            .into_values()
-            .flatten()
-            .collect();
-        rows.sort_by_key(|row| row.at);
-        file.remove_all(&snapshot, &rows)?;
-    }
-    let new: Vec<(&str, &str, String)> = order
-        .iter()
-        .filter(|id| !held.contains_key(*id))
-        .filter_map(|id| Some((*id, last.get(id)?.as_deref()?)))
-        .map(|(id, text)| {
-            let skill = json::string_field(text.as_bytes(), "skill");
-            (id, text, skill.unwrap_or_default().into_owned())
-        })
+    let new = order.into_iter().filter(|id| !there.contains(*id));
+    let new: Vec<(&str, &str)> = new
+        .filter_map(|id| Some((id, last[id].as_deref()?)))
         .collect();
     count.added = new.len() as u64;
+    file.change(&snapshot, &changes)?;
     if !new.is_empty() {
-        let entries: Vec<_> = new
-            .iter()
-            .map(|(id, text, skill)| NewEntry { text, id, skill })
-            .collect();
-        file.append(&prepare()?, &entries)?;
+        // The change has moved the end of the file.
+        let snapshot = file.prepare(lock, &mut Vec::new())?;
+        file.append(&snapshot, &new)?;
     }
     Ok(count)
 }
@@ -149,31 +118,4 @@ pub(crate) fn is_record(kind: Kind, id: &str, text: &str) -> bool {
         && u32::try_from(bytes.len()).is_ok()
         && !id.is_empty()
         && json::string_field(bytes, kind.id_field()).is_some_and(|own| own == id)
-}
-
-/// Returns the positions of the records with these ids. A file with duplicates has several for one
-/// id.
-pub(crate) fn places<'i>(
-    snapshot: &Snapshot,
-    kind: Kind,
-    ids: &[&'i str],
-) -> Result<HashMap<&'i str, Vec<Row>>, Error> {
-    let wanted: HashMap<&[u8], &'i str> = ids.iter().map(|id| (id.as_bytes(), *id)).collect();
-    let mut found: HashMap<&'i str, Vec<Row>> = HashMap::new();
-    let mut cut = Vec::new();
-    snapshot.each(false, &mut |row| {
-        if row.id_is_cut() {
-            cut.push(row.clone());
-        } else if let Some(id) = wanted.get(row.id()) {
-            found.entry(id).or_default().push(row.clone());
-        }
-        true
-    })?;
-    for row in cut {
-        let entry = snapshot.entry(kind, &row)?;
-        if let Some(id) = wanted.get(entry.id.as_bytes()) {
-            found.entry(id).or_default().push(row);
-        }
-    }
-    Ok(found)
 }

@@ -8,6 +8,7 @@
 //! Only bytes before the tail are kept, because those change only when the file is replaced. A thread
 //! that finds another one reading does not wait, and reads for itself.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -59,7 +60,8 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Reads the entry of a row.
-    pub(crate) fn entry(&self, kind: Kind, row: &Row) -> Result<Entry, Error> {
+    pub(crate) fn entry(&self, row: &Row) -> Result<Entry, Error> {
+        let kind = self.of.kind;
         let text = self.read(row)?;
         let id = if row.id_is_cut() {
             json::string_field(&text, kind.id_field())
@@ -87,56 +89,56 @@ impl Snapshot {
     }
 
     /// Returns all rows, oldest first.
-    pub(crate) fn rows(&self) -> Result<Vec<Row>, Error> {
-        let mut rows = Vec::new();
-        self.each(false, &mut |row| {
-            rows.push(row.clone());
-            true
-        })?;
-        Ok(rows)
+    pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
+        self.table.rows()
     }
 
-    /// Visits the texts of the entries behind an offset, newest first, until `visit` returns `false`.
-    pub(crate) fn each_behind(
-        &self,
-        from: u64,
-        visit: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<(), Error> {
-        self.try_each(true, &mut |row| {
-            Ok(row.at >= from && visit(&self.read(row)?))
-        })
-    }
-
-    /// Visits every row until `visit` returns `false`, or fails.
-    pub(crate) fn try_each(
-        &self,
-        newest_first: bool,
-        visit: &mut dyn FnMut(&Row) -> Result<bool, Error>,
-    ) -> Result<(), Error> {
-        let mut failed = None;
-        self.each(newest_first, &mut |row| {
-            visit(row).unwrap_or_else(|error| {
-                failed = Some(error);
-                false
-            })
-        })?;
-        failed.map_or(Ok(()), Err)
-    }
-
-    /// Returns the rows of the entries that `is_wanted`, with the entries.
+    /// Returns the entries that `is_wanted`, with their rows.
     pub(crate) fn entries(
         &self,
         is_wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<Vec<(Row, Entry)>, Error> {
-        let mut found = Vec::new();
-        self.try_each(false, &mut |row| {
-            let entry = self.entry(self.of.kind, row)?;
-            if is_wanted(&entry) {
-                found.push((row.clone(), entry));
+        let entries = self.rows().map(|row| Ok((row, self.entry(&row)?)));
+        let is_wanted = |found: &Result<(Row, Entry), _>| {
+            found.as_ref().map_or(true, |(_, entry)| is_wanted(entry))
+        };
+        entries.filter(is_wanted).collect()
+    }
+
+    /// Returns the entries with one of these ids, with their rows. A damaged file may have several with
+    /// one id.
+    pub(crate) fn of_ids(&self, ids: &HashSet<&str>) -> Result<Vec<(Row, Entry)>, Error> {
+        let ids: HashSet<&[u8]> = ids.iter().map(|id| id.as_bytes()).collect();
+        // The table has only the beginning of long ids; the entry has the rest.
+        let rows = self
+            .rows()
+            .filter(|row| row.id_is_cut() || ids.contains(row.id()));
+        let entries = rows.map(|row| Ok((row, self.entry(&row)?)));
+        let is_wanted = |found: &Result<(Row, Entry), _>| {
+            let id = found.as_ref().map(|(_, entry)| entry.id.as_bytes());
+            id.map_or(true, |id| !id.is_empty() && ids.contains(id))
+        };
+        entries.filter(is_wanted).collect()
+    }
+
+    /// Returns the first entry with this id that is wanted, with its row.
+    pub(crate) fn find(
+        &self,
+        id: &str,
+        is_wanted: impl Fn(&Entry) -> bool,
+    ) -> Result<Option<(Row, Entry)>, Error> {
+        for row in self.rows().filter(|row| !id.is_empty() && row.may_be(id)) {
+            let entry = self.entry(&row)?;
+            if entry.id == id && is_wanted(&entry) {
+                return Ok(Some((row, entry)));
             }
-            Ok(true)
-        })?;
-        Ok(found)
+        }
+        Ok(None)
+    }
+
+    /// Returns `true` if an id is taken, by any user's record.
+    pub(crate) fn holds(&self, id: &str) -> Result<bool, Error> {
+        Ok(self.find(id, |_| true)?.is_some())
     }
 
     /// Fails if the file is of a newer format: it can be read, but not written.
@@ -150,17 +152,6 @@ impl Snapshot {
             });
         }
         Ok(())
-    }
-
-    /// Visits every row until `visit` returns `false`.
-    pub(crate) fn each(
-        &self,
-        newest_first: bool,
-        visit: &mut dyn FnMut(&Row) -> bool,
-    ) -> Result<(), Error> {
-        self.table
-            .each(newest_first, visit)
-            .map_err(Error::io("read", &self.path))
     }
 }
 

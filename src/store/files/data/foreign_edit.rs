@@ -274,7 +274,7 @@ impl JsonFile<'_> {
         if is_quiet {
             Ok(changed)
         } else {
-            Err(Error::Changing { path: path.clone() })
+            Err(Error::Changing(path.clone()))
         }
     }
 }
@@ -348,7 +348,7 @@ impl JsonFile<'_> {
         let path = self.path();
         let tail = header.tail;
         let Some(mut file) = atomic::open_for_update(self.directory, &path)? else {
-            return Err(Error::Changing { path });
+            return Err(Error::Changing(path));
         };
         let mut rest = Vec::new();
         file.seek(SeekFrom::Start(tail))
@@ -365,7 +365,7 @@ impl JsonFile<'_> {
         }
         let now = FileState::of(&file).map_err(Error::io("read", &path))?;
         if now != header.stamp {
-            return Err(Error::Changing { path });
+            return Err(Error::Changing(path));
         }
         // Truncate first: a crash here only leaves a torn tail again.
         file.set_len(tail)

@@ -5,9 +5,9 @@
 //! is ignored and rebuilt. Writers update it under the lock; readers use it or scan.
 //!
 //! On disk: a header of 160 bytes, then 72 bytes per entry, little-endian. The header is written
-//! last and carries a checksum, so that a partially written table does not match.
+//! last and carries a checksum, so that a partially written table does not match. Rows are only added
+//! to a file, and readers map it into memory.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use memctl_files::{Directory, FileState, PositionedFile as _};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, SkillPath};
+use crate::store::files::map::Map;
 use crate::store::{DERIVED, DataFile};
 
 /// Changes with the layout below; older tables are rebuilt.
@@ -25,8 +26,6 @@ const ROW: usize = 72;
 /// file.
 const ID_ROOM: usize = 43;
 const CUT: u8 = u8::MAX;
-/// Number of rows read at once: large enough to be fast, small enough to save memory.
-const BATCH: usize = 4096;
 
 /// Returns a generation number for rows found in this state of the file.
 pub(crate) fn generation(state: &FileState) -> u64 {
@@ -54,7 +53,7 @@ pub(crate) struct Header {
 }
 
 /// Position and keys of one entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) at: u64,
     pub(crate) length: u32,
@@ -90,6 +89,11 @@ impl Row {
         self.key == xxh3_64(entry)
     }
 
+    /// Returns the offset behind the entry.
+    pub(crate) fn end(&self) -> u64 {
+        self.at + u64::from(self.length)
+    }
+
     /// Returns the id, possibly truncated.
     pub(crate) fn id(&self) -> &[u8] {
         &self.id[..usize::from(self.id_length).min(ID_ROOM)]
@@ -98,6 +102,12 @@ impl Row {
     /// Returns `true` if [`Self::id`] is truncated.
     pub(crate) fn id_is_cut(&self) -> bool {
         self.id_length == CUT
+    }
+
+    /// Returns `false` if the entry certainly has another id; on `true`, compare the entry.
+    pub(crate) fn may_be(&self, id: &str) -> bool {
+        let is_cut = self.id_is_cut() && id.as_bytes().starts_with(self.id());
+        is_cut || self.id() == id.as_bytes()
     }
 
     /// Returns `false` if the entry is certainly of another skill; on `true`, compare the entry.
@@ -122,7 +132,7 @@ impl Row {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8]) -> Self {
+    fn from_bytes(bytes: &[u8; ROW]) -> Self {
         let mut id = [0; ID_ROOM];
         id.copy_from_slice(&bytes[21..64]);
         Self {
@@ -146,7 +156,7 @@ pub(crate) struct Offsets {
 
 #[derive(Debug)]
 enum Rows {
-    Disk(File),
+    Disk(Map),
     Memory(Vec<Row>),
 }
 
@@ -166,14 +176,12 @@ impl Offsets {
 
     /// Opens the saved table; `None` if it is missing or invalid.
     pub(crate) fn open(directory: &Directory, path: &Path) -> Option<Self> {
-        let file = directory.open(path).ok()??;
-        let mut bytes = [0; HEADER];
-        file.read_exact_at(&mut bytes, 0).ok()?;
-        let header = Header::from_bytes(&bytes)?;
+        let map = Map::open(directory, path)?;
+        let header = Header::from_bytes(map.first_chunk()?)?;
         let whole = HEADER as u64 + header.count * ROW as u64;
-        (file.metadata().ok()?.len() >= whole).then_some(Self {
+        (map.len() as u64 >= whole).then_some(Self {
             header,
-            rows: Rows::Disk(file),
+            rows: Rows::Disk(map),
         })
     }
 
@@ -184,15 +192,8 @@ impl Offsets {
 
     /// Saves the whole table. Ignores failure, because the table can be rebuilt.
     pub(crate) fn save(&self, directory: &Directory, path: &Path) {
-        let mut bytes = Vec::new();
-        let collected = self.each(false, &mut |row| {
-            bytes.extend_from_slice(&row.to_bytes());
-            true
-        });
-        if collected.is_ok() {
-            if directory.below(DERIVED).create().is_err() {
-                return;
-            }
+        let bytes: Vec<u8> = self.rows().flat_map(|row| row.to_bytes()).collect();
+        if directory.below(DERIVED).create().is_ok() {
             drop(directory.replace_derived(path, &[&self.header.to_bytes(), &bytes]));
         }
     }
@@ -215,54 +216,25 @@ impl Offsets {
     }
 
     /// Returns the row at an index, from 0.
-    pub(crate) fn get(&self, place: usize) -> io::Result<Option<Row>> {
+    pub(crate) fn get(&self, place: usize) -> Option<Row> {
         match &self.rows {
-            Rows::Memory(rows) => Ok(rows.get(place).cloned()),
-            Rows::Disk(file) if (place as u64) < self.header.count => {
-                let mut bytes = [0; ROW];
-                file.read_exact_at(&mut bytes, (HEADER + place * ROW) as u64)?;
-                Ok(Some(Row::from_bytes(&bytes)))
-            }
-            Rows::Disk(_) => Ok(None),
+            Rows::Memory(rows) => rows.get(place).copied(),
+            Rows::Disk(_) if place as u64 >= self.header.count => None,
+            Rows::Disk(map) => map
+                .get(HEADER + place * ROW..)?
+                .first_chunk()
+                .map(Row::from_bytes),
         }
     }
 
-    /// Visits every row, oldest or newest first, until `visit` returns `false`.
-    pub(crate) fn each(
-        &self,
-        newest_first: bool,
-        visit: &mut dyn FnMut(&Row) -> bool,
-    ) -> io::Result<()> {
-        match &self.rows {
-            Rows::Memory(rows) if newest_first => {
-                let _all = rows.iter().rev().all(visit);
-            }
-            Rows::Memory(rows) => {
-                let _all = rows.iter().all(visit);
-            }
-            Rows::Disk(file) => {
-                let count = usize::try_from(self.header.count).unwrap_or(usize::MAX);
-                let mut bytes = vec![0; BATCH.min(count) * ROW];
-                let mut done = 0;
-                while done < count {
-                    let n = BATCH.min(count - done);
-                    let first = if newest_first { count - done - n } else { done };
-                    let batch = &mut bytes[..n * ROW];
-                    file.read_exact_at(batch, (HEADER + first * ROW) as u64)?;
-                    let mut rows = batch.chunks_exact(ROW).map(Row::from_bytes);
-                    let more = if newest_first {
-                        rows.rev().all(|row| visit(&row))
-                    } else {
-                        rows.all(|row| visit(&row))
-                    };
-                    if !more {
-                        break;
-                    }
-                    done += n;
-                }
-            }
-        }
-        Ok(())
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        usize::try_from(self.header.count).unwrap_or(usize::MAX)
+    }
+
+    /// Returns every row, oldest first.
+    pub(crate) fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
+        (0..self.len()).filter_map(|place| self.get(place))
     }
 }
 
@@ -391,30 +363,18 @@ mod tests {
     fn a_saved_table_is_read_back_in_both_directions() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x.offsets");
-        let n = BATCH as u64 * 2 + 3;
+        let n = 9000;
         let rows: Vec<Row> = (0..n)
             .map(|i| Row::new(i, b"{}", &format!("CORR-{i}"), "hr/x"))
             .collect();
         Offsets::in_memory(header(n), rows.clone()).save(&dir.path().into(), &path);
         let table = Offsets::open(&dir.path().into(), &path).unwrap();
         assert_eq!(table.header, header(n));
-        let collect = |newest_first| {
-            let mut seen = Vec::new();
-            table
-                .each(newest_first, &mut |row| {
-                    seen.push(row.clone());
-                    true
-                })
-                .unwrap();
-            seen
-        };
-        assert_eq!(collect(false), rows);
-        for place in [0, 1, BATCH, rows.len() - 1, rows.len()] {
-            assert_eq!(table.get(place).unwrap().as_ref(), rows.get(place));
+        assert_eq!(table.rows().collect::<Vec<_>>(), rows);
+        for place in [0, 1, 4096, rows.len() - 1, rows.len()] {
+            assert_eq!(table.get(place).as_ref(), rows.get(place));
         }
-        let mut reversed = collect(true);
-        reversed.reverse();
-        assert_eq!(reversed, rows);
+        assert!(table.rows().rev().eq(rows.into_iter().rev()));
     }
 
     #[test]

@@ -38,8 +38,7 @@ pub(crate) fn scan(
 ) -> io::Result<Outline> {
     let mut scan = Scan {
         window: Window::new(file),
-        lines: LineNumbers::of(file),
-        path,
+        lines: LineNumbers::of(file, path),
         outline: Outline {
             format: 1,
             ..Outline::default()
@@ -52,7 +51,6 @@ pub(crate) fn scan(
 struct Scan<'a> {
     window: Window<'a>,
     lines: LineNumbers<'a>,
-    path: &'a Path,
     outline: Outline,
 }
 
@@ -207,13 +205,8 @@ impl Scan<'_> {
     }
 
     fn problem_at(&mut self, offset: u64, kind: ProblemKind, message: String) -> io::Result<()> {
-        self.outline.problems.push(Problem {
-            path: self.path.to_owned(),
-            offset,
-            line: self.lines.at(offset)?,
-            kind,
-            message,
-        });
+        let problem = self.lines.problem(offset, kind, message)?;
+        self.outline.problems.push(problem);
         Ok(())
     }
 }
@@ -368,19 +361,38 @@ const BLOCK: usize = 64 << 10;
 #[derive(Debug)]
 pub(crate) struct LineNumbers<'a> {
     file: &'a File,
+    path: &'a Path,
     at: u64,
     line: u64,
     chunk: Vec<u8>,
 }
 
 impl<'a> LineNumbers<'a> {
-    pub(crate) fn of(file: &'a File) -> Self {
+    pub(crate) fn of(file: &'a File, path: &'a Path) -> Self {
         Self {
             file,
+            path,
             at: 0,
             line: 1,
             chunk: Vec::new(),
         }
+    }
+
+    /// Returns a problem at `offset`.
+    pub(crate) fn problem(
+        &mut self,
+        offset: u64,
+        kind: ProblemKind,
+        message: String,
+    ) -> io::Result<Problem> {
+        let path = self.path.to_owned();
+        Ok(Problem {
+            path,
+            offset,
+            line: self.at(offset)?,
+            kind,
+            message,
+        })
     }
 
     /// Returns the line of the byte at `offset`.

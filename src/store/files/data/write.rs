@@ -14,10 +14,11 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
-use memctl_files::{FileState, PositionedFile as _};
+use memctl_files::{FileState, PositionedFile as _, json};
 
 use crate::model::IdShape;
 use crate::store::files::data::file::CLOSING;
@@ -41,7 +42,7 @@ pub(crate) fn redone<T>(mut attempt: impl FnMut() -> Result<T, Error>) -> Result
     let mut pause = FIRST_PAUSE;
     for _ in 1..TRIES {
         match attempt() {
-            Err(Error::Changing { .. }) => std::thread::sleep(pause),
+            Err(Error::Changing(..)) => std::thread::sleep(pause),
             done => return done,
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
@@ -59,68 +60,54 @@ impl JsonFile<'_> {
         atomic::remove(self.directory, PROBE)
     }
 
-    /// Replaces the texts of several entries, given in file order.
-    pub(crate) fn replace_all(
+    /// Replaces the texts of entries, given in file order, in one rewrite. An entry without a new text
+    /// is removed with its comma.
+    pub(crate) fn change(
         self,
         snapshot: &Snapshot,
-        entries: &[(&Row, &str)],
+        changes: &[(Row, Option<String>)],
     ) -> Result<(), Error> {
-        for (row, _) in entries {
-            self.read_exactly(snapshot, row)?;
-        }
-        let span = |row: &Row| row.at..row.at + u64::from(row.length);
-        let changes: Vec<_> = entries
-            .iter()
-            .map(|(row, entry)| (span(row), entry.as_bytes()))
-            .collect();
-        self.rewrite(snapshot, &changes)
-    }
-
-    /// Removes several entries, given in file order, with their commas.
-    pub(crate) fn remove_all(self, snapshot: &Snapshot, rows: &[Row]) -> Result<(), Error> {
-        let Some(file) = &snapshot.file else {
+        let Some(file) = snapshot.file.as_ref().filter(|_| !changes.is_empty()) else {
             return Ok(());
         };
-        let header = &snapshot.table.header;
-        // Adjacent entries form one run: the spans removed for each would overlap at the end.
-        let mut runs: Vec<std::ops::Range<u64>> = Vec::new();
-        for row in rows {
-            self.read_exactly(snapshot, row)?;
-            let end = row.at + u64::from(row.length);
-            match runs.last_mut() {
-                Some(run)
-                    if follows(file, run.end, row.at).map_err(cannot_read(&snapshot.path))? =>
+        let cannot_read = cannot_read(&snapshot.path);
+        let mut spans: Vec<(Range<u64>, Option<&str>)> = Vec::new();
+        for (row, text) in changes {
+            self.verify(snapshot, row)?;
+            match (spans.last_mut(), text) {
+                // Adjacent entries are one run: the spans removed for each would overlap at the end.
+                (Some((run, None)), None)
+                    if follows(file, run.end, row.at).map_err(&cannot_read)? =>
                 {
-                    run.end = end;
+                    run.end = row.end();
                 }
-                _ => runs.push(row.at..end),
+                _ => spans.push((row.at..row.end(), text.as_deref())),
             }
         }
-        let mut changes: Vec<(_, &[u8])> = Vec::new();
-        for run in runs {
-            let span = removal(file, run, header).map_err(cannot_read(&snapshot.path))?;
-            changes.push((span, b""));
+        let mut edits = Vec::with_capacity(spans.len());
+        for (span, text) in spans {
+            let span = match text {
+                Some(_) => span,
+                None => removal(file, span, &snapshot.table.header).map_err(&cannot_read)?,
+            };
+            edits.push((span, text.unwrap_or_default().as_bytes()));
         }
-        self.rewrite(snapshot, &changes)
+        self.rewrite(snapshot, &edits)
     }
 
-    pub(super) fn rewrite(
-        self,
-        snapshot: &Snapshot,
-        changes: &[(std::ops::Range<u64>, &[u8])],
-    ) -> Result<(), Error> {
+    fn rewrite(self, snapshot: &Snapshot, edits: &[(Range<u64>, &[u8])]) -> Result<(), Error> {
         let Some(file) = &snapshot.file else {
             return Ok(());
         };
         let path = &snapshot.path;
         let read = FileState::of(file).map_err(Error::io("read", path))?;
         if read != snapshot.table.header.stamp {
-            return Err(Error::Changing { path: path.clone() });
+            return Err(Error::Changing(path.clone()));
         }
         let is_placed = atomic::replace_unchanged(self.directory, path, Some(&read), |out| {
             let mut source = file;
             let mut at = 0;
-            for (span, new) in changes {
+            for (span, new) in edits {
                 source.seek(SeekFrom::Start(at))?;
                 io::copy(&mut source.take(span.start - at), out)?;
                 out.write_all(new)?;
@@ -132,7 +119,7 @@ impl JsonFile<'_> {
             Ok(())
         })?;
         if !is_placed {
-            return Err(Error::Changing { path: path.clone() });
+            return Err(Error::Changing(path.clone()));
         }
         // Shifting the table would be possible, but changes are rare and a scan is safe.
         self.refresh()
@@ -144,10 +131,10 @@ impl JsonFile<'_> {
         self.rewrite(snapshot, &[(0..end, text)])
     }
 
-    /// Reads an entry that is to be replaced, and verifies it.
-    fn read_exactly(self, snapshot: &Snapshot, row: &Row) -> Result<Vec<u8>, Error> {
+    /// Fails unless an entry that is to be replaced is as the table says.
+    fn verify(self, snapshot: &Snapshot, row: &Row) -> Result<(), Error> {
         match snapshot.read(row) {
-            Ok(text) if row.is_of(&text) => Ok(text),
+            Ok(text) if row.is_of(&text) => Ok(()),
             Err(Error::Io { source, .. }) if source.kind() != io::ErrorKind::UnexpectedEof => {
                 Err(Error::io("read", &snapshot.path)(source))
             }
@@ -159,9 +146,7 @@ impl JsonFile<'_> {
     /// they have the same length and the clock of the file system did not tick between them.
     pub(super) fn distrust(self, path: &Path) -> Result<Error, Error> {
         atomic::remove(self.directory, self.table_path())?;
-        Ok(Error::Changing {
-            path: path.to_owned(),
-        })
+        Ok(Error::Changing(path.to_owned()))
     }
 
     /// Rebuilds the saved table from the file.
@@ -177,9 +162,7 @@ impl JsonFile<'_> {
 /// a program that saves it in place.
 pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
     move |source| match source.kind() {
-        io::ErrorKind::UnexpectedEof => Error::Changing {
-            path: path.to_owned(),
-        },
+        io::ErrorKind::UnexpectedEof => Error::Changing(path.to_owned()),
         _ => Error::io("read", path)(source),
     }
 }
@@ -206,9 +189,9 @@ fn follows(file: &File, end: u64, start: u64) -> io::Result<bool> {
 /// Returns the span to remove with a run of entries, so that the rest is a valid array.
 fn removal(
     file: &File,
-    std::ops::Range { start, end }: std::ops::Range<u64>,
+    Range { start, end }: Range<u64>,
     header: &Header,
-) -> io::Result<std::ops::Range<u64>> {
+) -> io::Result<Range<u64>> {
     let skip = |mut at: u64| -> io::Result<u64> {
         while at < header.stamp.size && byte_before(file, at + 1)?.is_ascii_whitespace() {
             at += 1;
@@ -245,26 +228,15 @@ struct Ending {
     rest: Vec<u8>,
 }
 
-/// An entry to append.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct NewEntry<'a> {
-    /// Formatted JSON text.
-    pub(crate) text: &'a str,
-    pub(crate) id: &'a str,
-    /// Empty if the entry has no skill.
-    pub(crate) skill: &'a str,
-}
-
 impl JsonFile<'_> {
-    /// Appends entries in one write, at a cost independent of the size of the file. A crash leaves
-    /// some of them and a torn tail, which the next writer cuts.
-    pub(crate) fn append(self, snapshot: &Snapshot, entries: &[NewEntry<'_>]) -> Result<(), Error> {
+    /// Appends entries, each an id and a text, in one write, at a cost independent of the size of the
+    /// file. A crash leaves some of them and a torn tail, which the next writer cuts.
+    pub(crate) fn append(self, snapshot: &Snapshot, entries: &[(&str, &str)]) -> Result<(), Error> {
         let path = self.path();
         let old = &snapshot.table.header;
-        let changing = || Error::Changing { path: path.clone() };
+        let changing = || Error::Changing(path.clone());
         if snapshot.file.is_none() {
-            let opening = format!("{{\n  \"{}\": [\n    ", self.kind().root_key());
-            let mut text = opening.into_bytes();
+            let mut text = Frame::plain(self.kind()).head.into_bytes();
             let rows = lay_out(&mut text, 0, entries);
             let tail = text.len() as u64;
             text.extend_from_slice(CLOSING.as_bytes());
@@ -329,7 +301,7 @@ impl JsonFile<'_> {
     /// Creates a missing or empty file with this text. Returns its state.
     fn begin(self, snapshot: &Snapshot, text: &[u8]) -> Result<FileState, Error> {
         let path = &snapshot.path;
-        let changing = || Error::Changing { path: path.clone() };
+        let changing = || Error::Changing(path.clone());
         let read = snapshot.table.header.stamp;
         let state = || self.directory.state(path).map_err(Error::io("read", path));
         let empty = state()?;
@@ -346,26 +318,6 @@ impl JsonFile<'_> {
         (made.size == text.len() as u64)
             .then_some(made)
             .ok_or_else(changing)
-    }
-
-    /// Appends entries with one rewrite of the file: all of them or none. `frame` surrounds them if
-    /// there is no file yet.
-    pub(crate) fn append_all(
-        self,
-        snapshot: &Snapshot,
-        entries: &[&str],
-        frame: &Frame,
-    ) -> Result<(), Error> {
-        let joined = entries.join(",\n    ");
-        let Some(file) = &snapshot.file else {
-            let text = [&*frame.head, &joined, &frame.tail].concat();
-            self.begin(snapshot, text.as_bytes())?;
-            return self.refresh();
-        };
-        let header = &snapshot.table.header;
-        let Ending { opening, gap, .. } = self.ending(file, header)?;
-        let bytes = [opening, joined.as_bytes(), &gap].concat();
-        self.rewrite(snapshot, &[(header.tail..header.close, &bytes)])
     }
 
     /// Reads the end of a file, to append entries there.
@@ -419,33 +371,23 @@ impl JsonFile<'_> {
             ));
             return;
         }
-        let mut all = Vec::new();
-        if let Some(table) = table {
-            drop(table.each(false, &mut |row| {
-                all.push(row.clone());
-                true
-            }));
-        }
+        let mut all: Vec<Row> = table.into_iter().flat_map(Offsets::rows).collect();
         all.extend_from_slice(rows);
         Offsets::in_memory(header, all).save(self.directory, &self.table_path());
     }
 }
 
 /// Appends entries to the bytes to be written at `at`; returns their rows.
-fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[NewEntry<'_>]) -> Vec<Row> {
+fn lay_out(bytes: &mut Vec<u8>, at: u64, entries: &[(&str, &str)]) -> Vec<Row> {
     let mut rows = Vec::with_capacity(entries.len());
-    for (number, entry) in entries.iter().enumerate() {
+    for (number, (id, text)) in entries.iter().enumerate() {
         if number > 0 {
             bytes.extend_from_slice(b",\n    ");
         }
+        let skill = json::string_field(text.as_bytes(), "skill").unwrap_or_default();
         let start = at + bytes.len() as u64;
-        rows.push(Row::new(
-            start,
-            entry.text.as_bytes(),
-            entry.id,
-            entry.skill,
-        ));
-        bytes.extend_from_slice(entry.text.as_bytes());
+        rows.push(Row::new(start, text.as_bytes(), id, &skill));
+        bytes.extend_from_slice(text.as_bytes());
     }
     rows
 }

@@ -167,7 +167,7 @@ fn a_refused_record_hinders_no_other() {
     let scope = Scope::parse("hr");
     let narrow = Scoped::new(dir.path(), scope).seen_by(Viewer::Owner);
     let refused = group.add(&narrow, execution("law/review"), None, now(), random);
-    assert!(matches!(refused, Err(Error::OutOfScope { .. })));
+    assert!(matches!(refused, Err(Error::OutOfScope(..))));
     let added = group.add(&narrow, execution("hr/screen"), None, now(), random);
     assert!(added.unwrap().record.is_some());
 }

@@ -143,7 +143,7 @@ fn what_is_no_record_and_no_workspace_is_refused() {
         assert_eq!((count.added, count.refused), (0, 1), "{text}");
     }
     let hr = Scoped::new(store.directory(), Scope::parse("hr"));
-    assert!(matches!(hr.pull(), Err(Error::OutOfScope { .. })));
+    assert!(matches!(hr.pull(), Err(Error::OutOfScope(..))));
 }
 
 #[test]

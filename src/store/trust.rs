@@ -7,7 +7,7 @@
 //! ```text
 //! key                      32 random bytes: key of the digests and signatures below
 //! approved                 one digest per line: each text that the user stated or approved here
-//! workspaces/<name>.json   the user's decisions about one workspace: see `note`
+//! workspaces/<name>.json   the user's decisions about one workspace: a [`Note`]
 //! ```
 //!
 //! A workspace *stands* if the user created it or trusted it as a source: then the `trust` field of
@@ -31,20 +31,22 @@
 //! Key of a user, and digests under it.
 //!
 //! List of approved texts: one digest per line, append-only.
-
-mod note;
+//!
+//! Decisions of a user about one workspace: a small JSON file outside of it.
+//!
+//! Changes to the user's trust decisions about a workspace.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use memctl_files::{hex, named};
+use memctl_files::{Directory, hex, named};
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::{CallPattern, Kind, Record, Reflexion, Trust, by_kind};
+use crate::store::files::directory::TRUST_MARKER as MARKER;
 use crate::store::{Entry, Error};
-
-pub use crate::store::trust::note::{Basis, Note};
 
 /// Decisions of one user about trust in one workspace.
 #[derive(Debug, Clone, Default)]
@@ -289,11 +291,11 @@ impl UserKey {
 
 const APPROVED: &str = "approved";
 /// Maximum size of the list in bytes: a quarter of a million texts.
-const LONGEST: u64 = 16 << 20;
+const LONGEST_LIST: u64 = 16 << 20;
 
 /// Reads the digests in the list; skips invalid lines.
 fn approved(state: &Path) -> HashSet<Mac> {
-    let text = named::read_text(&state.join(APPROVED), LONGEST).unwrap_or_default();
+    let text = named::read_text(&state.join(APPROVED), LONGEST_LIST).unwrap_or_default();
     text.lines().filter_map(parse).collect()
 }
 
@@ -340,18 +342,243 @@ fn digest_of_patterns(key: &UserKey, rule: &Reflexion) -> Option<Mac> {
 
 /// Parses a digest from hexadecimal.
 pub(crate) fn parse(text: &str) -> Option<Mac> {
-    let digits: Vec<u32> = text
-        .chars()
-        .map(|c| c.to_digit(16))
-        .collect::<Option<_>>()?;
-    let bytes: Vec<u8> = digits
-        .chunks(2)
-        .map(|pair| match pair {
-            [high, low] => u8::try_from(high * 16 + low).ok(),
-            _ => None,
-        })
-        .collect::<Option<_>>()?;
+    let byte = |pair| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    let bytes: Vec<u8> = text.as_bytes().chunks(2).map(byte).collect::<Option<_>>()?;
     bytes.try_into().ok()
+}
+
+const DIRECTORY: &str = "workspaces";
+/// Maximum size of a note, in bytes.
+const LONGEST_NOTE: u64 = 64 << 10;
+const LONGEST_MARKER: u64 = 256;
+
+/// Reason why a workspace's own approvals count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// This user created it on this machine.
+    Began,
+    /// This user trusts it as a source.
+    Trusted,
+}
+
+/// One user's note about one workspace.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Note {
+    /// Canonical path of the memory directory.
+    pub path: String,
+    /// Random word in the marker file of the directory.
+    #[serde(default)]
+    pub marker: String,
+    /// Reason why its own approvals count; `None` if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub basis: Option<Basis>,
+    /// Time of that decision: RFC 3339.
+    #[serde(default)]
+    pub at: String,
+    /// Digest of the trusted settings and prompts; `None` if the user trusts none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings: Option<String>,
+    /// Origins of other workspaces whose remote records are trusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub origins: Vec<String>,
+    /// Origin of the workspace whose audit log exists: if it is missing, it was removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub audited: Option<String>,
+}
+
+impl Approvals {
+    /// Returns the note about this workspace, if its marker matches this directory.
+    pub fn note(&self) -> Option<Note> {
+        let note = self.stored()?;
+        (!note.marker.is_empty() && self.marker().as_ref() == Some(&note.marker)).then_some(note)
+    }
+
+    /// Returns the digest of the trusted settings; `None` if no settings of the workspace may be
+    /// read.
+    pub fn settings(&self) -> Option<String> {
+        let settings = self.stored()?.settings?;
+        self.note().map(|_| settings)
+    }
+
+    /// Returns the note about the path, regardless of the directory there now.
+    fn stored(&self) -> Option<Note> {
+        let (file, path) = self.place()?;
+        let note: Note = serde_json::from_slice(&named::read(&file, LONGEST_NOTE).ok()?).ok()?;
+        (note.path == path).then_some(note)
+    }
+
+    /// Writes the note; does nothing without a state directory.
+    fn keep(&self, note: Note) -> Result<(), Error> {
+        let Some((file, path)) = self.place() else {
+            return Ok(());
+        };
+        if let Some(parent) = file.parent() {
+            named::create_dir(parent).map_err(Error::io("create", parent))?;
+        }
+        let mut text = serde_json::to_vec_pretty(&Note { path, ..note })?;
+        text.push(b'\n');
+        named::replace(&file, &text).map_err(Error::io("write", &file))
+    }
+
+    /// Reads the marker in the memory directory.
+    fn marker(&self) -> Option<String> {
+        let directory = Directory::at(&self.directory);
+        let text = directory.read_text(MARKER, LONGEST_MARKER).ok()??;
+        Some(text.trim().to_owned()).filter(|marker| !marker.is_empty())
+    }
+
+    /// Returns the file of the note, and the path that it describes.
+    fn place(&self) -> Option<(PathBuf, String)> {
+        let state = self.state.as_deref()?;
+        let path = canonical(&self.directory)?;
+        let name = hex(&Sha256::digest(path.as_bytes()));
+        let file = state.join(DIRECTORY).join(format!("{}.json", &name[..32]));
+        Some((file, path))
+    }
+}
+
+fn canonical(directory: &Path) -> Option<String> {
+    Some(named::real(directory).ok()?.to_string_lossy().into_owned())
+}
+
+impl Approvals {
+    /// Notes that this user began the workspace. Called under its lock, before the first record.
+    pub(crate) fn begin(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
+        self.stand(Basis::Began, at, random)
+    }
+
+    /// Makes the workspace's own approvals count, including those that anyone adds later.
+    pub fn trust(&self, at: &str, random: &mut dyn FnMut() -> String) -> Result<(), Error> {
+        if self.note().is_some_and(|note| note.basis.is_some()) {
+            return Ok(());
+        }
+        self.stand(Basis::Trusted, at, random)
+    }
+
+    fn stand(
+        &self,
+        basis: Basis,
+        at: &str,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<(), Error> {
+        self.change(random, |note| {
+            note.basis = Some(basis);
+            at.clone_into(&mut note.at);
+        })
+    }
+
+    /// Trusts the remote records of another workspace.
+    pub fn trust_origin(
+        &self,
+        origin: &str,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<(), Error> {
+        self.change(random, |note| {
+            if !note.origins.iter().any(|known| known == origin) {
+                note.origins.push(origin.to_owned());
+            }
+        })
+    }
+
+    /// Trusts settings and prompts with this digest.
+    pub fn trust_settings(
+        &self,
+        digest: String,
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<(), Error> {
+        self.change(random, |note| note.settings = Some(digest))
+    }
+
+    /// Revokes all trust in the workspace and in its remote records. Individually approved texts
+    /// stay approved.
+    pub fn revoke(&self) -> Result<(), Error> {
+        match self.stored() {
+            Some(note) => self.keep(Note {
+                audited: note.audited,
+                ..Note::default()
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Approves the current texts of entries, at the level of trust in their files.
+    pub fn approve(
+        &self,
+        entries: &[Entry],
+        random: &mut dyn FnMut() -> String,
+    ) -> Result<(), Error> {
+        match self.make_key(random) {
+            Some(key) => self.approve_with(&key, entries),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn approve_with(&self, key: &UserKey, entries: &[Entry]) -> Result<(), Error> {
+        let Some(state) = &self.state else {
+            return Ok(());
+        };
+        let acting = entries.iter().filter(|entry| acts(entry.kind));
+        let digests = acting.filter_map(|entry| digest_of(key, entry));
+        approve(state, &digests.collect::<Vec<_>>())
+    }
+
+    /// Lets a rule act on calls, with its patterns as they are now.
+    pub(crate) fn let_act(&self, key: &UserKey, rule: &Reflexion) -> Result<(), Error> {
+        match (&self.state, digest_of_patterns(key, rule)) {
+            (Some(state), Some(digest)) => approve(state, &[digest]),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records that the workspace with this origin has an audit log.
+    pub(crate) fn remember_audit(&self, origin: &str) -> Result<(), Error> {
+        if self.remembers_audit(origin) {
+            return Ok(());
+        }
+        self.keep(Note {
+            audited: Some(origin.to_owned()),
+            ..self.stored().unwrap_or_default()
+        })
+    }
+
+    /// Returns `true` if the workspace with this origin is known to have an audit log.
+    pub(crate) fn remembers_audit(&self, origin: &str) -> bool {
+        let audited = self.stored().and_then(|note| note.audited);
+        audited.is_some_and(|known| known == origin)
+    }
+
+    /// Changes the note about the directory, and binds it by a marker if needed. Does nothing
+    /// without a state directory.
+    fn change(
+        &self,
+        random: &mut dyn FnMut() -> String,
+        change: impl FnOnce(&mut Note),
+    ) -> Result<(), Error> {
+        if self.state.is_none() {
+            return Ok(());
+        }
+        let mut note = match self.note() {
+            Some(note) => note,
+            None => self.marked(random())?,
+        };
+        change(&mut note);
+        self.keep(note)
+    }
+
+    /// Creates a note that is bound to the directory by this marker. Decisions about another
+    /// directory at the same path do not apply.
+    fn marked(&self, marker: String) -> Result<Note, Error> {
+        let directory = Directory::at(&self.directory);
+        let text = format!("{marker}\n");
+        let written = directory.replace_file(MARKER, text.as_bytes());
+        written.map_err(Error::io("write", &directory.join(MARKER)))?;
+        Ok(Note {
+            marker,
+            audited: self.stored().and_then(|note| note.audited),
+            ..Note::default()
+        })
+    }
 }
 
 #[cfg(test)]
