@@ -16,34 +16,37 @@ use memctl_files::{Reason, Refused};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::model::words::names;
+
 /// Hint of internal errors.
 const REPORT: &str = "this is a defect of memctl: report the output of `memctl --version`, the command and this \
      message (SECURITY.md says where)";
 
-/// Error kinds with the exit codes in `docs/reference/exit-codes.md`. A check that found something is no error: its
-/// report exits with 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Unknown or contradictory commands and options, or a missing precondition of a command.
-    Usage,
-    /// Invalid value, file or setting.
-    Input,
-    /// Missing record, skill or file.
-    NotFound,
-    /// Failure of the store.
-    Store,
-    /// Failure of the model.
-    Model,
-    /// Not permitted for this scope or user.
-    Permission,
-    /// Failure of the shared store.
-    Remote,
-    /// Failure of the operating system outside of the store.
-    Io,
-    /// Defect of this program.
-    Internal,
-    /// Interrupt by the user.
-    Interrupted,
+names! {
+    /// Error kinds with the exit codes in `docs/reference/exit-codes.md`. A check that found something is no error: its
+    /// report exits with 1.
+    Kind {
+        /// Unknown or contradictory commands and options, or a missing precondition of a command.
+        Usage = "usage",
+        /// Invalid value, file or setting.
+        Input = "input",
+        /// Missing record, skill or file.
+        NotFound = "not_found",
+        /// Failure of the store.
+        Store = "store",
+        /// Failure of the model.
+        Model = "model",
+        /// Not permitted for this scope or user.
+        Permission = "permission",
+        /// Failure of the shared store.
+        Remote = "remote",
+        /// Failure of the operating system outside of the store.
+        Io = "io",
+        /// Defect of this program.
+        Internal = "internal",
+        /// Interrupt by the user.
+        Interrupted = "interrupted",
+    }
 }
 
 impl Kind {
@@ -58,22 +61,6 @@ impl Kind {
             Self::Internal => 70,
             Self::Io => 74,
             Self::Interrupted => 130,
-        }
-    }
-
-    /// Returns the name in JSON documents.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Usage => "usage",
-            Self::Input => "input",
-            Self::NotFound => "not_found",
-            Self::Store => "store",
-            Self::Model => "model",
-            Self::Permission => "permission",
-            Self::Remote => "remote",
-            Self::Io => "io",
-            Self::Internal => "internal",
-            Self::Interrupted => "interrupted",
         }
     }
 }

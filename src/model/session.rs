@@ -310,8 +310,8 @@ mod tests {
         let odd: SessionState = serde_json::from_str("\"paused\"").unwrap();
         assert_eq!(odd, SessionState::Other("paused".to_owned()));
         assert_eq!(serde_json::to_string(&odd).unwrap(), "\"paused\"");
-        let none: SessionState = serde_json::from_str("7").unwrap();
-        assert_eq!(none.as_str(), "7");
+        let other: Session = serde_json::from_str(r#"{"status": 7}"#).unwrap();
+        assert_eq!(other.status.as_str(), "7");
     }
 
     #[test]

@@ -123,7 +123,8 @@ fn write(
                 return Ok(false);
             };
             let before = skills.generated(&path)?;
-            redacting_writer::write_of_skill(writer, skills, &path, before.as_deref(), &text)?;
+            let before = before.as_deref();
+            redacting_writer::change_of_skill(Some(writer), skills, &path, before, Some(&text))?;
             Ok::<_, Error>(true)
         })();
         match done {

@@ -21,7 +21,7 @@ use crate::store::{Selection, Writer};
 use crate::rules::guardrails::guardrail_of;
 use crate::rules::regression::cases::{place, whole_cases};
 use crate::store::workspace::error::chain;
-use crate::store::workspace::redacting_writer::{self, remove_of_skill, write_of_skill};
+use crate::store::workspace::redacting_writer;
 use crate::store::workspace::{Error, Workspace};
 
 /// Files that changed with a rule.
@@ -159,7 +159,7 @@ impl Leaving<'_> {
     ) -> Result<bool, Error> {
         let (before, rewritten) = self.skills.rewrite_guardrail(path, old, new)?;
         if let Some(text) = &rewritten.text {
-            self.write(path, &before, text)?;
+            self.change(path, &before, Some(text))?;
         }
         Ok(rewritten.is_left)
     }
@@ -212,10 +212,10 @@ impl Leaving<'_> {
             self.edited(path);
             return Ok(());
         }
-        self.remove(path, &text)?;
+        self.change(path, &text, None)?;
         let (path, _) = place(self.skills, self.skill, &format!("{id}.py"))?;
         match self.skills.generated(&path)? {
-            Some(text) if export::is_untouched(&text) => self.remove(&path, &text)?,
+            Some(text) if export::is_untouched(&text) => self.change(&path, &text, None)?,
             Some(_) => self.edited(&path),
             None => {}
         }
@@ -237,8 +237,8 @@ impl Leaving<'_> {
             return Ok(());
         }
         match whole_cases(self.skills, self.skill)?.as_slice() {
-            [] => self.remove(&path, &text),
-            left => self.write(&path, &text, &export::promptfoo(&left[0].skill, left)),
+            [] => self.change(&path, &text, None),
+            left => self.change(&path, &text, Some(&export::promptfoo(&left[0].skill, left))),
         }
     }
 
@@ -254,7 +254,7 @@ impl Leaving<'_> {
             if let Some(text) = self.skills.generated(&path)?
                 && export::is_untouched(&text)
             {
-                self.remove(&path, &text)?;
+                self.change(&path, &text, None)?;
             }
         }
         Ok(())
@@ -267,24 +267,11 @@ impl Leaving<'_> {
         ));
     }
 
-    fn write(&mut self, path: &Path, before: &str, text: &str) -> Result<(), Error> {
+    /// Writes a file, or removes it without a text.
+    fn change(&mut self, path: &Path, before: &str, text: Option<&str>) -> Result<(), Error> {
         self.skills.expect_writable(path)?;
-        if self.for_good {
-            redacting_writer::replace(self.skills.directory(), path, text)?;
-        } else {
-            write_of_skill(self.writer, self.skills, path, Some(before), text)?;
-        }
-        self.changed.push(self.shown(path));
-        Ok(())
-    }
-
-    fn remove(&mut self, path: &Path, before: &str) -> Result<(), Error> {
-        self.skills.expect_writable(path)?;
-        if self.for_good {
-            redacting_writer::remove(self.skills.directory(), path)?;
-        } else {
-            remove_of_skill(self.writer, self.skills, path, before)?;
-        }
+        let writer = (!self.for_good).then_some(&mut *self.writer);
+        redacting_writer::change_of_skill(writer, self.skills, path, Some(before), text)?;
         self.changed.push(self.shown(path));
         Ok(())
     }

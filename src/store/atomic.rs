@@ -8,8 +8,13 @@ use std::io;
 use std::path::Path;
 
 use memctl_files::{Directory, FileState};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::store::Error;
+
+/// Maximum size in bytes of a JSON file that is read as a whole.
+const LONGEST_JSON: u64 = 64 << 20;
 
 /// Creates a directory and its missing parents.
 pub(crate) fn create_dir(directory: &Directory) -> Result<(), Error> {
@@ -72,25 +77,29 @@ pub(super) fn set_aside(
     moved.map(drop).map_err(Error::io("move", &path))
 }
 
-/// Appends one or more lines and syncs them to disk. `lines` ends with a line break.
-pub(super) fn append_line(
-    directory: &Directory,
-    name: impl AsRef<Path>,
-    lines: &str,
-) -> Result<(), Error> {
-    append(directory, name.as_ref(), lines, true)
+/// Reads a small JSON file; `None` if it is missing or cannot be read.
+pub(super) fn read_json<T: DeserializeOwned>(directory: &Directory, name: &str) -> Option<T> {
+    serde_json::from_slice(&directory.read(name, LONGEST_JSON).ok()??).ok()
 }
 
-/// Appends without syncing.
-pub(super) fn append_line_unsynced(
+/// Replaces a JSON file, laid out for people.
+pub(super) fn replace_json(
     directory: &Directory,
-    name: impl AsRef<Path>,
-    lines: &str,
+    name: &str,
+    value: &impl Serialize,
 ) -> Result<(), Error> {
-    append(directory, name.as_ref(), lines, false)
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    replace(directory, name, &text)
 }
 
-fn append(directory: &Directory, name: &Path, lines: &str, sync: bool) -> Result<(), Error> {
+/// Appends one or more lines; `lines` ends with a line break. Waits for the disk if they are to `sync`.
+pub(super) fn append(
+    directory: &Directory,
+    name: &Path,
+    lines: &str,
+    sync: bool,
+) -> Result<(), Error> {
     let appended = directory.append(name, lines.as_bytes(), sync);
     appended.map_err(Error::io("append to", &directory.join(name)))
 }

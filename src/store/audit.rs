@@ -478,37 +478,72 @@ fn verify(directory: &Directory, limit: Duration, noted: Option<&str>) -> Result
         }
         None => None,
     };
-    let mut walk = Walk {
-        key: &key,
-        before: Vec::with_capacity(DIGITS),
-        anchor: anchor.as_ref().filter(|anchor| anchor.is_ours(&key)),
-        met_anchor: false,
-        met_noted: noted.is_none(),
-        noted,
-        is_torn: false,
-    };
-    if let Some(log) = log {
-        let mut reader = io::BufReader::with_capacity(1 << 20, log);
-        let mut line = Vec::new();
-        loop {
-            line.clear();
-            let read = reader
-                .read_until(b'\n', &mut line)
-                .map_err(Error::io("read", &directory.join(AUDIT_LOG)))?;
-            if read == 0 {
-                break;
-            }
-            walk.line(&line, &mut audited);
+    let is_changed = anchor.as_ref().is_some_and(|anchor| !anchor.is_ours(&key));
+    let anchor = anchor.filter(|_| !is_changed);
+    // Hash of the line before.
+    let mut before = Vec::with_capacity(DIGITS);
+    let (mut met_anchor, mut met_noted, mut is_torn) = (false, noted.is_none(), false);
+    let mut reader = log.map(|log| io::BufReader::with_capacity(1 << 20, log));
+    let mut line = Vec::new();
+    while let Some(reader) = &mut reader {
+        line.clear();
+        let read = reader.read_until(b'\n', &mut line);
+        if read.map_err(Error::io("read", &directory.join(AUDIT_LOG)))? == 0 {
+            break;
         }
+        let Some(whole) = line.strip_suffix(b"\n") else {
+            // A crash leaves a partial line behind the anchor; below is decided whether it was one.
+            is_torn = true;
+            break;
+        };
+        audited.lines += 1;
+        let number = Some(audited.lines);
+        let Some((body, hash)) = split(whole) else {
+            audited.flaw(number, "not an audit event");
+            continue;
+        };
+        if key.hash(&before, body).as_bytes() != hash {
+            let message = "it was changed, or a line before it was changed, removed or inserted";
+            audited.flaw(number, message);
+        } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {
+            let message = "when it was written, the log did not end where its anchor says";
+            audited.flaw(number, message);
+        }
+        before.clear();
+        before.extend_from_slice(hash);
+        let is = |other: &str| other.as_bytes() == hash;
+        let at_anchor = anchor
+            .as_ref()
+            .filter(|anchor| anchor.lines == audited.lines);
+        met_anchor |= at_anchor.is_some_and(|anchor| is(&anchor.hash));
+        met_noted |= noted.is_some_and(is);
+        audited.head = Some(String::from_utf8_lossy(hash).into_owned());
     }
-    if anchor.is_some() && walk.anchor.is_none() {
+    audited.is_begun = anchor.is_some() || is_changed || audited.lines > 0;
+    if is_changed {
         audited.flaw(None, "the anchor (`audit.anchor`) has been changed");
-    }
-    if anchor.is_none() && audited.lines > 0 {
+    } else if anchor.is_none() && audited.lines > 0 {
         audited.flaw(None, "the anchor (`audit.anchor`) is gone");
     }
-    audited.is_begun = anchor.is_some() || audited.lines > 0;
-    walk.end(&mut audited);
+    if let Some(anchor) = anchor.filter(|anchor| anchor.lines > 0 && !met_anchor) {
+        let (lines, there) = (anchor.lines, audited.lines);
+        audited.flaw(
+            None,
+            match lines.checked_sub(there) {
+                Some(missing @ 1..) => {
+                    format!("the log is truncated: {missing} of {lines} lines are missing")
+                }
+                _ => format!("line {lines} differs from the anchor"),
+            },
+        );
+    }
+    if !met_noted {
+        audited.flaw(None, "the given hash is not in the log");
+    }
+    // A partial line behind a valid anchor is the result of a crash, and was never acknowledged.
+    if is_torn && !met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
+        audited.flaw(Some(audited.lines + 1), "it is truncated");
+    }
     Ok(audited)
 }
 
@@ -517,80 +552,6 @@ impl Audited {
         if self.flaws.len() < TOLD {
             let message = message.into();
             self.flaws.push(ChainError { line, message });
-        }
-    }
-}
-
-struct Walk<'a> {
-    key: &'a Key,
-    /// Hash of the previous line.
-    before: Vec<u8>,
-    anchor: Option<&'a Anchor>,
-    met_anchor: bool,
-    noted: Option<&'a str>,
-    met_noted: bool,
-    is_torn: bool,
-}
-
-impl Walk<'_> {
-    fn line(&mut self, line: &[u8], audited: &mut Audited) {
-        let Some(whole) = line.strip_suffix(b"\n") else {
-            // A crash leaves a partial line behind the anchor; `end` decides whether it was one.
-            self.is_torn = true;
-            return;
-        };
-        audited.lines += 1;
-        let number = Some(audited.lines);
-        let Some((body, hash)) = split(whole) else {
-            audited.flaw(number, "not an audit event");
-            return;
-        };
-        if self.key.hash(&self.before, body).as_bytes() != hash {
-            audited.flaw(
-                number,
-                "it was changed, or a line before it was changed, removed or inserted",
-            );
-        } else if memchr::memmem::find(body, b"\"did\":\"broken\"").is_some() {
-            audited.flaw(
-                number,
-                "when it was written, the log did not end where its anchor says",
-            );
-        }
-        self.before.clear();
-        self.before.extend_from_slice(hash);
-        let is = |other: &str| other.as_bytes() == hash;
-        if self
-            .anchor
-            .is_some_and(|anchor| anchor.lines == audited.lines && is(&anchor.hash))
-        {
-            self.met_anchor = true;
-        }
-        self.met_noted |= self.noted.is_some_and(is);
-        audited.head = Some(String::from_utf8_lossy(hash).into_owned());
-    }
-
-    fn end(&self, audited: &mut Audited) {
-        if let Some(anchor) = self.anchor.filter(|anchor| anchor.lines > 0)
-            && !self.met_anchor
-        {
-            let message = if anchor.lines > audited.lines {
-                let missing = anchor.lines - audited.lines;
-                format!(
-                    "the log is truncated: {missing} of {} lines are missing",
-                    anchor.lines
-                )
-            } else {
-                format!("line {} differs from the anchor", anchor.lines)
-            };
-            audited.flaw(None, message);
-        }
-        if !self.met_noted {
-            audited.flaw(None, "the given hash is not in the log");
-        }
-        // A partial line behind a valid anchor is the result of a crash, and was never
-        // acknowledged.
-        if self.is_torn && !self.met_anchor && audited.flaws.is_empty() && audited.lines > 0 {
-            audited.flaw(Some(audited.lines + 1), "it is truncated");
         }
     }
 }

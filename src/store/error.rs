@@ -143,6 +143,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// No record of this kind has this id, or one like it.
+    pub(crate) fn not_found(kind: Kind, id: &str) -> Self {
+        Self::NotFound {
+            kind: Some(kind),
+            id: id.to_owned(),
+            similar: Vec::new(),
+        }
+    }
+
     /// Returns a closure that turns an [`io::Error`] into an [`Error::Io`] with this path.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();

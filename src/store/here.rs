@@ -24,6 +24,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::Reflexion;
 use crate::store::DERIVED;
+use crate::store::files::directory;
 
 /// Working directory of a session, and the workspace of its memory.
 #[derive(Debug, Clone, Copy, Default)]
@@ -237,8 +238,7 @@ impl Project {
     /// git says.
     #[must_use]
     pub fn identified(mut self, memory: &Path) -> Self {
-        let derived = Directory::at(memory).below(DERIVED);
-        if let Some(commit) = root_commit(&self.root, &self.git, &derived) {
+        if let Some(commit) = root_commit(&self.root, &self.git, &Directory::at(memory)) {
             for name in &mut self.names {
                 *name = format!("{name}{COMMIT}{commit}");
             }
@@ -298,7 +298,7 @@ pub fn shown_project(name: &str) -> &str {
 
 /// Returns the beginning of the first commit of a repository. Asks git once, and keeps the answer as
 /// long as the directory of git is the same one; that it has none, until a branch or the index changes.
-fn root_commit(root: &Path, git: &Path, derived: &Directory) -> Option<String> {
+fn root_commit(root: &Path, git: &Path, memory: &Directory) -> Option<String> {
     let state = named::state(git).ok()?;
     let is_shallow = named::link_metadata(&git.join("shallow")).is_ok();
     if is_shallow {
@@ -311,17 +311,15 @@ fn root_commit(root: &Path, git: &Path, derived: &Directory) -> Option<String> {
         "unknown {:?}",
         changes.map(|state| state.map(|one| one.modified))
     );
-    let kept = derived.read(&file, LONGEST).ok().flatten();
+    let kept = memory.below(DERIVED).read(&file, LONGEST).ok().flatten();
     match kept.and_then(|bytes| String::from_utf8(bytes).ok()) {
         Some(kept) if is_commit(&kept) => return Some(kept),
         Some(kept) if kept == unknown => return None,
         _ => {}
     }
     let commit = first_commit(root);
-    if derived.is_there() {
-        let answer = commit.as_deref().unwrap_or(&unknown);
-        drop(derived.replace_derived(&file, &[answer.as_bytes()]));
-    }
+    let answer = commit.as_deref().unwrap_or(&unknown);
+    directory::keep_derived(memory, &file, &[answer.as_bytes()]);
     commit
 }
 

@@ -49,10 +49,10 @@ pub use audit::{AuditAction, AuditContext, Audited, ChainError, Line as AuditLin
 pub use entry::{Entry, Redacted, redact};
 pub use error::{Error, Fault, Problem, ProblemKind, advice};
 pub use files::counters::fields as counter_fields;
-pub use files::data::apply::{PulledChange, PulledCount};
 pub use files::data::file::{FORMAT, Frame};
 pub(crate) use files::data::file::{JsonFile, Snapshot};
 pub(crate) use files::data::offsets::Row;
+pub use files::data::write::{PulledChange, PulledCount};
 pub(crate) use files::directory::{DERIVED, Lock, SMALL_FILE};
 pub use files::directory::{
     DIRECTORY, Identity, OTHER_PROGRAMS, find, ignore_local_files, is_origin, shared_files,
@@ -73,12 +73,11 @@ pub use primary::{
 pub use trust::{Approvals, Basis, Note, TrustSnapshot, Vouched};
 pub use undo_journal::{Field, Line as ChangeLine, PlacedLine, Splice, Step};
 pub use writer::Writer;
-pub use writer::group_commit::{Added, GroupCommit};
-pub use writer::puller::{Moving, Puller};
-pub use writer::raw_transfer::{
-    Compared, RawEntry, Repeats, SeenEntries, SkipCondition, foreign_entries, foreign_lines,
-    foreign_origin, laid_out, raw_field, text_field,
-};
+pub use writer::append::{Added, GroupCommit};
 pub use writer::remove::{Expired, RemovalMode};
 pub use writer::repair::{Cleaned, Repaired};
+pub use writer::transfer::{
+    Compared, Moving, Puller, RawEntry, Repeats, SeenEntries, SkipCondition, foreign_entries,
+    foreign_lines, foreign_origin, laid_out, raw_field, text_field,
+};
 pub use writer::update::{Returning, Reverted};

@@ -21,6 +21,7 @@
 //! A derived file stores how far the files of a copy are; if it is lost, changes are fetched again without
 //! harm.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +31,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Kind;
 use crate::store::access::disabled::keep_disabled_users;
-use crate::store::files::data::apply;
+use crate::store::files::data::write::apply;
 use crate::store::files::directory::{self, EXECUTION_LOGS, JOURNAL, PRIMARY, RECOVERED, REPLICA};
 use crate::store::files::log;
 use crate::store::files::tombstones::{self, Removal};
 use crate::store::{
-    DERIVED, DataFile, Error, Fault, Identity, Lock, PulledChange, SMALL_FILE, Scoped, Tombstone,
-    atomic,
+    DERIVED, DataFile, Error, Fault, Identity, Lock, SMALL_FILE, Scoped, Tombstone, atomic,
 };
 
 /// A database that is the primary store of a memory.
@@ -341,19 +341,13 @@ impl Scoped {
 
 /// Returns the progress of the files; `None` if unknown.
 fn reached(directory: &Directory) -> Option<Reached> {
-    let bytes = directory.below(DERIVED).read(REACHED, SMALL_FILE).ok()??;
-    serde_json::from_slice(&bytes).ok()
+    atomic::read_json(&directory.below(DERIVED), REACHED)
 }
 
 /// Saves the progress of the files. Ignores failure, because changes can be fetched again.
 fn keep(directory: &Directory, reached: Reached) {
-    let derived = directory.below(DERIVED);
-    let Ok(bytes) = serde_json::to_vec(&reached) else {
-        return;
-    };
-    if derived.create().is_ok() {
-        drop(derived.replace_derived(REACHED, &[&bytes]));
-    }
+    let bytes = serde_json::to_vec(&reached).unwrap_or_default();
+    directory::keep_derived(directory, REACHED, &[&bytes]);
 }
 
 /// Brings the files up to date with the database.
@@ -412,45 +406,31 @@ fn set_aside(directory: &Directory, known: Reached) -> Result<(), Error> {
 fn take_over(store: &Scoped, lock: &Lock, batch: &[PrimaryChange]) -> Result<(), Error> {
     for kind in Kind::ALL {
         let of_kind = || batch.iter().filter(|change| change.kind == kind);
-        let changes: Vec<PulledChange> = of_kind()
-            .map(|change| PulledChange {
-                id: change.id.clone(),
-                text: change.text.clone(),
-            })
-            .collect();
+        let changes = of_kind().map(|change| (change.id.as_str(), change.text.as_deref()));
+        let changes: Vec<_> = changes.collect();
         if changes.is_empty() {
             continue;
         }
-        let removed = tombstones::ids(lock.directory(), kind)?;
+        let removed = tombstones::of_kind(lock.directory(), kind)?;
+        let removed: HashSet<String> = removed.map(|tombstone| tombstone.id).collect();
         // Tombstones come first, as in every removal.
         let mut tombstones = Vec::new();
         for change in of_kind().filter(|c| c.text.is_none() && !removed.contains(&c.id)) {
             tombstones.push(tombstone(kind, change)?);
         }
         tombstones::append(lock, &tombstones)?;
-        place(store, lock, kind, &changes)?;
+        // Each record goes to its own file, and leaves the other.
+        for file in DataFile::of(kind) {
+            let is_here = |text: &&str| DataFile::for_record(kind, text.as_bytes()) == file;
+            let here = changes.iter().map(|(id, text)| (*id, text.filter(is_here)));
+            apply(store.file(file), lock, &here.collect::<Vec<_>>())?;
+        }
         forget_traces(lock, &tombstones)?;
         let back: Vec<&str> = of_kind()
             .filter(|change| change.text.is_some() && removed.contains(&change.id))
             .map(|change| change.id.as_str())
             .collect();
         tombstones::lift(lock, kind, &back, "")?;
-    }
-    Ok(())
-}
-
-/// Applies changes to the files of a kind: each record goes to its own file, and leaves the other.
-fn place(store: &Scoped, lock: &Lock, kind: Kind, changes: &[PulledChange]) -> Result<(), Error> {
-    for file in DataFile::of(kind) {
-        let is_here = |text: &String| DataFile::for_record(kind, text.as_bytes()) == file;
-        let here: Vec<PulledChange> = changes
-            .iter()
-            .map(|change| PulledChange {
-                id: change.id.clone(),
-                text: change.text.clone().filter(is_here),
-            })
-            .collect();
-        apply::apply(store.file(file), lock, &here)?;
     }
     Ok(())
 }

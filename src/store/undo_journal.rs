@@ -46,18 +46,8 @@ impl Scoped {
     }
 }
 
-/// Appends a line; does nothing for writes without a change id.
-pub(crate) fn append(
-    lock: &Lock,
-    audit_context: &AuditContext,
-    key: Option<&UserKey>,
-    step: Step,
-) -> Result<(), Error> {
-    append_each(lock, key, std::iter::once((audit_context, step)))
-}
-
 /// Appends lines of several callers in one write, except those without a change id.
-pub(crate) fn append_each<'a>(
+pub(crate) fn append<'a>(
     lock: &Lock,
     key: Option<&UserKey>,
     steps: impl Iterator<Item = (&'a AuditContext, Step)>,
@@ -90,26 +80,22 @@ pub(crate) fn append_each<'a>(
     Ok(())
 }
 
-/// Length of the journal at one moment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Mark(u64);
-
-/// Returns the current end of the journal.
-pub(crate) fn mark(lock: &Lock) -> Mark {
-    let state = lock.directory().state(FILE);
-    Mark(state.ok().flatten().map_or(0, |state| state.size))
+/// Returns the length of the journal.
+pub(crate) fn length(directory: &Directory) -> u64 {
+    let state = directory.state(FILE);
+    state.ok().flatten().map_or(0, |state| state.size)
 }
 
-/// Drops the lines after a mark from the same lock: their writes did not happen.
-pub(crate) fn back_to(lock: &Lock, mark: Mark) -> Result<(), Error> {
+/// Drops the lines after a length that the journal had under the same lock: their writes did not happen.
+pub(crate) fn back_to(lock: &Lock, length: u64) -> Result<(), Error> {
     let directory = lock.directory();
     let Some(file) = atomic::open_for_update(directory, FILE)? else {
         return Ok(());
     };
     // A journal that was shortened meanwhile has other offsets.
-    let is_longer = file.metadata().is_ok_and(|m| m.len() > mark.0);
+    let is_longer = file.metadata().is_ok_and(|m| m.len() > length);
     if is_longer {
-        let cut = file.set_len(mark.0);
+        let cut = file.set_len(length);
         cut.map_err(Error::io("write", &directory.join(FILE)))?;
     }
     Ok(())
@@ -166,12 +152,6 @@ pub(crate) fn scrub(lock: &Lock, kind: Kind, ids: &[&str]) -> Result<(), Error> 
 fn retain(lock: &Lock, is_kept: &dyn Fn(&Line) -> bool) -> Result<(), Error> {
     let is_kept = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|line| is_kept(&line));
     log::retain(lock, FILE, &is_kept).map(drop)
-}
-
-fn length(directory: &Directory) -> u64 {
-    let file = directory.open(FILE).ok().flatten();
-    file.and_then(|file| Some(file.metadata().ok()?.len()))
-        .unwrap_or(0)
 }
 
 /// One write: a line of the journal.
@@ -450,13 +430,21 @@ mod tests {
         }
     }
 
+    fn note(lock: &Lock, change: &str, id: &str) -> Result<(), Error> {
+        append(
+            lock,
+            None,
+            std::iter::once((&audit_context(change), added(id))),
+        )
+    }
+
     #[test]
     fn what_is_removed_for_good_leaves_no_line() {
         let dir = tempfile::tempdir().unwrap();
         let lock = Lock::take(dir.path(), Duration::from_secs(1)).unwrap();
-        append(&lock, &audit_context("a"), None, added("MEM-001")).unwrap();
-        append(&lock, &audit_context("b"), None, added("MEM-002")).unwrap();
-        append(&lock, &audit_context(""), None, added("MEM-003")).unwrap();
+        note(&lock, "a", "MEM-001").unwrap();
+        note(&lock, "b", "MEM-002").unwrap();
+        note(&lock, "", "MEM-003").unwrap();
         scrub(&lock, Kind::Memory, &["MEM-001"]).unwrap();
         let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();
         assert_eq!(lines.len(), 1);
@@ -470,13 +458,7 @@ mod tests {
         let long = "x".repeat(200 << 10);
         for n in 0..30 {
             for part in ["1", "2"] {
-                append(
-                    &lock,
-                    &audit_context(&n.to_string()),
-                    None,
-                    added(&format!("{part}{long}")),
-                )
-                .unwrap();
+                note(&lock, &n.to_string(), &format!("{part}{long}")).unwrap();
             }
         }
         let lines: Vec<Line> = log::read(&dir.path().into(), FILE).unwrap();

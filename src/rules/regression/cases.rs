@@ -174,8 +174,8 @@ impl Files<'_> {
         before: Option<&str>,
         text: &str,
     ) -> Result<(), Error> {
-        redacting_writer::write_of_skill(&mut self.writer, self.skills, path, before, text)
-            .map(drop)
+        let writer = Some(&mut self.writer);
+        redacting_writer::change_of_skill(writer, self.skills, path, before, Some(text)).map(drop)
     }
 }
 

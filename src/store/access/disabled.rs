@@ -42,9 +42,7 @@ pub(crate) fn keep_disabled_users(lock: &Lock, users: &[String]) -> Result<bool,
     if users.is_empty() {
         atomic::remove(lock.directory(), FILE)?;
     } else {
-        let mut bytes = serde_json::to_vec_pretty(&users)?;
-        bytes.push(b'\n');
-        atomic::replace(lock.directory(), FILE, &bytes)?;
+        atomic::replace_json(lock.directory(), FILE, &users)?;
     }
     Ok(true)
 }

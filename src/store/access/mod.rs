@@ -1,7 +1,7 @@
 //! Reading through the access filter: one caller with a scope, a user and a time.
 //!
-//! - Here: the filter, rows in the order of their records, and removed records. `query`: reading of records.
-//!   `scoped`: the store of one caller, and what is read beside it. `id_lookup`: ids from what a user types.
+//! - Here: the filter, rows in the order of their records, and removed records. `query`: reading of records,
+//!   and ids from what a user types. `scoped`: the store of one caller, and what is read beside it.
 //!   `disabled`: the marks that switch a memory off.
 //!
 //! An entry is visible if the scope covers its skill, its user matches the viewer, and it has not
@@ -15,7 +15,6 @@
 //! does not name a skill, so a limited scope sees little.
 
 pub(crate) mod disabled;
-mod id_lookup;
 pub(crate) mod query;
 pub(crate) mod scoped;
 
@@ -137,40 +136,29 @@ impl Scoped {
     fn select_all(&self, kind: Kind, selection: &Selection<'_>) -> Result<SelectedRows, Error> {
         let files = self.snapshots(kind)?;
         let mut rows = Vec::new();
-        for file in &files {
-            rows.push(self.select(file, kind, selection)?);
+        for (number, file) in files.iter().enumerate() {
+            let selected = self.select(file, kind, selection)?.into_iter();
+            rows.extend(selected.map(|row| (number, row)));
         }
-        let mut rows = merged(kind, rows);
+        if rows.first().map(|(file, _)| file) != rows.last().map(|(file, _)| file) {
+            rows.sort_by_cached_key(|(_, row)| {
+                IdShape::of(kind, &String::from_utf8_lossy(row.id()))
+            });
+        }
         let limit = selection.newest.unwrap_or(usize::MAX);
         rows.drain(..rows.len().saturating_sub(limit));
         Ok(SelectedRows { files, rows })
     }
 }
 
-/// Merges the rows of the files of a kind, each oldest first, in the order of their ids.
-fn merged(kind: Kind, mut files: Vec<Vec<Row>>) -> Vec<(usize, Row)> {
-    let (Some(local), Some(shared)) = (files.get(1), files.first()) else {
-        let only = files.pop().unwrap_or_default();
-        return only.into_iter().map(|row| (0, row)).collect();
-    };
-    let mut local = local.iter().peekable();
-    let order = |row: &Row| IdShape::of(kind, &String::from_utf8_lossy(row.id()));
-    let mut rows = Vec::with_capacity(shared.len());
-    for row in shared {
-        let at = order(row);
-        while let Some(earlier) = local.next_if(|other| at.is_some() && order(other) < at) {
-            rows.push((1, earlier.clone()));
-        }
-        rows.push((0, row.clone()));
-    }
-    rows.extend(local.map(|row| (1, row.clone())));
-    rows
-}
-
 impl Scoped {
     /// Returns the tombstone of a record of this kind with this content.
     pub fn tombstone_of(&self, kind: Kind, content: &str) -> Result<Option<Tombstone>, Error> {
-        tombstones::find(self.directory(), kind, content, &|t| self.is_own_removal(t))
+        let key = self.identity().map(|identity| identity.tombstone_key);
+        let digest = key.map(|key| tombstones::digest(&key, kind, content));
+        let is_it = |t: &Tombstone| Some(&t.digest) == digest.as_ref() && self.is_own_removal(t);
+        let found = tombstones::of_kind(self.directory(), kind)?;
+        Ok(found.rev().find(is_it))
     }
 
     /// Returns `true` if the viewer was allowed to see the removed record.
@@ -184,7 +172,9 @@ impl Scoped {
         if !self.sees_all() {
             return Ok(Vec::new());
         }
-        tombstones::lines_in_force(self.directory(), kind)
+        let lines = tombstones::of_kind(self.directory(), kind)?;
+        let lines = lines.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
+        lines.collect()
     }
 
     /// Returns all removed records.
@@ -194,19 +184,18 @@ impl Scoped {
 
     /// Returns the ids of all removed records of a kind, of any user.
     pub fn tombstone_ids(&self, kind: Kind) -> Result<HashSet<String>, Error> {
-        tombstones::ids(self.directory(), kind)
+        Ok(tombstones::of_kind(self.directory(), kind)?
+            .map(|t| t.id)
+            .collect())
     }
 
     /// Returns the tombstone of the record with this id. Always `None` in a limited scope, because
     /// a tombstone does not name the skill.
     pub fn tombstone(&self, kind: Kind, id: &str) -> Result<Option<Tombstone>, Error> {
-        match self.scope() {
-            Scope::All => {
-                let found = tombstones::of_id(self.directory(), kind, id)?;
-                Ok(found.filter(|tombstone| self.is_own_removal(tombstone)))
-            }
-            Scope::Domains(_) => Ok(None),
-        }
+        let mut found = tombstones::of_kind(self.directory(), kind)?.rev();
+        let found = found.find(|tombstone| tombstone.id.eq_ignore_ascii_case(id));
+        let is_seen = |found: &Tombstone| *self.scope() == Scope::All && self.is_own_removal(found);
+        Ok(found.filter(is_seen))
     }
 }
 

@@ -25,8 +25,6 @@ use crate::store::{Entry, Error, Lock, atomic};
 
 /// Name of the file.
 pub(crate) const FILE: &str = "evidence.local.json";
-/// Maximum size of the file in bytes.
-const LONGEST: u64 = 64 << 20;
 
 /// Returns the names of the fields of a kind that each machine counts for itself.
 pub const fn fields(kind: Kind) -> &'static [&'static str] {
@@ -61,16 +59,12 @@ pub(crate) struct Counters {
 impl Counters {
     /// Reads the file. Without it, or with one that cannot be read, nothing is counted yet.
     pub(crate) fn read(directory: &Directory) -> Self {
-        let text = directory.read(FILE, LONGEST).ok().flatten();
-        let read = text.and_then(|text| serde_json::from_slice(&text).ok());
-        read.unwrap_or_default()
+        atomic::read_json(directory, FILE).unwrap_or_default()
     }
 
     /// Replaces the file.
     pub(crate) fn write(&self, lock: &Lock) -> Result<(), Error> {
-        let mut text = serde_json::to_vec_pretty(self)?;
-        text.push(b'\n');
-        atomic::replace(lock.directory(), FILE, &text)
+        atomic::replace_json(lock.directory(), FILE, self)
     }
 
     /// Returns the text of an entry with its counters in place of the fields of its file.

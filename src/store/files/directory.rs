@@ -72,8 +72,7 @@ pub struct Identity {
 
 /// Reads the identity of the workspace, if it has one.
 pub(crate) fn identity(directory: &Directory) -> Option<Identity> {
-    let text = directory.read(IDENTITY, SMALL_FILE).ok()??;
-    serde_json::from_slice(&text).ok()
+    atomic::read_json(directory, IDENTITY)
 }
 
 /// Exclusive write access to a memory directory.
@@ -160,9 +159,7 @@ pub(crate) fn wait_for(
 
 /// Writes the identity of the workspace, replacing any other.
 pub(crate) fn name(lock: &Lock, identity: &Identity) -> Result<(), Error> {
-    let mut text = serde_json::to_string_pretty(identity)?;
-    text.push('\n');
-    atomic::replace(&lock.directory, IDENTITY, text.as_bytes())
+    atomic::replace_json(&lock.directory, IDENTITY, identity)
 }
 
 /// Returns `true` if another process holds the write lock.
@@ -191,6 +188,13 @@ pub(crate) fn share(directory: &Directory, limit: Duration) -> Option<File> {
 pub(crate) fn open_data(directory: &Directory, name: &str) -> Result<Option<File>, Error> {
     let opened = directory.open(name);
     opened.map_err(Error::io("read", &directory.join(name)))
+}
+
+/// Replaces a derived file of a memory that exists. Ignores failure, because what is derived can be made
+/// again, and returns `false`.
+pub(crate) fn keep_derived(memory: &Directory, name: impl AsRef<Path>, parts: &[&[u8]]) -> bool {
+    let derived = memory.below(DERIVED);
+    memory.is_there() && derived.create().is_ok() && derived.replace_derived(name, parts).is_ok()
 }
 
 /// Directory of remote records.

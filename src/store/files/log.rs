@@ -51,10 +51,7 @@ pub(crate) fn append_all(
     if ends_inside_a_line(lock.directory(), name).map_err(Error::io("read", &path))? {
         text.insert(0, '\n');
     }
-    match sync {
-        Sync::Wait => atomic::append_line(lock.directory(), name, &text),
-        Sync::Leave => atomic::append_line_unsynced(lock.directory(), name, &text),
-    }
+    atomic::append(lock.directory(), name.as_ref(), &text, sync == Sync::Wait)
 }
 
 /// Visits the lines of a log, newest first, until `visit` breaks. Returns the number of bytes read.

@@ -4,7 +4,7 @@
 //! A tombstone holds the id, the time, and a keyed hash of the content. The hash identifies the
 //! same content when it is presented again, and reveals nothing otherwise.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use memctl_files::{Directory, hex};
@@ -70,83 +70,41 @@ pub(crate) fn append(lock: &Lock, lines: &[String]) -> Result<(), Error> {
 
 /// Appends lines that revoke the tombstones of restored records.
 pub(crate) fn lift(lock: &Lock, kind: Kind, ids: &[&str], at: &str) -> Result<(), Error> {
-    let lines = ids.iter().map(|id| {
-        serde_json::to_string(&Tombstone {
+    let mut lines = Vec::new();
+    for id in ids {
+        lines.push(serde_json::to_string(&Tombstone {
             id: (*id).to_owned(),
             kind,
             at: at.to_owned(),
             user_id: None,
             digest: String::new(),
             lifted: true,
-        })
-    });
-    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
-    log::append_all(lock, FILE, &lines, Sync::Wait)
+        })?);
+    }
+    append(lock, &lines)
 }
 
 /// Returns the tombstones that are not revoked.
 pub(crate) fn in_force(directory: &Directory) -> Result<Vec<Tombstone>, Error> {
-    let all: Vec<Tombstone> = log::read(directory, FILE)?;
+    let mut all: Vec<Tombstone> = log::read(directory, FILE)?;
     // The newest line of a record counts.
-    let mut seen: HashSet<(Kind, String)> = HashSet::new();
-    let mut in_force: Vec<Tombstone> = Vec::with_capacity(all.len());
-    let mut lifted: HashSet<(Kind, String)> = HashSet::new();
-    for line in all.into_iter().rev() {
-        let key = (line.kind, line.id.clone());
-        let is_newest = seen.insert(key.clone());
-        if line.lifted && is_newest {
-            lifted.insert(key);
-        } else if !line.lifted && !lifted.contains(&key) {
-            in_force.push(line);
-        }
+    let mut newest: HashMap<(Kind, String), bool> = HashMap::new();
+    for line in all.iter().rev() {
+        newest
+            .entry((line.kind, line.id.clone()))
+            .or_insert(line.lifted);
     }
-    in_force.reverse();
-    Ok(in_force)
+    all.retain(|line| !line.lifted && !newest[&(line.kind, line.id.clone())]);
+    Ok(all)
 }
 
-/// Returns the last matching tombstone of this kind with this content, among those that count.
-pub(crate) fn find(
+/// Returns the tombstones of a kind that are not revoked, oldest first.
+pub(crate) fn of_kind(
     directory: &Directory,
     kind: Kind,
-    content: &str,
-    counts: &dyn Fn(&Tombstone) -> bool,
-) -> Result<Option<Tombstone>, Error> {
-    let Some(identity) = directory::identity(directory) else {
-        return Ok(None);
-    };
-    let digest = digest(&identity.tombstone_key, kind, content);
-    Ok(in_force(directory)?
-        .into_iter()
-        .rev()
-        .find(|t| t.kind == kind && t.digest == digest && counts(t)))
-}
-
-/// Returns the removed ids of this kind, each with its tombstone line.
-pub(crate) fn lines_in_force(
-    directory: &Directory,
-    kind: Kind,
-) -> Result<Vec<(String, String)>, Error> {
-    let of_kind = in_force(directory)?.into_iter().filter(|t| t.kind == kind);
-    let lines = of_kind.map(|t| Ok((t.id.clone(), serde_json::to_string(&t)?)));
-    lines.collect()
-}
-
-/// Returns the removed ids of this kind.
-pub(crate) fn ids(directory: &Directory, kind: Kind) -> Result<HashSet<String>, Error> {
-    let of_kind = in_force(directory)?.into_iter().filter(|t| t.kind == kind);
-    Ok(of_kind.map(|t| t.id).collect())
-}
-
-/// Returns the tombstone of the record with this id, ignoring case.
-pub(crate) fn of_id(
-    directory: &Directory,
-    kind: Kind,
-    id: &str,
-) -> Result<Option<Tombstone>, Error> {
-    Ok(in_force(directory)?
-        .into_iter()
-        .rev()
-        .find(|t| t.kind == kind && t.id.eq_ignore_ascii_case(id)))
+) -> Result<impl DoubleEndedIterator<Item = Tombstone>, Error> {
+    let all = in_force(directory)?.into_iter();
+    Ok(all.filter(move |tombstone| tombstone.kind == kind))
 }
 
 /// Returns the highest id ever removed. An unreadable file yields none; ids are then unique only
@@ -218,7 +176,7 @@ impl ForgottenRecords {
 }
 
 /// Returns the keyed hash of a record's content.
-fn digest(key: &str, kind: Kind, content: &str) -> String {
+pub(crate) fn digest(key: &str, kind: Kind, content: &str) -> String {
     let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else {
         // HMAC accepts keys of every length, so this cannot fail.
         return String::new();

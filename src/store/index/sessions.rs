@@ -265,9 +265,8 @@ fn by_age(directory: &Directory, ending: &str) -> Vec<String> {
     files.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Name of the list of processed files, and its first line.
-const SOURCES: &str = "sources";
-const HEADER: &str = "memctl sources 1\n";
+/// Name of the list of processed files.
+const SOURCES: &str = "sources.json";
 
 /// State of a session file when it was processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -278,13 +277,6 @@ pub struct Source {
     pub mtime: i64,
     /// Number of steps in the file.
     pub steps: u64,
-}
-
-#[derive(Serialize, Deserialize, schemars::JsonSchema)]
-struct Line {
-    path: String,
-    #[serde(flatten)]
-    source: Source,
 }
 
 /// The list of processed files.
@@ -299,17 +291,10 @@ impl Scoped {
     /// Reads the list of processed files; empty if it is missing or damaged.
     pub fn sources(&self) -> Sources {
         let directory = self.directory().clone();
-        let derived = directory.below(DERIVED);
-        let text = derived.read_text(SOURCES, u64::MAX).ok().flatten();
-        let text = text.unwrap_or_default();
-        let lines = text.strip_prefix(HEADER).unwrap_or_default().lines();
-        let entries = lines
-            .filter_map(|line| serde_json::from_str::<Line>(line).ok())
-            .map(|line| (line.path, line.source))
-            .collect();
+        let entries = atomic::read_json(&directory.below(DERIVED), SOURCES);
         Sources {
             directory,
-            entries,
+            entries: entries.unwrap_or_default(),
             changed: false,
         }
     }
@@ -330,20 +315,8 @@ impl Sources {
     /// Saves the list, if it changed and the memory directory exists. Ignores failure, because the
     /// next run is only slower.
     pub fn save(&mut self) {
-        let derived = self.directory.below(DERIVED);
-        if !self.changed || !self.directory.is_there() || derived.create().is_err() {
-            return;
-        }
-        let mut text = HEADER.to_owned();
-        for (path, source) in &self.entries {
-            let line = Line {
-                path: path.clone(),
-                source: *source,
-            };
-            text.extend(serde_json::to_string(&line));
-            text.push('\n');
-        }
-        if derived.replace_derived(SOURCES, &[text.as_bytes()]).is_ok() {
+        let text = serde_json::to_vec(&self.entries).unwrap_or_default();
+        if self.changed && directory::keep_derived(&self.directory, SOURCES, &[&text]) {
             self.changed = false;
         }
     }

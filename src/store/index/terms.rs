@@ -11,7 +11,6 @@
 
 use std::cell::OnceCell;
 use std::fs::File;
-use std::ops::Deref;
 
 use memctl_files::{FileState, PositionedFile as _, json};
 
@@ -46,26 +45,9 @@ pub struct Terms {
 struct Table {
     entries: u64,
     postings: u64,
-    bytes: Bytes,
+    /// Mapped, or in memory once it was built.
+    bytes: Map,
     data: Option<File>,
-}
-
-/// Bytes of the table: mapped, or in memory once it was built.
-#[derive(Debug)]
-enum Bytes {
-    Disk(Map),
-    Memory(Vec<u8>),
-}
-
-impl Deref for Bytes {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        match self {
-            Self::Disk(map) => map,
-            Self::Memory(bytes) => bytes,
-        }
-    }
 }
 
 impl Scoped {
@@ -106,13 +88,13 @@ impl Scoped {
             data,
         };
         let Some(data) = directory::open_data(self.directory(), file.name())? else {
-            return Ok(table(0, 0, Bytes::Memory(vec![0; HEADER]), None));
+            return Ok(table(0, 0, vec![0; HEADER].into(), None));
         };
         let now = FileState::of(&data).map_err(Error::io("read", &path))?;
         if let Some(saved) = Map::open(&self.directory().below(DERIVED), &terms_name(file))
             && let Some((entries, postings)) = believed(&saved, &now, scheme)
         {
-            return Ok(table(entries, postings, Bytes::Disk(saved), Some(data)));
+            return Ok(table(entries, postings, saved, Some(data)));
         }
         let snapshot = self.file(file).snapshot()?;
         let rows: Vec<_> = snapshot.rows().collect();
@@ -134,15 +116,12 @@ impl Scoped {
         // A table is saved only for the state of the file that was read. Ignores failure, because
         // it can be rebuilt.
         let read = snapshot.file.as_ref().and_then(|f| FileState::of(f).ok());
-        if let Some(read) = read.filter(|read| *read == snapshot.table.header.stamp)
-            && let derived = self.directory().below(DERIVED)
-            && derived.create().is_ok()
-        {
+        if let Some(read) = read.filter(|read| *read == snapshot.table.header.stamp) {
             let numbers = [scheme, counts[0], counts[1]];
             let header: [u8; HEADER] = sealed(MAGIC, &read, &numbers);
-            drop(derived.replace_derived(terms_name(file), &[&header, &body]));
+            directory::keep_derived(self.directory(), terms_name(file), &[&header, &body]);
         }
-        let bytes = Bytes::Memory([&[0; HEADER][..], &body].concat());
+        let bytes = [&[0; HEADER][..], &body].concat().into();
         Ok(table(counts[0], counts[1], bytes, snapshot.file))
     }
 }

@@ -39,7 +39,7 @@ use crate::model::Trial;
 use crate::store::audit::Line;
 use crate::store::files::directory::{self, AUDIT_LOG, HINTS};
 use crate::store::files::log;
-use crate::store::{DERIVED, Error, SMALL_FILE, Scoped, SharedLine, Writer, atomic, redact};
+use crate::store::{DERIVED, Error, Scoped, SharedLine, Writer, atomic, redact};
 
 const RETRIEVALS: &str = "retrievals.jsonl";
 const LOCK: &str = "retrievals.lock";
@@ -92,7 +92,7 @@ impl Scoped {
         self.must_be_enabled()?;
         let derived = directory.below(DERIVED);
         atomic::create_dir(&derived)?;
-        atomic::append_line_unsynced(&derived, RETRIEVALS, &text(lines)?)?;
+        atomic::append(&derived, RETRIEVALS.as_ref(), &text(lines)?, false)?;
         fold(&derived)
     }
 
@@ -300,19 +300,12 @@ impl Scoped {
         if marks.insert(database.to_owned(), unsent.mark) == Some(unsent.mark) {
             return;
         }
-        let derived = self.directory().below(DERIVED);
-        if let Ok(bytes) = serde_json::to_vec(&marks)
-            && self.directory().is_there()
-            && derived.create().is_ok()
-        {
-            drop(derived.replace_derived(SENT, &[&bytes]));
-        }
+        let bytes = serde_json::to_vec(&marks).unwrap_or_default();
+        directory::keep_derived(self.directory(), SENT, &[&bytes]);
     }
 
     fn marks(&self) -> Marks {
-        let bytes = self.directory().below(DERIVED).read(SENT, SMALL_FILE);
-        let bytes = bytes.ok().flatten().unwrap_or_default();
-        serde_json::from_slice(&bytes).unwrap_or_default()
+        atomic::read_json(&self.directory().below(DERIVED), SENT).unwrap_or_default()
     }
 
     /// Visits the audit events of all copies of this memory, oldest first, as [`Scoped::audited`] does with

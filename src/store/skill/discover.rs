@@ -18,9 +18,9 @@ use serde_json::value::RawValue;
 
 use crate::model::SkillPath;
 use crate::model::error::message;
-use crate::store::skill::front_matter::{self, BundledFile, Refused, is_below};
+use crate::store::skill::front_matter::{self, BundledFile, is_below};
 use crate::store::skill::guardrails::{self, Guardrail, Rewritten};
-use crate::store::skill::root::{MAX_BYTES, Root, Within};
+use crate::store::skill::root::{Root, Within};
 use crate::store::skill::{Error, Problem, Skill, above, not_utf8};
 
 /// Skills directory.
@@ -75,8 +75,8 @@ impl Skills {
         }
         let read = match front_matter::read(&text.text) {
             Ok(read) => read,
-            Err(Refused::Missing) => return Err(Error::NoMetadata { path: source }),
-            Err(Refused::Unreadable { line, reason }) => {
+            Err(None) => return Err(Error::NoMetadata { path: source }),
+            Err(Some((line, reason))) => {
                 return Err(Error::Metadata {
                     path: source,
                     line,
@@ -163,9 +163,7 @@ impl Skills {
         file: &Path,
         guardrail: &Guardrail<'_>,
     ) -> Result<Option<String>, Error> {
-        let bytes = self.root.bytes(MAX_BYTES, file, Within::Skills)?;
-        let text = String::from_utf8(bytes.unwrap_or_default())
-            .map_err(|error| self.root.io(file, std::io::Error::other(error)))?;
+        let text = self.generated(file)?.unwrap_or_default();
         Ok(guardrails::append(&text, guardrail))
     }
 

@@ -36,20 +36,6 @@ pub struct FrontMatter {
     pub tolerated: Option<(usize, String)>,
 }
 
-/// Reason why a file has no usable metadata.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
-    /// No metadata, or empty metadata.
-    Missing,
-    /// Unreadable metadata.
-    Unreadable {
-        /// Line number in the file, from 1.
-        line: usize,
-        /// Reason as text.
-        reason: String,
-    },
-}
-
 /// Maximum size of metadata in bytes; handwritten metadata is far smaller.
 const MAX_METADATA: usize = 64 * 1024;
 
@@ -57,19 +43,17 @@ const MAX_METADATA: usize = 64 * 1024;
 ///
 /// # Errors
 ///
-/// [`Refused`] if no metadata can be read.
-pub fn read(text: &str) -> Result<FrontMatter, Refused> {
-    let mut refused = Refused::Missing;
+/// The line and the reason of metadata that cannot be read; `None` if there is none, or it is empty.
+pub fn read(text: &str) -> Result<FrontMatter, Option<Invalid>> {
+    let mut refused = None;
     for split in [at_the_top(text), in_a_section(text)] {
         let tried = split.and_then(|split| match split {
             Some(split) => split.parse(),
-            None => Err(Refused::Missing),
+            None => Err(None),
         });
         match tried {
             Ok(read) => return Ok(read),
-            // Prefer the first reason that is more specific than `Missing`.
-            Err(reason) if refused == Refused::Missing => refused = reason,
-            Err(_) => {}
+            Err(reason) => refused = refused.or(reason),
         }
     }
     Err(refused)
@@ -83,7 +67,7 @@ struct Split<'a> {
     body: String,
 }
 
-fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Refused> {
+fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
     let start = text.len() - text.trim_start_matches(['\n', ' ', '\t']).len();
     // Indented dashes are not front matter.
     let start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
@@ -104,10 +88,8 @@ fn at_the_top(text: &str) -> Result<Option<Split<'_>>, Refused> {
         }
         to += line.len();
     }
-    Err(Refused::Unreadable {
-        line: before + 1,
-        reason: "the `---` of this line is never closed by another one".to_owned(),
-    })
+    let reason = "the `---` of this line is never closed by another one";
+    Err(Some((before + 1, reason.to_owned())))
 }
 
 /// Line of three or more dashes.
@@ -116,7 +98,7 @@ fn is_rule(line: &str) -> bool {
     line.len() >= 3 && line.bytes().all(|b| b == b'-')
 }
 
-fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Refused> {
+fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Option<Invalid>> {
     let mut at = 0;
     let mut heading = None;
     let mut block: Option<(usize, usize)> = None;
@@ -142,10 +124,10 @@ fn in_a_section(text: &str) -> Result<Option<Split<'_>>, Refused> {
     }
     match block {
         None => Ok(None),
-        Some((_, first_line)) => Err(Refused::Unreadable {
-            line: first_line - 1,
-            reason: "the code block that begins here is never closed".to_owned(),
-        }),
+        Some((_, first_line)) => {
+            let reason = "the code block that begins here is never closed";
+            Err(Some((first_line - 1, reason.to_owned())))
+        }
     }
 }
 
@@ -159,15 +141,11 @@ fn is_yaml_fence(line: &str) -> bool {
 }
 
 impl Split<'_> {
-    fn parse(self) -> Result<FrontMatter, Refused> {
+    fn parse(self) -> Result<FrontMatter, Option<Invalid>> {
         if self.yaml.len() > MAX_METADATA {
-            return Err(Refused::Unreadable {
-                line: self.first_line,
-                reason: format!(
-                    "it has {} bytes; at most {MAX_METADATA} are read",
-                    self.yaml.len()
-                ),
-            });
+            let length = self.yaml.len();
+            let reason = format!("it has {length} bytes; at most {MAX_METADATA} are read");
+            return Err(Some((self.first_line, reason)));
         }
         let (metadata, tolerated) = match read_map(self.yaml) {
             Ok(metadata) => (metadata, None),
@@ -175,13 +153,13 @@ impl Split<'_> {
                 let line = self.first_line + line - 1;
                 let metadata = read_lines(self.yaml);
                 if metadata.is_empty() {
-                    return Err(Refused::Unreadable { line, reason });
+                    return Err(Some((line, reason)));
                 }
                 (metadata, Some((line, reason)))
             }
         };
         let metadata = match metadata {
-            map if map.is_empty() => return Err(Refused::Missing),
+            map if map.is_empty() => return Err(None),
             map => below_skill(map),
         };
         Ok(FrontMatter {
@@ -467,7 +445,7 @@ mod tests {
         // A block that does not directly follow the heading is an example.
         assert_eq!(
             read("## Skill Metadata\nThis is how:\n```yaml\nname: a\n```\n"),
-            Err(Refused::Missing)
+            Err(None)
         );
     }
 
@@ -513,10 +491,10 @@ mod tests {
         for text in [
             "", "\n\n", "# Only a prompt\n", "---\n---\nx", "---\n# c\n\n---\nx",
         ] {
-            assert_eq!(read(text), Err(Refused::Missing), "{text:?}");
+            assert_eq!(read(text), Err(None), "{text:?}");
         }
         let check = |text: &str, expected: usize| match read(text) {
-            Err(Refused::Unreadable { line, .. }) => assert_eq!(line, expected, "{text:?}"),
+            Err(Some((line, _))) => assert_eq!(line, expected, "{text:?}"),
             other => panic!("{text:?}: {other:?}"),
         };
         check("\n---\nname: a\n", 2);

@@ -43,9 +43,7 @@ use crate::model::error::{Explain, Explanation, Kind, of_io};
 use crate::store::skill::root::{Root, Within};
 
 pub use crate::store::skill::discover::{Example, Examples, Listing, Skills};
-pub use crate::store::skill::front_matter::{
-    BundledFile, FrontMatter, Refused, read as read_front_matter,
-};
+pub use crate::store::skill::front_matter::{BundledFile, FrontMatter, read as read_front_matter};
 pub use crate::store::skill::root::MAX_BYTES;
 
 /// Loaded skill.

@@ -53,12 +53,8 @@ pub(crate) fn locate_as(store: &Scoped, kind: Kind, id: &str) -> Result<String, 
 
 /// Returns the entry of a record with exactly this id.
 pub(crate) fn entry(store: &Scoped, kind: Kind, id: &str) -> Result<Entry, Error> {
-    let not_found = || StoreError::NotFound {
-        kind: Some(kind),
-        id: id.to_owned(),
-        similar: Vec::new(),
-    };
-    Ok(store.find(kind, id)?.ok_or_else(not_found)?)
+    let found = store.find(kind, id)?;
+    Ok(found.ok_or_else(|| StoreError::not_found(kind, id))?)
 }
 
 /// An entry as a document; `None` where it is no readable record.

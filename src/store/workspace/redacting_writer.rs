@@ -20,39 +20,44 @@ pub(crate) fn replace(
     path: &Path,
     text: &str,
 ) -> Result<Vec<&'static str>, Error> {
-    if let Some(above) = path.parent() {
-        atomic::create_dir(&directory.below(above))?;
-    }
     let redacted = memctl_redact::redact(text);
-    atomic::replace(directory, path, redacted.text.as_bytes())?;
+    place(directory, path, &redacted.text)?;
     Ok(redacted.found)
 }
 
-/// Writes a file of a skill, after adding it to the undo journal. The writer also serializes
-/// concurrent writes. Returns the kinds of secrets redacted.
-pub(crate) fn write_of_skill(
-    writer: &mut Writer,
+fn place(directory: &Directory, path: &Path, text: &str) -> Result<(), Error> {
+    if let Some(above) = path.parent() {
+        atomic::create_dir(&directory.below(above))?;
+    }
+    Ok(atomic::replace(directory, path, text.as_bytes())?)
+}
+
+/// Writes a file of a skill, or removes it without a text, after adding that to the undo journal of a
+/// writer, if one is given. The writer also serializes concurrent writes. Returns the kinds of secrets
+/// redacted.
+pub(crate) fn change_of_skill(
+    writer: Option<&mut Writer>,
     skills: &Skills,
     path: &Path,
     before: Option<&str>,
-    text: &str,
+    after: Option<&str>,
 ) -> Result<Vec<&'static str>, Error> {
-    let redacted = memctl_redact::redact(text);
-    let named = journaled(skills, path);
-    if let Some(named) = &named {
-        writer.note_file(named, before, Some(&redacted.text));
+    let redacted = after.map(memctl_redact::redact);
+    let after = redacted.as_ref().map(|redacted| &*redacted.text);
+    let mut journal = writer.zip(journaled(skills, path));
+    if let Some((writer, named)) = &mut journal {
+        writer.note_file(named, before, after);
     }
-    let directory = skills.directory();
-    let written = path
-        .parent()
-        .map_or(Ok(()), |above| atomic::create_dir(&directory.below(above)))
-        .and_then(|()| atomic::replace(directory, path, redacted.text.as_bytes()));
-    if let (Err(_), Some(named)) = (&written, &named) {
-        // The journaled write did not happen, and must not block reverting the other changes.
-        writer.note_file(named, Some(&redacted.text), before);
+    let done = match after {
+        Some(text) => place(skills.directory(), path, text),
+        None => atomic::remove(skills.directory(), path).map_err(Error::from),
+    };
+    if let (Err(_), Some((writer, named))) = (&done, &mut journal) {
+        // The journaled change did not happen, and must not block reverting the other changes.
+        writer.note_file(named, after, before);
     }
-    written?;
-    Ok(redacted.found)
+    done?;
+    Ok(redacted.map(|redacted| redacted.found).unwrap_or_default())
 }
 
 /// Returns the path of a file of a skill as the undo journal has it; `None` for a file elsewhere.
@@ -63,30 +68,6 @@ fn journaled(skills: &Skills, path: &Path) -> Option<String> {
         let below = named::relative(path, directory);
         below.to_string_lossy().into_owned()
     })
-}
-
-/// Removes a file of a skill, after adding it to the undo journal.
-pub(crate) fn remove_of_skill(
-    writer: &mut Writer,
-    skills: &Skills,
-    path: &Path,
-    before: &str,
-) -> Result<(), Error> {
-    let named = journaled(skills, path);
-    if let Some(named) = &named {
-        writer.note_file(named, Some(before), None);
-    }
-    let removed = remove(skills.directory(), path);
-    if let (Err(_), Some(named)) = (&removed, &named) {
-        // The journaled removal did not happen, and must not block reverting the other changes.
-        writer.note_file(named, None, Some(before));
-    }
-    removed
-}
-
-/// Removes a file below a workspace directory.
-pub(crate) fn remove(directory: &Directory, path: &Path) -> Result<(), Error> {
-    Ok(atomic::remove(directory, path)?)
 }
 
 /// Writes output to a path that the caller named. Each record has been through [`store::redact`] already;
@@ -103,15 +84,11 @@ pub(crate) fn replace_in_project(file: &ProjectPath, text: &str) -> Result<(), E
 /// Writes a text file that the caller named, and creates its parent directories. Returns the kinds
 /// of secrets redacted.
 pub(crate) fn create(path: &Path, text: &str) -> Result<Vec<&'static str>, Error> {
-    create_above(path)?;
+    let above = path.parent().unwrap_or(Path::new(""));
+    named::create_dir(above).map_err(store::Error::io("create", above))?;
     let redacted = memctl_redact::redact(text);
     written(path, named::replace(path, redacted.text.as_bytes()))?;
     Ok(redacted.found)
-}
-
-fn create_above(path: &Path) -> Result<(), Error> {
-    let above = path.parent().unwrap_or(Path::new(""));
-    Ok(named::create_dir(above).map_err(store::Error::io("create", above))?)
 }
 
 fn written(path: &Path, result: io::Result<()>) -> Result<(), Error> {

@@ -16,7 +16,7 @@
 //! Deliberately absent: ids inside sentences, and logs, whose lines are what happened. A reader of a
 //! log asks [`Scoped::current_id`](crate::store::Scoped::current_id).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use memctl_files::json;
 use serde::{Deserialize, Serialize};
@@ -90,8 +90,8 @@ impl Writer {
             Some(number) => numbered(kind, number),
             None => id.to_owned(),
         };
-        let removed = tombstones::ids(self.lock().directory(), kind)?;
-        let is_free = !given.contains(&own.as_str()) && !removed.contains(&own);
+        let mut removed = tombstones::of_kind(self.lock().directory(), kind)?;
+        let is_free = !given.contains(&own.as_str()) && removed.all(|removed| removed.id != own);
         if is_free && !shared.holds(&own)? {
             return Ok(own);
         }
@@ -215,48 +215,35 @@ impl Writer {
         records: &[(&str, &str)],
     ) -> Result<(), Error> {
         let (file, kind) = (self.store().file(snapshot.of), snapshot.of.kind);
-        let order = |id: &str| IdShape::of(kind, id);
+        let order = |id: &[u8]| IdShape::of(kind, &String::from_utf8_lossy(id));
         let mut records = records.to_vec();
-        records.sort_by_key(|(id, _)| order(id));
+        records.sort_by_key(|(id, _)| order(id.as_bytes()));
         let rows: Vec<Row> = snapshot.rows().collect();
-        let ids: Vec<String> = rows
-            .iter()
-            .map(|row| String::from_utf8_lossy(row.id()).into_owned())
-            .collect();
-        let numbers = (0..).zip(&ids).map(|(number, id)| (id.as_str(), number));
-        let places: HashMap<&str, usize> = numbers.collect();
-        let orders: Vec<Option<IdShape>> = ids.iter().map(|id| order(id)).collect();
-        // New texts by the row that they replace or follow; `None` is the place before all.
-        let mut replaced: HashMap<usize, &str> = HashMap::new();
-        let mut behind: HashMap<Option<usize>, Vec<&str>> = HashMap::new();
-        for (id, text) in &records {
-            if let Some(row) = places.get(id) {
-                replaced.insert(*row, text);
-            } else {
-                // An id of another form goes behind all.
-                let place = match order(id) {
-                    Some(own) => orders.iter().rposition(|other| *other < Some(own)),
-                    None => rows.len().checked_sub(1),
-                };
-                behind.entry(place).or_default().push(text);
-            }
-        }
         if rows.is_empty() {
             return file.append(snapshot, &records);
         }
-        let mut changes = Vec::new();
-        for (number, row) in rows.iter().enumerate() {
-            let mut texts = match number {
-                0 => behind.remove(&None).unwrap_or_default(),
-                _ => Vec::new(),
+        let orders: Vec<_> = rows.iter().map(|row| order(row.id())).collect();
+        // New texts before a row, in its place, and behind it.
+        let mut texts: BTreeMap<usize, [Vec<&str>; 3]> = BTreeMap::new();
+        for (id, text) in records {
+            let own = order(id.as_bytes());
+            // An id of another form goes behind all.
+            let earlier = |other: &Option<IdShape>| own.is_none() || *other < own;
+            let there = rows.iter().position(|row| row.id() == id.as_bytes());
+            let (row, part) = match (there, orders.iter().rposition(earlier)) {
+                (Some(row), _) => (row, 1),
+                (None, Some(row)) => (row, 2),
+                (None, None) => (0, 0),
             };
-            let own = snapshot.read(row)?;
-            let own = String::from_utf8_lossy(&own);
-            texts.push(replaced.get(&number).copied().unwrap_or(&own));
-            texts.extend(behind.remove(&Some(number)).unwrap_or_default());
-            if texts.len() > 1 || replaced.contains_key(&number) {
-                changes.push((*row, Some(texts.join(",\n    "))));
-            }
+            texts.entry(row).or_default()[part].push(text);
+        }
+        let mut changes = Vec::new();
+        for (row, [before, own, behind]) in texts {
+            let old = snapshot.read(&rows[row])?;
+            let old = String::from_utf8_lossy(&old);
+            let own = own.last().copied().unwrap_or(&old);
+            let all = before.into_iter().chain([own]).chain(behind);
+            changes.push((rows[row], Some(all.collect::<Vec<_>>().join(",\n    "))));
         }
         file.change(snapshot, &changes)
     }

@@ -3,24 +3,20 @@
 //! A [`Writer`] holds the lock and writes the undo journal, the audit log and the primary database
 //! before a file. The other files extend it by one verb each:
 //!
-//! - `append`, `update`, `remove`: records; `update` reverts writes too. `group_commit`: additions of
-//!   several requests in one write.
+//! - `append`, `update`, `remove`: records; `update` reverts writes too. `append` has the additions of several
+//!   requests in one write, too.
 //! - `local_files`: records that move between the local and the shared file of their kind, their two ids,
 //!   and references to them.
-//! - `raw_transfer`: byte-for-byte export and import. `puller`: remote records, the name of this copy, and
-//!   the move of a memory to a database.
+//! - `transfer`: byte-for-byte export and import; remote records, the name of this copy, and the move of a
+//!   memory to a database.
 //! - `repair`: checks and repairs for `doctor`.
 
 pub(crate) mod append;
-pub(crate) mod group_commit;
 pub(crate) mod local_files;
-pub(crate) mod puller;
-pub(crate) mod raw_transfer;
 pub(crate) mod remove;
 pub(crate) mod repair;
+pub(crate) mod transfer;
 pub(crate) mod update;
-
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -57,56 +53,38 @@ impl Scoped {
     /// Waits for the lock and opens the directory for writing. `random` supplies the identity of a
     /// workspace that has none.
     pub fn write(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
-        Writer::open(self, self.lock_limit(), random)
-    }
-
-    /// Opens the directory for writing logs only. Does not contact a primary database.
-    pub fn write_logs(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
-        Writer::open_for_logs(self, self.lock_limit(), random)
-    }
-}
-
-impl Writer {
-    pub(crate) fn open(
-        store: &Scoped,
-        limit: Duration,
-        random: &mut dyn FnMut() -> String,
-    ) -> Result<Self, Error> {
         // Checked first so that a refusal creates no directory, and again under the lock.
-        store.must_be_enabled()?;
-        if let Some(primary) = store.primary() {
+        self.must_be_enabled()?;
+        if let Some(primary) = self.primary() {
             primary.prepare().map_err(Error::Primary)?;
         }
-        let mut writer = Self::open_for_logs(store, limit, random)?;
-        writer.at_primary = AtPrimary::begin(store, &writer.lock, limit)?;
+        let mut writer = self.write_logs(random)?;
+        writer.at_primary = AtPrimary::begin(self, &writer.lock, self.lock_limit())?;
         writer.is_for_logs = false;
         Ok(writer)
     }
 
-    pub(crate) fn open_for_logs(
-        store: &Scoped,
-        limit: Duration,
-        random: &mut dyn FnMut() -> String,
-    ) -> Result<Self, Error> {
-        store.must_be_enabled()?;
-        let lock = Lock::take(store.directory(), limit)?;
-        store.must_be_enabled()?;
+    /// Opens the directory for writing logs only. Does not contact a primary database.
+    pub fn write_logs(&self, random: &mut dyn FnMut() -> String) -> Result<Writer, Error> {
+        self.must_be_enabled()?;
+        let lock = Lock::take(self.directory(), self.lock_limit())?;
+        self.must_be_enabled()?;
         let is_new = lock.is_new();
-        let has_identity = store.identity().is_some();
+        let has_identity = self.identity().is_some();
         let identity = lock.identity(random)?;
         if !has_identity {
             directory::ignore_local_files(lock.directory())?;
-            store.audit_log().begin(&identity)?;
+            self.audit_log().begin(&identity)?;
         }
         if is_new {
             // Without a note, only individually approved records count; that is no reason to reject
             // a write.
-            drop(store.approvals().begin(&store.audit_context().at, random));
+            drop(self.approvals().begin(&self.audit_context().at, random));
         }
-        let key = store.approvals().make_key(random);
-        Ok(Self {
+        let key = self.approvals().make_key(random);
+        Ok(Writer {
             key,
-            store: store.held(),
+            store: self.held(),
             at_primary: None,
             is_for_logs: true,
             lock,
@@ -117,7 +95,9 @@ impl Writer {
             is_settled: false,
         })
     }
+}
 
+impl Writer {
     /// Returns the store that is written to. Read through it while the writer exists: no other
     /// writer can change the data meanwhile.
     pub fn store(&self) -> &Scoped {
@@ -177,12 +157,12 @@ impl Writer {
     ) -> Result<T, Error> {
         self.finish_moves()?;
         redone(|| {
-            let mark = undo_journal::mark(&self.lock);
+            let length = undo_journal::length(self.lock.directory());
             let done = self
                 .prepare(file)
                 .and_then(|snapshot| attempt(self, &snapshot));
             if matches!(done, Err(Error::Changing(..))) {
-                undo_journal::back_to(&self.lock, mark)?;
+                undo_journal::back_to(&self.lock, length)?;
             }
             done
         })
@@ -191,13 +171,13 @@ impl Writer {
     /// Journals a write before it happens. A failure only makes the write impossible to revert, so
     /// it does not block the write.
     pub(crate) fn journal(&mut self, step: Step) {
-        let key = self.key.as_ref();
-        drop(undo_journal::append(
-            &self.lock,
-            self.store.audit_context(),
-            key,
-            step,
-        ));
+        drop(self.try_journal(step));
+    }
+
+    /// Journals a write.
+    pub(super) fn try_journal(&mut self, step: Step) -> Result<(), Error> {
+        let steps = std::iter::once((self.store.audit_context(), step));
+        undo_journal::append(&self.lock, self.key.as_ref(), steps)
     }
 
     /// Sends records to the database, where there is one, and then writes them to a file by `write`.
@@ -231,13 +211,5 @@ impl Drop for Writer {
         if let Some(at) = &self.at_primary {
             at.keep_reached(self.lock.directory());
         }
-    }
-}
-
-pub(crate) fn not_found(kind: Kind, id: &str) -> Error {
-    Error::NotFound {
-        kind: Some(kind),
-        id: id.to_owned(),
-        similar: Vec::new(),
     }
 }

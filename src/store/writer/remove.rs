@@ -17,7 +17,6 @@ use crate::store::files::inventory;
 use crate::store::files::tombstones::{self, Removal};
 use crate::store::index::sessions;
 use crate::store::primary::Sent;
-use crate::store::writer::not_found;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Role, Row, Scoped, Snapshot, Step, Writer, atomic, redact,
     undo_journal,
@@ -58,7 +57,7 @@ impl Writer {
     ) -> Result<Entry, Error> {
         let removals = [(id, content)];
         let mut gone = self.remove_several(kind, &removals, now, RemovalMode::Undoable)?;
-        gone.pop().ok_or_else(|| not_found(kind, id))
+        gone.pop().ok_or_else(|| Error::not_found(kind, id))
     }
 
     /// Removes several records of a kind, each with its content, in one write. Skips missing

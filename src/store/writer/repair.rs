@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{Read as _, Seek as _};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use memctl_files::json::{self, Stop};
@@ -25,6 +26,9 @@ use crate::store::{
     DataFile, Entry, Error, JsonFile, Lock, Problem, ProblemKind, Row, Scoped, Snapshot, atomic,
     redact,
 };
+
+/// Maximum wait for other writers.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Result of repairing one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -98,88 +102,75 @@ impl Scoped {
     }
 
     /// Repairs a torn or damaged file; `None` if there is nothing to repair.
-    pub fn repair(&self, file: DataFile, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
-        self.must_see_all(file)?;
-        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
-        redone(|| self.repair_under(&lock, file, now))
-    }
-
-    fn repair_under(
-        &self,
-        lock: &Lock,
-        of: DataFile,
-        now: DateTime<Utc>,
-    ) -> Result<Option<Repaired>, Error> {
+    pub fn repair(&self, of: DataFile, now: DateTime<Utc>) -> Result<Option<Repaired>, Error> {
+        self.must_see_all(of)?;
+        let lock = Lock::take(self.directory(), LIMIT)?;
         let held = self.held();
         let file = held.file(of);
-        let snapshot = file.by_scan()?;
-        if !snapshot.problems.iter().any(|p| p.kind.is_repairable()) {
-            return Ok(None);
-        }
-        let path = file.path();
-        snapshot.check_format()?;
-        if self.primary_name()?.is_some() {
-            // The database holds the intact records.
-            let (_, copy) = copy_aside(lock, &snapshot, now)?;
-            primary::fetch_anew(self, lock, of.kind)?;
-            return Ok(Some(Repaired {
-                path,
-                copy,
-                kept: usize::try_from(file.snapshot()?.table.header.count).unwrap_or(usize::MAX),
-                salvaged: 0,
-            }));
-        }
-        repair_file(lock, file, &snapshot, now).map(Some)
+        redone(|| {
+            let snapshot = file.by_scan()?;
+            if !snapshot.problems.iter().any(|p| p.kind.is_repairable()) {
+                return Ok(None);
+            }
+            let path = file.path();
+            snapshot.check_format()?;
+            if self.primary_name()?.is_some() {
+                // The database holds the intact records.
+                let (_, copy) = copy_aside(&lock, &snapshot, now)?;
+                primary::fetch_anew(self, &lock, of.kind)?;
+                return Ok(Some(Repaired {
+                    path,
+                    copy,
+                    kept: usize::try_from(file.snapshot()?.table.header.count)
+                        .unwrap_or(usize::MAX),
+                    salvaged: 0,
+                }));
+            }
+            repair_file(&lock, file, &snapshot, now).map(Some)
+        })
     }
 
     /// Redacts the entries of a file; entries without secrets keep every byte. Copies the file aside
     /// first. Returns `None` if there is nothing to redact.
-    pub fn clean(&self, file: DataFile, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
-        self.must_see_all(file)?;
-        let lock = Lock::take(self.directory(), std::time::Duration::from_secs(30))?;
-        let limit = std::time::Duration::from_secs(30);
-        let mut at_primary = AtPrimary::begin(self, &lock, limit)?;
-        redone(|| self.clean_under(&lock, file, now, at_primary.as_mut()))
-    }
-
-    fn clean_under(
-        &self,
-        lock: &Lock,
-        of: DataFile,
-        now: DateTime<Utc>,
-        at_primary: Option<&mut AtPrimary>,
-    ) -> Result<Option<Cleaned>, Error> {
+    pub fn clean(&self, of: DataFile, now: DateTime<Utc>) -> Result<Option<Cleaned>, Error> {
+        self.must_see_all(of)?;
+        let lock = Lock::take(self.directory(), LIMIT)?;
+        let mut at_primary = AtPrimary::begin(self, &lock, LIMIT)?;
         let held = self.held();
         let file = held.file(of);
-        let snapshot = file.by_scan()?;
-        let mut edits = Vec::new();
-        // An entry that is not UTF-8 is damage, and left to `repair`.
-        for (row, entry) in snapshot.entries(&|entry| std::str::from_utf8(&entry.text).is_ok())? {
-            let text = String::from_utf8_lossy(&entry.text);
-            let redacted = redact(&text);
-            if !redacted.found.is_empty() {
-                edits.push((row, redacted.text.into_owned(), entry.id));
+        redone(|| {
+            let snapshot = file.by_scan()?;
+            let mut edits = Vec::new();
+            // An entry that is not UTF-8 is damage, and left to `repair`.
+            for (row, entry) in
+                snapshot.entries(&|entry| std::str::from_utf8(&entry.text).is_ok())?
+            {
+                let text = String::from_utf8_lossy(&entry.text);
+                let redacted = redact(&text);
+                if !redacted.found.is_empty() {
+                    edits.push((row, redacted.text.into_owned(), entry.id));
+                }
             }
-        }
-        if edits.is_empty() {
-            return Ok(None);
-        }
-        snapshot.check_format()?;
-        let (_, copy) = copy_aside(lock, &snapshot, now)?;
-        if let Some(at) = at_primary {
-            let rows = edits
-                .iter()
-                .map(|(_, text, id)| (id.as_str(), text.as_str()));
-            at.send(of.kind, &Sent::Records(&rows.collect::<Vec<_>>()))?;
-        }
-        let records = edits.len();
-        let changes = edits.into_iter().map(|(row, text, _)| (row, Some(text)));
-        file.change(&snapshot, &changes.collect::<Vec<_>>())?;
-        Ok(Some(Cleaned {
-            path: snapshot.path,
-            copy,
-            records,
-        }))
+            if edits.is_empty() {
+                return Ok(None);
+            }
+            snapshot.check_format()?;
+            let (_, copy) = copy_aside(&lock, &snapshot, now)?;
+            if let Some(at) = &mut at_primary {
+                let rows = edits
+                    .iter()
+                    .map(|(_, text, id)| (id.as_str(), text.as_str()));
+                at.send(of.kind, &Sent::Records(&rows.collect::<Vec<_>>()))?;
+            }
+            let records = edits.len();
+            let changes = edits.into_iter().map(|(row, text, _)| (row, Some(text)));
+            file.change(&snapshot, &changes.collect::<Vec<_>>())?;
+            Ok(Some(Cleaned {
+                path: snapshot.path,
+                copy,
+                records,
+            }))
+        })
     }
 }
 

@@ -13,13 +13,11 @@ use serde::Serialize;
 
 use crate::model::Kind;
 use crate::store::files::counters::{self, Counters};
-use crate::store::files::data::apply::is_record;
+use crate::store::files::data::write::is_record;
 use crate::store::files::tombstones;
 use crate::store::primary::Sent;
-use crate::store::writer::not_found;
 use crate::store::{
     AuditAction, DataFile, Entry, Error, Field, Row, Snapshot, Splice, Step, Writer, redact,
-    undo_journal,
 };
 
 /// Values of fields as JSON texts; `None` takes a field away.
@@ -97,7 +95,7 @@ impl Writer {
         updated
             .into_iter()
             .next()
-            .ok_or_else(|| not_found(kind, id))
+            .ok_or_else(|| Error::not_found(kind, id))
     }
 
     /// Sets fields of several records in one write. Skips missing records.
@@ -400,13 +398,7 @@ impl Writer {
     /// Journals that a change was reverted.
     pub fn note_undone(&mut self, of: &str) -> Result<(), Error> {
         let of = of.to_owned();
-        let step = Step::Undone { of };
-        undo_journal::append(
-            &self.lock,
-            self.store.audit_context(),
-            self.key.as_ref(),
-            step,
-        )
+        self.try_journal(Step::Undone { of })
     }
 }
 

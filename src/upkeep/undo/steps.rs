@@ -329,15 +329,12 @@ impl RevertedFile {
     }
 
     fn write(&self, writer: &mut Writer) -> Result<(), Error> {
-        let (skills, path) = (&self.skills, &self.path);
-        match (&self.now, &self.before) {
-            (now, Some(before)) if now.as_ref() != Some(before) => {
-                redacting_writer::write_of_skill(writer, skills, path, now.as_deref(), before)
-                    .map(drop)
-            }
-            (Some(now), None) => redacting_writer::remove_of_skill(writer, skills, path, now),
-            _ => Ok(()),
+        if self.now == self.before {
+            return Ok(());
         }
+        let (now, before) = (self.now.as_deref(), self.before.as_deref());
+        redacting_writer::change_of_skill(Some(writer), &self.skills, &self.path, now, before)
+            .map(drop)
     }
 }
 

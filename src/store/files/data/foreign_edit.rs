@@ -26,7 +26,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use memctl_files::{Directory, FileState, PositionedFile as _};
+use memctl_files::{FileState, PositionedFile as _};
 
 use crate::store::files::data::file::CLOSING;
 use crate::store::files::data::offsets::{Header, Offsets};
@@ -81,135 +81,102 @@ pub(crate) fn reach(point: Point, path: &Path) {
     let _ = (point, path);
 }
 
-/// Result of verifying an append.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum AppendState {
-    /// The bytes are in place, in the file with the expected name, which now has this state.
-    Here(FileState),
-    /// Another program has interfered: the append does not count.
-    OtherFile,
-}
-
-/// Position in a file to write at.
-#[derive(Debug)]
-pub(crate) struct WritePosition<'a> {
-    directory: &'a Directory,
-    file: &'a File,
-    path: &'a Path,
-    at: u64,
-    context: Vec<u8>,
-}
-
-impl<'a> WritePosition<'a> {
-    /// Returns the position after the last entry.
-    pub(crate) fn behind(
-        directory: &'a Directory,
-        file: &'a File,
-        path: &'a Path,
-        header: &Header,
-    ) -> io::Result<Self> {
-        let length = header.tail.min(CONTEXT);
-        let mut context = vec![0; usize::try_from(length).unwrap_or_default()];
-        file.read_exact_at(&mut context, header.tail - length)?;
-        Ok(Self {
-            directory,
-            file,
-            path,
-            at: header.tail,
-            context,
-        })
-    }
-
-    /// Writes up to the new end of the file. Returns `false`, without writing, if the file has
-    /// changed.
-    pub(crate) fn write(&self, bytes: &[u8], read: FileState) -> io::Result<bool> {
-        if FileState::of(self.file)? != read {
-            return Ok(false);
+impl JsonFile<'_> {
+    /// Writes bytes behind the last entry of a file that is still as it was read, where `closing` is the text
+    /// now, and waits for the disk. Returns the new state of the file. If another program has changed it,
+    /// the write does not count, and its bytes are removed as far as they are distinguishable.
+    pub(super) fn write_behind(
+        self,
+        file: &File,
+        read: &Header,
+        closing: &[u8],
+        bytes: &[u8],
+    ) -> Result<FileState, Error> {
+        let (path, at) = (self.path(), read.tail);
+        let changing = || Error::Changing(path.clone());
+        let cannot_read = cannot_read(&path);
+        let cannot_write = |source| Error::io("write", &path)(source);
+        let from = at.saturating_sub(CONTEXT);
+        let mut context = vec![0; usize::try_from(at - from).unwrap_or_default()];
+        file.read_exact_at(&mut context, from)
+            .map_err(&cannot_read)?;
+        let is_preceded_as_before = || is_at(file, from, &context).unwrap_or(false);
+        if FileState::of(file).map_err(cannot_write)? != read.stamp {
+            return Err(changing());
         }
-        reach(Point::Compared, self.path);
-        self.file.write_all_at(bytes, self.at)?;
-        reach(Point::Written, self.path);
-        Ok(true)
-    }
-
-    /// Verifies the written bytes. If they went into a file that was being saved, removes them as
-    /// far as they are distinguishable.
-    pub(crate) fn verify(&self, bytes: &[u8], root_key: &str) -> io::Result<AppendState> {
-        let state = FileState::of(self.file)?;
-        if state.size != self.at + bytes.len() as u64 || !self.holds(bytes)? {
-            self.take_out(bytes, root_key)?;
-            return Ok(AppendState::OtherFile);
+        reach(Point::Compared, &path);
+        if let Err(source) = file.write_all_at(bytes, at).and_then(|()| file.sync_data()) {
+            // The old closing brackets fit in their old place even on a full disk.
+            if is_preceded_as_before() {
+                let restored = file.write_all_at(closing, at);
+                drop(restored.and_then(|()| file.set_len(read.stamp.size)));
+            }
+            return Err(cannot_write(source));
         }
-        let Some(there) = self.directory.state(self.path)? else {
-            return Ok(AppendState::OtherFile);
-        };
-        Ok(if there.is_same_file(&state) {
-            AppendState::Here(state)
-        } else {
-            AppendState::OtherFile
-        })
+        reach(Point::Written, &path);
+        let state = FileState::of(file).map_err(&cannot_read)?;
+        let is_whole = state.size == at + bytes.len() as u64 && is_preceded_as_before();
+        if !(is_whole && is_at(file, at, bytes).map_err(&cannot_read)?) {
+            self.take_out(file, at, bytes).map_err(&cannot_read)?;
+            return Err(changing());
+        }
+        let there = self.directory.state(&path).map_err(&cannot_read)?;
+        let is_there = there.is_some_and(|there| there.is_same_file(&state));
+        is_there.then_some(state).ok_or_else(changing)
     }
 
-    /// Returns `true` if the bytes before the position are unchanged.
-    pub(crate) fn is_preceded_as_before(&self) -> bool {
-        let from = self.at - self.context.len() as u64;
-        is_at(self.file, from, &self.context).unwrap_or(false)
-    }
-
-    fn holds(&self, bytes: &[u8]) -> io::Result<bool> {
-        Ok(is_at(self.file, self.at, bytes)? && self.is_preceded_as_before())
-    }
-
-    /// Removes the written bytes after an editor truncated the file: they follow a hole, or the
-    /// editor's text. Waits for the editor, then truncates the file to the end of its text if only
-    /// such bytes follow.
-    fn take_out(&self, bytes: &[u8], root_key: &str) -> io::Result<()> {
-        let _: bool = await_quiet(QUIET, || FileState::of(self.file))?;
-        let read = FileState::of(self.file)?;
-        let mut source = self.file;
-        io::Seek::rewind(&mut source)?;
-        let outline = scan::scan(self.file, self.path, root_key, &mut |_, _| {})?;
-        let more = outline
-            .problems
-            .iter()
-            .find(|problem| outline.close.is_some() && problem.kind == ProblemKind::Damage);
+    /// Removes bytes that were written at a position after an editor truncated the file: they follow a
+    /// hole, or the editor's text. Waits for the editor, then truncates the file to the end of its text if
+    /// only such bytes follow.
+    fn take_out(self, mut file: &File, at: u64, bytes: &[u8]) -> io::Result<()> {
+        let _: bool = await_quiet(QUIET, || FileState::of(file))?;
+        let read = FileState::of(file)?;
+        file.rewind()?;
+        let outline = scan::scan(file, &self.path(), self.kind().root_key(), &mut |_, _| {})?;
+        let is_more = |p: &&Problem| outline.close.is_some() && p.kind == ProblemKind::Damage;
         // Without any text yet, the whole file may be ours; a slow editor then starts with an empty
         // file again.
-        let end = match more {
+        let end = match outline.problems.iter().find(is_more) {
             Some(problem) => problem.offset,
             None if outline.close.is_none() => 0,
             None => return Ok(()),
         };
-        let is_own = self.is_left_of(bytes, end, read.size)?;
-        if is_own && FileState::of(self.file)? == read {
-            self.file.set_len(end)?;
+        let is_own = read.size == at + bytes.len() as u64 && is_left_of(file, end, at, bytes)?;
+        if is_own && FileState::of(file)? == read {
+            file.set_len(end)?;
         }
         Ok(())
     }
+}
 
-    /// Returns `true` if the file from `end` on is only the hole before the position and a suffix
-    /// of these bytes.
-    fn is_left_of(&self, bytes: &[u8], end: u64, length: u64) -> io::Result<bool> {
-        if length != self.at + bytes.len() as u64 {
+/// Returns `true` if the file from `end` on is only the hole before the position and a suffix of these
+/// bytes.
+fn is_left_of(file: &File, end: u64, at: u64, bytes: &[u8]) -> io::Result<bool> {
+    const PART: u64 = 1 << 16;
+    let mut from = end;
+    while from < at {
+        let hole = (at - from).min(PART);
+        if !is_at(
+            file,
+            from,
+            &vec![0; usize::try_from(hole).unwrap_or_default()],
+        )? {
             return Ok(false);
         }
-        let mut at = end;
-        while at < self.at {
-            let mut hole = vec![
-                0;
-                usize::try_from(self.at - at)
-                    .unwrap_or(1 << 16)
-                    .min(1 << 16)
-            ];
-            self.file.read_exact_at(&mut hole, at)?;
-            if hole.iter().any(|b| *b != 0) {
-                return Ok(false);
-            }
-            at += hole.len() as u64;
-        }
-        let rest = usize::try_from(at - self.at).ok();
-        rest.and_then(|from| bytes.get(from..))
-            .map_or(Ok(false), |rest| is_at(self.file, at, rest))
+        from += hole;
+    }
+    let rest = usize::try_from(from - at)
+        .ok()
+        .and_then(|start| bytes.get(start..));
+    rest.map_or(Ok(false), |rest| is_at(file, from, rest))
+}
+
+/// Error of a read at a position that a scan has found. A file that ends before it was truncated since, by
+/// a program that saves it in place.
+pub(super) fn cannot_read(path: &Path) -> impl Fn(io::Error) -> Error {
+    move |source| match source.kind() {
+        io::ErrorKind::UnexpectedEof => Error::Changing(path.to_owned()),
+        _ => Error::io("read", path)(source),
     }
 }
 

@@ -4,9 +4,7 @@
 //!   lines of positions for messages.
 //! - `offsets`: derived table of entry offsets.
 //! - `foreign_edit`: detection of edits by programs that take no lock, and repair of a torn tail.
-//! - `apply`: changes from another place, applied to a file.
 
-pub(crate) mod apply;
 pub(crate) mod file;
 pub(crate) mod foreign_edit;
 pub(crate) mod offsets;

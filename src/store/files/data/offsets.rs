@@ -15,8 +15,9 @@ use memctl_files::{Directory, FileState, PositionedFile as _};
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::{IdShape, SkillPath};
+use crate::store::DataFile;
+use crate::store::files::directory;
 use crate::store::files::map::Map;
-use crate::store::{DERIVED, DataFile};
 
 /// Changes with the layout below; older tables are rebuilt.
 const MAGIC: [u8; 8] = *b"mctloff3";
@@ -151,13 +152,8 @@ impl Row {
 #[derive(Debug)]
 pub(crate) struct Offsets {
     pub(crate) header: Header,
-    rows: Rows,
-}
-
-#[derive(Debug)]
-enum Rows {
-    Disk(Map),
-    Memory(Vec<Row>),
+    /// The rows, behind a place for the header.
+    bytes: Map,
 }
 
 impl Offsets {
@@ -167,35 +163,33 @@ impl Offsets {
     }
 
     /// Returns a table built by a scan.
-    pub(crate) fn in_memory(header: Header, rows: Vec<Row>) -> Self {
-        Self {
-            header,
-            rows: Rows::Memory(rows),
-        }
+    pub(crate) fn in_memory(header: Header, rows: impl IntoIterator<Item = Row>) -> Self {
+        let mut bytes = vec![0; HEADER];
+        bytes.extend(rows.into_iter().flat_map(|row| row.to_bytes()));
+        let bytes = bytes.into();
+        Self { header, bytes }
     }
 
     /// Opens the saved table; `None` if it is missing or invalid.
     pub(crate) fn open(directory: &Directory, path: &Path) -> Option<Self> {
-        let map = Map::open(directory, path)?;
-        let header = Header::from_bytes(map.first_chunk()?)?;
+        let bytes = Map::open(directory, path)?;
+        let header = Header::from_bytes(bytes.first_chunk()?)?;
         let whole = HEADER as u64 + header.count * ROW as u64;
-        (map.len() as u64 >= whole).then_some(Self {
-            header,
-            rows: Rows::Disk(map),
-        })
+        (bytes.len() as u64 >= whole).then_some(Self { header, bytes })
     }
 
     /// Returns `true` if the table is on disk, so that rows can be appended there.
     pub(crate) fn is_saved(&self) -> bool {
-        matches!(self.rows, Rows::Disk(_))
+        self.bytes.is_saved()
     }
 
-    /// Saves the whole table. Ignores failure, because the table can be rebuilt.
+    /// Saves the whole table.
     pub(crate) fn save(&self, directory: &Directory, path: &Path) {
-        let bytes: Vec<u8> = self.rows().flat_map(|row| row.to_bytes()).collect();
-        if directory.below(DERIVED).create().is_ok() {
-            drop(directory.replace_derived(path, &[&self.header.to_bytes(), &bytes]));
-        }
+        directory::keep_derived(
+            directory,
+            path,
+            &[&self.header.to_bytes(), &self.bytes[HEADER..]],
+        );
     }
 
     /// Appends rows to the saved table and replaces its header, which counts them already. A
@@ -217,14 +211,8 @@ impl Offsets {
 
     /// Returns the row at an index, from 0.
     pub(crate) fn get(&self, place: usize) -> Option<Row> {
-        match &self.rows {
-            Rows::Memory(rows) => rows.get(place).copied(),
-            Rows::Disk(_) if place as u64 >= self.header.count => None,
-            Rows::Disk(map) => map
-                .get(HEADER + place * ROW..)?
-                .first_chunk()
-                .map(Row::from_bytes),
-        }
+        let row = self.bytes.get(HEADER + place * ROW..)?.first_chunk();
+        row.filter(|_| place < self.len()).map(Row::from_bytes)
     }
 
     /// Returns the number of rows.

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use memctl_files::Directory;
 use serde_json::{Value, json};
 
 use super::*;

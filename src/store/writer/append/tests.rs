@@ -6,10 +6,10 @@ use std::{fs, thread};
 use chrono::TimeDelta;
 
 use crate::model::{Execution, Memory, Scope, Viewer};
+use crate::store::Selection;
 use crate::store::audit::AuditContext;
 use crate::store::files::directory::Lock;
 use crate::store::trust::Approvals;
-use crate::store::{Compared, Selection};
 use memctl_files::Directory;
 
 use super::*;

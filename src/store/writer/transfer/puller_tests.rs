@@ -2,7 +2,6 @@ use std::fs;
 
 use super::*;
 use crate::model::Scope;
-use memctl_files::named;
 
 fn put(id: &str, rule: &str) -> PulledChange {
     let text = format!(
