@@ -258,11 +258,7 @@ impl Writer {
             (new.store.audit_context(), Step::Added { kind, id })
         });
         // As with one caller: a failure only makes the writes impossible to revert.
-        drop(undo_journal::append_each(
-            &self.lock,
-            self.key.as_ref(),
-            steps,
-        ));
+        drop(undo_journal::append(&self.lock, self.key.as_ref(), steps));
         if written.is_empty() {
             return Ok(());
         }

@@ -54,7 +54,7 @@ fn store(directory: &std::path::Path, user: usize) -> Scoped {
 /// Current state of the memories.
 fn compared(store: &Scoped) -> Compared {
     let snapshot = store
-        .file(crate::store::DataFile::shared(Kind::Memory))
+        .file(DataFile::shared(Kind::Memory))
         .snapshot()
         .unwrap();
     Compared::of(&snapshot.table.header)

@@ -17,7 +17,7 @@ fn store(text: &str) -> (tempfile::TempDir, Scoped) {
 
 fn entries(store: &Scoped) -> Vec<RawEntry> {
     let mut found = Vec::new();
-    let all = crate::store::Selection::default();
+    let all = Selection::default();
     let each = &mut |entry: Entry| {
         found.push(RawEntry {
             id: entry.id,

@@ -30,7 +30,7 @@ fn texts(store: &Scoped) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for pulled in store.pulled() {
         let all = Selection::default();
-        let each = &mut |entry: crate::store::Entry| {
+        let each = &mut |entry: Entry| {
             let text = String::from_utf8(entry.text).unwrap();
             found.push((format!("{}@{}", entry.id, pulled.origin), text));
         };
