@@ -88,7 +88,7 @@ impl Scoped {
             data,
         };
         let Some(data) = directory::open_data(self.directory(), file.name())? else {
-            return Ok(table(0, 0, vec![0; HEADER].into(), None));
+            return Ok(table(0, 0, Map::Memory(vec![0; HEADER]), None));
         };
         let now = FileState::of(&data).map_err(Error::io("read", &path))?;
         if let Some(saved) = Map::open(&self.directory().below(DERIVED), &terms_name(file))
@@ -121,7 +121,7 @@ impl Scoped {
             let header: [u8; HEADER] = sealed(MAGIC, &read, &numbers);
             directory::keep_derived(self.directory(), terms_name(file), &[&header, &body]);
         }
-        let bytes = [&[0; HEADER][..], &body].concat().into();
+        let bytes = Map::Memory([&[0; HEADER][..], &body].concat());
         Ok(table(counts[0], counts[1], bytes, snapshot.file))
     }
 }

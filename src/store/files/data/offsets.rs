@@ -166,7 +166,7 @@ impl Offsets {
     pub(crate) fn in_memory(header: Header, rows: impl IntoIterator<Item = Row>) -> Self {
         let mut bytes = vec![0; HEADER];
         bytes.extend(rows.into_iter().flat_map(|row| row.to_bytes()));
-        let bytes = bytes.into();
+        let bytes = Map::Memory(bytes);
         Self { header, bytes }
     }
 
@@ -180,7 +180,7 @@ impl Offsets {
 
     /// Returns `true` if the table is on disk, so that rows can be appended there.
     pub(crate) fn is_saved(&self) -> bool {
-        self.bytes.is_saved()
+        matches!(self.bytes, Map::Saved(_))
     }
 
     /// Saves the whole table.
