@@ -85,7 +85,7 @@ impl Skills {
             }
         };
         let context = above(&self.root, &dir, &mut problems)?;
-        let mut skill = front_matter::skill(path, dir, source, read, problems);
+        let mut skill = front_matter::skill(path, dir, source, read, problems)?;
         skill.context = context;
         let is_there = |file: &BundledFile| {
             is_below(&file.path) && self.root.has_file(&skill.dir.join(&file.path))

@@ -23,7 +23,7 @@ use memctl_files::yaml::{self, Invalid};
 use serde_json::{Map, Value};
 
 use crate::model::SkillPath;
-use crate::store::skill::{Problem, Skill};
+use crate::store::skill::{Error, Problem, Skill};
 
 /// Metadata and prompt of one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -185,7 +185,7 @@ pub(super) fn skill(
     source: PathBuf,
     read: FrontMatter,
     mut problems: Vec<Problem>,
-) -> Skill {
+) -> Result<Skill, Error> {
     let FrontMatter {
         metadata,
         body,
@@ -225,14 +225,10 @@ pub(super) fn skill(
         }
     }
     if let Some(role) = role.filter(|role| !ROLES.contains(&role.as_str())) {
-        let role = role.escape_debug();
-        problem(
-            None,
-            format!(
-                "the role is `{role}`; a role is one of {}",
-                ROLES.join(", ")
-            ),
-        );
+        let (role, roles) = (role.escape_debug(), ROLES.join(", "));
+        let reason = format!("the role `{role}` is none of {roles}");
+        let (path, line) = (source, 1);
+        return Err(Error::Metadata { path, line, reason });
     }
     if description.is_none() {
         problem(None, "the description is missing".to_owned());
@@ -241,7 +237,7 @@ pub(super) fn skill(
         problem(None, "the prompt is missing".to_owned());
     }
     let files = setting(&metadata, "files").map(files_named);
-    Skill {
+    Ok(Skill {
         files: files.unwrap_or_default(),
         path: path.clone(),
         dir,
@@ -250,7 +246,7 @@ pub(super) fn skill(
         context: Vec::new(),
         problems,
         source,
-    }
+    })
 }
 
 /// Roles of a skill.
@@ -393,7 +389,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::skill::{Error, Skills};
+    use crate::store::skill::Skills;
 
     #[expect(clippy::needless_pass_by_value, reason = "reads better with `json!`")]
     fn check(text: &str, metadata: Value, body: &str) {
@@ -579,11 +575,8 @@ mod tests {
             ],
         );
         check(
-            "---\nname: [a]\nrole: boss\ndescription: d\n---\nx",
-            &[
-                "`name` is not a string and is ignored",
-                "the role is `boss`; a role is one of manager, specialist, field, agent",
-            ],
+            "---\nname: [a]\ndescription: d\n---\nx",
+            &["`name` is not a string and is ignored"],
         );
     }
 
@@ -596,6 +589,11 @@ mod tests {
             "Just a prompt.",
             "`skills/hr/x/SKILL.md` has no metadata: it needs a `description` between `---` lines at \
              the top, or in a ```yaml block under `## Skill Metadata`",
+        );
+        check(
+            "---\nname: x\nrole: boss\n---\nx",
+            "skills/hr/x/SKILL.md:1: the metadata cannot be read: the role `boss` is none of manager, \
+             specialist, field, agent",
         );
         check(
             "\n---\nname: x\n",
