@@ -15,7 +15,6 @@ use crate::cli::context::Context;
 use crate::cli::database::DATABASE;
 use crate::model::Scope;
 use crate::model::error::UserError;
-use crate::remote;
 use crate::remote::{Address, PgStore};
 use crate::store::workspace::{Providers, Workspace};
 use crate::store::{PrimaryName, Scoped};
@@ -194,7 +193,7 @@ pub(crate) fn follow(environment: &Environment, workspace: &Workspace) -> Result
     let workspace = workspace.clone();
     Ok(every_second(move || {
         // The next caller fetches what fails here, and gets the error.
-        drop(remote::catch_up(&workspace.store));
+        drop(workspace.store.catch_up());
         share_lines();
     })?)
 }

@@ -13,7 +13,6 @@ use crate::cli::off::Off;
 use crate::cli::output::Printer;
 use crate::model::error::UserError;
 use crate::model::{Scope, USER_STORE, Viewer, split_origin};
-use crate::remote;
 use crate::store::workspace::{Error, Settings, Workspace};
 use crate::store::{AuditContext, Here, Project, Scoped};
 
@@ -157,7 +156,7 @@ impl Context {
         }
         let workspace = self.workspace_over_files(model)?;
         if self.off.is_none() {
-            remote::catch_up(&workspace.store)?;
+            workspace.store.catch_up()?;
         }
         Ok(workspace)
     }

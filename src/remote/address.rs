@@ -12,7 +12,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use tokio_postgres::Config;
-use tokio_postgres::config::{ChannelBinding, Host, SslMode, SslNegotiation};
+use tokio_postgres::config::{ChannelBinding, Host, SslMode};
 use url::Url;
 
 use crate::remote::error::Error;
@@ -101,13 +101,6 @@ impl Address {
             },
         )
         .map_err(bad)?;
-        if config.get_ssl_negotiation() == SslNegotiation::Direct
-            && policy.encryption == SslMode::Prefer
-        {
-            return Err(bad(
-                "its `sslnegotiation=direct` needs `sslmode=require` or more",
-            ));
-        }
         config.application_name("memctl");
         Ok(Self {
             url: full,

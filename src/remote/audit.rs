@@ -58,20 +58,17 @@ pub(super) async fn all(
         where held_by = (select memctl.current_user_id()) and origin = $1
         order by created_at, number";
     let doing = "the audit log cannot be read";
-    let mut rows = connection.stream(doing, query, &[&origin]).await?;
-    let mut batch = Vec::new();
-    while let Some(row) = rows.try_next().await? {
-        batch.push(SharedLine {
-            id: row.get(0),
-            text: row.get(1),
-        });
+    let rows = connection.stream(doing, query, &[&origin]).await?;
+    let lines = rows.map_ok(|row| SharedLine {
+        id: row.get(0),
+        text: row.get(1),
+    });
+    let mut lines = lines.try_chunks(LINES);
+    while let Some(batch) = lines.try_next().await.map_err(|error| error.1)? {
         // The receiver is dropped after an error, which it reports itself.
-        if batch.len() >= LINES && batches.send(std::mem::take(&mut batch)).await.is_err() {
-            return Ok(());
+        if batches.send(batch).await.is_err() {
+            break;
         }
-    }
-    if !batch.is_empty() {
-        drop(batches.send(batch).await);
     }
     Ok(())
 }

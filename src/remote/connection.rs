@@ -463,26 +463,20 @@ async fn encrypt(
     if policy.encryption == SslMode::Disable {
         return Ok((Box::new(socket), None, "plain"));
     }
-    let is_direct = address.config().get_ssl_negotiation() == SslNegotiation::Direct;
-    if !is_direct {
-        let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
-        socket.write_all(&TLS_REQUEST).await.map_err(unreachable)?;
-        match socket.read_u8().await.map_err(unreachable)? {
-            TLS_GRANTED => {}
-            TLS_DENIED if policy.encryption == SslMode::Prefer => {
-                return Ok((Box::new(socket), None, "plain"));
-            }
-            TLS_DENIED => {
-                let reason = "the server, or somebody before it, offers no TLS; nothing was sent";
-                return Err(insecure(reason));
-            }
-            _ => {
-                return Err(Error::login(&address.shown(), Refusal::Garbled));
-            }
+    let unreachable = |error: std::io::Error| address.unreachable(&error.to_string());
+    socket.write_all(&TLS_REQUEST).await.map_err(unreachable)?;
+    match socket.read_u8().await.map_err(unreachable)? {
+        TLS_GRANTED => {}
+        TLS_DENIED if policy.encryption == SslMode::Prefer => {
+            return Ok((Box::new(socket), None, "plain"));
         }
+        TLS_DENIED => {
+            let reason = "the server, or somebody before it, offers no TLS; nothing was sent";
+            return Err(insecure(reason));
+        }
+        _ => return Err(Error::login(&address.shown(), Refusal::Garbled)),
     }
-    let connector = tls::connector(&policy.trusted, is_direct);
-    let connector = connector.map_err(|reason| insecure(&reason))?;
+    let connector = tls::connector(&policy.trusted).map_err(|reason| insecure(&reason))?;
     let name = ServerName::try_from(host_name(address.host()));
     let name = name.map_err(|error| insecure(&error.to_string()))?;
     let stream = connector.connect(name, socket).await;

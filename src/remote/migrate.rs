@@ -29,10 +29,10 @@ pub struct Migration {
 }
 
 /// All migrations in order.
-const MIGRATIONS: [Migration; 1] = [migration(
-    1,
-    "baseline",
-    concat!(
+const MIGRATIONS: [Migration; 1] = [Migration {
+    version: 1,
+    name: "baseline",
+    sql: concat!(
         include_str!("schema/identity.sql"),
         include_str!("schema/tables.sql"),
         include_str!("schema/triggers.sql"),
@@ -41,23 +41,19 @@ const MIGRATIONS: [Migration; 1] = [migration(
         include_str!("schema/policies.sql"),
         include_str!("schema/rights.sql"),
     ),
-)];
+}];
 
-const fn migration(version: i32, name: &'static str, sql: &'static str) -> Migration {
-    Migration { version, name, sql }
-}
+/// Newest version that this program knows.
+pub(super) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
+
+/// Hint for a schema of a later version.
+const NEWER: &str = "install the newest memctl";
 
 impl Migration {
     fn checksum(&self) -> String {
         hex(&Sha256::digest(self.sql))
     }
 }
-
-/// Newest version that this program knows.
-/// Hint for a schema of a later version.
-const NEWER: &str = "install the newest memctl";
-
-pub(super) const NEWEST: i32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// Result of `remote init`.
 #[derive(Debug, Serialize, schemars::JsonSchema)]

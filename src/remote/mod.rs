@@ -32,7 +32,7 @@ mod sync;
 mod tls;
 mod users;
 
-pub use sharing::{SharedEmbedder, catch_up, note_sync, shared_embedder};
+pub use sharing::{SharedEmbedder, note_sync, shared_embedder};
 
 pub use address::Address;
 pub use check::{Check, CheckReport, check};

@@ -30,16 +30,6 @@ impl SharedEmbedder {
     }
 }
 
-/// Fetches the writes of other copies of the memory from a primary database; returns `true` if
-/// there were any. Later reads include everything written before this call.
-///
-/// # Errors
-///
-/// Fails if the database does not respond, or if its location is not configured.
-pub fn catch_up(store: &Scoped) -> Result<bool, Error> {
-    Ok(store.catch_up()?)
-}
-
 /// Returns the configured embedder.
 pub fn shared_embedder(workspace: &Workspace) -> Result<SharedEmbedder, Error> {
     let embedder = workspace.providers.embedder.open(Patience::Index, true)?;

@@ -9,6 +9,7 @@
 //! itself, and the guard could not inspect the messages of an unencrypted connection.
 
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::future::{Ready, ready};
 use std::io;
 use std::pin::Pin;
@@ -29,35 +30,30 @@ use tokio_rustls::TlsConnector;
 use crate::remote::address::Trusted;
 use crate::remote::login_guard::LoginGuard;
 
-/// TLS connector with the given trust. `is_direct` adds the ALPN protocol that servers require for
-/// TLS without a previous request.
+/// TLS connector with the given trust.
 ///
 /// # Errors
 ///
 /// The reason as text.
-pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<TlsConnector, String> {
+pub(super) fn connector(trusted: &Trusted) -> Result<TlsConnector, String> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let mut config = match trusted {
+    let config = match trusted {
         Trusted::System => builder
             .with_platform_verifier()
             .map_err(|error| error.to_string())?
             .with_no_client_auth(),
         Trusted::File(path) => {
-            let unreadable = |reason: String| format!("`{}`: {reason}", path.display());
+            let unreadable = |reason: &dyn Display| format!("`{}`: {reason}", path.display());
             let mut roots = RootCertStore::empty();
-            let certificates =
-                CertificateDer::pem_file_iter(path).map_err(|e| unreadable(e.to_string()))?;
-            for certificate in certificates {
-                let certificate = certificate.map_err(|e| unreadable(e.to_string()))?;
-                roots
-                    .add(certificate)
-                    .map_err(|e| unreadable(e.to_string()))?;
+            for certificate in CertificateDer::pem_file_iter(path).map_err(|e| unreadable(&e))? {
+                let certificate = certificate.map_err(|e| unreadable(&e))?;
+                roots.add(certificate).map_err(|e| unreadable(&e))?;
             }
             if roots.is_empty() {
-                return Err(unreadable("it holds no certificate".to_owned()));
+                return Err(unreadable(&"it holds no certificate"));
             }
             builder.with_root_certificates(roots).with_no_client_auth()
         }
@@ -66,9 +62,6 @@ pub(super) fn connector(trusted: &Trusted, is_direct: bool) -> Result<TlsConnect
             .with_custom_certificate_verifier(Arc::new(AcceptAny { provider }))
             .with_no_client_auth(),
     };
-    if is_direct {
-        config.alpn_protocols = vec![b"postgresql".to_vec()];
-    }
     Ok(Arc::new(config).into())
 }
 

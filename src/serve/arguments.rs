@@ -12,7 +12,7 @@
 use std::ops::RangeInclusive;
 
 use crate::lessons::telling::hint::MAX_HINTS;
-use crate::model::error::{Explain, Explanation, Kind};
+use crate::model::error::UserError;
 
 /// Permitted numbers of an argument, and the number that an absent one means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,26 +48,6 @@ pub const LONGEST_TEXT: usize = 256 << 10;
 /// Maximum size of a name or an id in bytes.
 pub const LONGEST_NAME: usize = 200;
 
-/// Invalid argument.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages explain the variants")]
-pub enum Invalid {
-    #[error("`{name}` is empty")]
-    Empty { name: &'static str },
-    #[error("`{name}` has {bytes} bytes")]
-    TooLong {
-        name: &'static str,
-        bytes: usize,
-        most: usize,
-    },
-    #[error("`{name}` is out of range: {given}")]
-    OutOfRange {
-        name: &'static str,
-        given: i64,
-        bounds: Bounds,
-    },
-}
-
 impl Bounds {
     /// Creates bounds.
     pub const fn of(least: u32, usual: u32, most: u32) -> Self {
@@ -84,14 +64,15 @@ impl Bounds {
     /// # Errors
     ///
     /// Fails if the number is out of range.
-    pub fn check(self, name: &'static str, given: Option<i64>) -> Result<usize, Invalid> {
+    pub fn check(self, name: &str, given: Option<i64>) -> Result<usize, UserError> {
         let number = given.unwrap_or_else(|| i64::from(self.usual));
         let permitted = Some(number).filter(|number| self.range().contains(number));
         let permitted = permitted.and_then(|number| usize::try_from(number).ok());
-        permitted.ok_or(Invalid::OutOfRange {
-            name,
-            given: number,
-            bounds: self,
+        permitted.ok_or_else(|| {
+            UserError::input(
+                format!("`{name}` is out of range: {number}"),
+                format!("give a number from {} to {}", self.least, self.most),
+            )
         })
     }
 }
@@ -101,28 +82,16 @@ impl Bounds {
 /// # Errors
 ///
 /// Fails if it is blank or too long.
-pub fn text(name: &'static str, given: String, most: usize) -> Result<String, Invalid> {
-    if given.trim().is_empty() {
-        return Err(Invalid::Empty { name });
-    }
-    let bytes = given.len();
-    if bytes > most {
-        return Err(Invalid::TooLong { name, bytes, most });
-    }
-    Ok(given)
-}
-
-impl Explain for Invalid {
-    fn explain(&self) -> Explanation {
-        let hint = match self {
-            Self::Empty { name } => format!("give `{name}` a value"),
-            Self::TooLong { name, most, .. } => format!("`{name}` may have at most {most} bytes"),
-            Self::OutOfRange { bounds, .. } => {
-                format!("give a number from {} to {}", bounds.least, bounds.most)
-            }
-        };
-        (Kind::Input, Some(hint))
-    }
+pub fn text(name: &str, given: String, most: usize) -> Result<String, UserError> {
+    let (problem, hint) = match given.len() {
+        _ if given.trim().is_empty() => ("is empty".to_owned(), format!("give `{name}` a value")),
+        bytes if bytes > most => (
+            format!("has {bytes} bytes"),
+            format!("`{name}` may have at most {most} bytes"),
+        ),
+        _ => return Ok(given),
+    };
+    Err(UserError::input(format!("`{name}` {problem}"), hint))
 }
 
 #[cfg(test)]
@@ -145,7 +114,7 @@ mod tests {
     #[test]
     fn texts_say_something_and_are_not_too_long() {
         let check = |given: &str, expected: Option<&str>| {
-            let read = text("query", given.to_owned(), 4).map_err(|error| error.to_string());
+            let read = text("query", given.to_owned(), 4).map_err(|error| error.message);
             assert_eq!(read.err().as_deref(), expected, "{given}");
         };
         check("disk", None);

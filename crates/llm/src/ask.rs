@@ -122,9 +122,7 @@ impl Llm {
         let answer = tokio::time::timeout(limit, self.converse(request, &mut question)).await;
         let bill = self.bill(&question);
         let text = answer.map_err(|_| {
-            let (model, seconds) = (self.model(), limit.as_secs_f64());
-            let message = format!("`{model}` did not answer within {seconds} s");
-            let error = Error::new(ErrorKind::TimedOut, message);
+            let error = timed_out(self.model(), limit);
             if bill.text.is_empty() {
                 error
             } else {
@@ -253,6 +251,13 @@ impl Llm {
             ..draft
         }
     }
+}
+
+/// Error of a model that does not answer within its time limit.
+pub(super) fn timed_out(model: &str, limit: Duration) -> Error {
+    let seconds = limit.as_secs_f64();
+    let message = format!("`{model}` did not answer within {seconds} s");
+    Error::new(ErrorKind::TimedOut, message)
 }
 
 /// The question again, with the rejected answer and the reason.

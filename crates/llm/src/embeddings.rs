@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::ask::Attempts;
+use super::ask::{Attempts, timed_out};
 use super::fault::Fault;
 use super::http::{Connection, Endpoint, bearer, unusable};
 use super::price::{Pricing, Tokens};
@@ -101,7 +101,7 @@ impl Embeddings {
     ///
     /// # Errors
     ///
-    /// See [`Error`]. [`Error::Malformed`] if the answer does not match the request.
+    /// See [`Error`]. [`ErrorKind::Malformed`] if the answer does not match the request.
     pub async fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, Error> {
         if texts.is_empty() {
             return Ok(Vec::new());
@@ -121,11 +121,7 @@ impl Embeddings {
             }
         };
         let embedded = tokio::time::timeout(limit, embed).await;
-        embedded.map_err(|_| {
-            let (model, seconds) = (self.model(), limit.as_secs_f64());
-            let message = format!("`{model}` did not answer within {seconds} s");
-            Error::new(ErrorKind::TimedOut, message)
-        })?
+        embedded.map_err(|_| timed_out(self.model(), limit))?
     }
 
     async fn ask(

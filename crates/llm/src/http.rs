@@ -349,7 +349,7 @@ pub(super) fn header(key: &Secret, prefix: &str) -> Result<HeaderValue, String> 
 
 /// Returns `true` if the host is this machine. Host names that only resemble a loopback address do not
 /// count.
-fn is_loopback(host: &Host<&str>) -> bool {
+pub fn is_loopback(host: &Host<&str>) -> bool {
     match host {
         Host::Domain(name) => name.eq_ignore_ascii_case("localhost"),
         Host::Ipv4(address) => address.is_loopback(),

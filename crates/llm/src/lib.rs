@@ -43,7 +43,7 @@ pub use chat::Chat;
 pub use embeddings::{Embeddings, EmbeddingsProtocol, SENT};
 pub use error::{Error, ErrorKind};
 pub use exec::Exec;
-pub use http::{Endpoint, Limits, get_json, list_models};
+pub use http::{Endpoint, Limits, get_json, is_loopback, list_models};
 pub use request::{OnProgress, Paid, Progress, Reply, Request, Schema, Usage};
 pub use retry::Policy;
 pub use scripted::Scripted;

@@ -200,9 +200,9 @@ pub async fn sync(
         dry_run: options.dry_run,
         ..SyncReport::default()
     };
-    let claimed = plan::claim(&connection, store, options.dry_run, random).await?;
-    report.origin = claimed.origin;
-    report.warnings.extend(claimed.warning);
+    let (origin, warning) = plan::claim(&connection, store, options.dry_run, random).await?;
+    report.origin = origin;
+    report.warnings.extend(warning);
     let pull = pull::Pull {
         puller: &puller,
         origin: &report.origin.clone(),

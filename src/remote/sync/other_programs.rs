@@ -8,11 +8,9 @@
 
 use std::collections::HashSet;
 
-use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value, json};
 use tokio_postgres::Row;
 
-use crate::model::{Kind, Memory, OBSERVED, Procedure};
+use crate::model::Kind;
 use crate::store::{OTHER_PROGRAMS, PulledChange, Puller};
 
 use super::super::connection::Connection;
@@ -27,9 +25,6 @@ const KINDS: [Kind; 2] = [Kind::Procedure, Kind::Memory];
 /// Maximum number of rows per statement, and of bytes per row: what a request may hold.
 const ROWS: usize = 1_000;
 const BYTES: i32 = 1 << 20;
-
-/// Author of procedures that another program has written.
-const AUTHOR: &str = "postgres";
 
 /// Plan of a pull.
 #[derive(Debug)]
@@ -137,7 +132,7 @@ impl OthersPlan {
         report: &mut SyncReport,
     ) -> Result<(), Error> {
         let database = connection.name().await?;
-        let (mut suspicious, mut unusable) = (0, 0);
+        let (mut suspicious, mut unusable) = (0_u64, 0);
         if self.is_damaged {
             puller.discard(OTHER_PROGRAMS)?;
         }
@@ -156,15 +151,12 @@ impl OthersPlan {
                 unusable += (ids.len() - rows.len()) as u64;
                 let mut changes = Vec::new();
                 for row in &rows {
-                    match record(plan.kind, row) {
-                        Ok(change) => changes.push(change),
-                        Err(Refused::Suspicious(id)) => {
-                            suspicious += 1;
-                            // An earlier version of the row may be here.
-                            changes.push(PulledChange { id, text: None });
-                        }
-                        Err(Refused::Empty) => unusable += 1,
-                    }
+                    let (id, text): (String, String) = (row.get(0), row.get(1));
+                    // An earlier version of a suspicious row may be here.
+                    let is_suspicious = memctl_redact::admit(&text).quarantine.is_some();
+                    suspicious += u64::from(is_suspicious);
+                    let text = Some(text).filter(|_| !is_suspicious);
+                    changes.push(PulledChange { id, text });
                 }
                 let count = puller.apply(OTHER_PROGRAMS, plan.kind, &changes)?;
                 let moved = report.of(plan.kind);
@@ -189,192 +181,13 @@ impl OthersPlan {
     }
 }
 
-/// Fetches rows by their ids, without those that are too large.
+/// Fetches rows by their ids, as records with their ids, without those that have no text or are too large.
 async fn fetched(connection: &Connection, kind: Kind, ids: &[String]) -> Result<Vec<Row>, Error> {
-    let own = table(kind).own();
-    let time = |column: &str| {
-        format!("to_char({column} at time zone 'utc', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"+00:00\"')")
+    let sql = match kind {
+        Kind::Procedure => include_str!("procedures_of_others.sql"),
+        _ => include_str!("notes_of_others.sql"),
     };
-    let (key, columns) = if kind == Kind::Procedure {
-        let created = time("created_dt");
-        ("bigint", format!("{created}, skill"))
-    } else {
-        let times = ["created_at", "updated_at", "expires_at"].map(time);
-        ("uuid", format!("{}, memory_type", times.join(", ")))
-    };
-    let sql = format!(
-        "select id::text, coalesce(content, ''), metadata::text, {columns} from {own}
-           and origin is null and deleted_at is null
-           and id = any ($1::text[]::{key}[])
-           and coalesce(octet_length(content), 0) + coalesce(octet_length(metadata::text), 0) <= {BYTES}
-         order by seq"
-    );
+    let sql = sql.replace("@own@", &table(kind).own());
     let doing = "rows of other programs cannot be fetched";
-    connection.rows(doing, &sql, &[&ids]).await
-}
-
-/// Reason why a row does not become a record.
-enum Refused {
-    /// It reads like instructions to a model; with the id of the record.
-    Suspicious(String),
-    /// It has no text.
-    Empty,
-}
-
-/// Converts a row to a record.
-fn record(kind: Kind, row: &Row) -> Result<PulledChange, Refused> {
-    let (content, metadata): (&str, Option<&str>) = (row.get(1), row.get(2));
-    let id = record_id(kind, row.get(0));
-    let metadata: Value = metadata
-        .and_then(|m| serde_json::from_str(m).ok())
-        .unwrap_or_default();
-    let text = if kind == Kind::Procedure {
-        procedure(&id, content, &metadata, row.get(3), row.get(4))
-    } else {
-        let memory_type: Option<&str> = row.get(6);
-        memory(
-            &id,
-            content,
-            &metadata,
-            [row.get(3), row.get(4), row.get(5)],
-            memory_type,
-        )
-    };
-    let text = text.ok_or(Refused::Empty)?;
-    if memctl_redact::admit(&text).quarantine.is_some() {
-        return Err(Refused::Suspicious(id));
-    }
-    Ok(PulledChange {
-        id,
-        text: Some(text),
-    })
-}
-
-/// Record of a procedure, as the source documents' analyst writes it, or with the content alone.
-fn procedure(
-    id: &str,
-    content: &str,
-    metadata: &Value,
-    created: Option<&str>,
-    skill: Option<&str>,
-) -> Option<String> {
-    let document = metadata["data"].as_object().filter(|data| !data.is_empty());
-    let data = match document {
-        Some(data) => Value::Object(data.clone()),
-        None if content.trim().is_empty() => return None,
-        None => {
-            let name: String = content
-                .lines()
-                .next()
-                .unwrap_or_default()
-                .chars()
-                .take(120)
-                .collect();
-            json!({
-                "procedure_name": name,
-                "semantic_description": content,
-                "initial_failure_summary": "",
-                "identified_root_cause": "",
-                "successful_intervention": "",
-                "learned_procedure_steps": [],
-                "critical_contextual_cues": [],
-                "example_scenario_abstract": "",
-            })
-        }
-    };
-    let created = created.unwrap_or_default().to_owned();
-    let record = Procedure {
-        procedure_id: id.to_owned(),
-        skill: skill.filter(|skill| !skill.is_empty()).map(str::to_owned),
-        created_at: created.clone(),
-        status: metadata["status"]
-            .as_str()
-            .unwrap_or("procedure_learned")
-            .to_owned(),
-        data: to_raw_value(&data).ok()?,
-        distilled_by: AUTHOR.to_owned(),
-        occurrences: Some(1.0),
-        last_seen: created,
-        trust: OBSERVED.to_owned(),
-        ..Procedure::default()
-    };
-    serde_json::to_string(&record).ok()
-}
-
-/// Record of a memory; `times` are those of creation, of the last change, and of expiry.
-fn memory(
-    id: &str,
-    content: &str,
-    metadata: &Value,
-    times: [Option<&str>; 3],
-    memory_type: Option<&str>,
-) -> Option<String> {
-    if content.trim().is_empty() {
-        return None;
-    }
-    let [created, updated, expires] = times.map(|time| time.map(str::to_owned));
-    let empty = Value::Object(Map::new());
-    let metadata = if metadata.is_null() { &empty } else { metadata };
-    let metadata: Box<RawValue> = to_raw_value(metadata).ok()?;
-    let record = Memory {
-        id: id.to_owned(),
-        user_id: None,
-        memory_type: serde_json::from_value(json!(memory_type)).ok()?,
-        content: content.to_owned(),
-        metadata,
-        created_at: created.unwrap_or_default(),
-        updated_at: updated.unwrap_or_default(),
-        expires_at: expires,
-        trust: OBSERVED.to_owned(),
-    };
-    serde_json::to_string(&record).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{Record as _, Trust};
-
-    #[test]
-    fn a_row_gives_itself_no_trust_and_no_user() {
-        let metadata = json!({ "trust": "user", "user_id": "ann", "status": "procedure_learned",
-            "data": { "procedure_name": "add a column" } });
-        let text = memory("MEM-1", "calm", &metadata, [None; 3], Some("brand_memory")).unwrap();
-        let record: Memory = serde_json::from_str(&text).unwrap();
-        assert_eq!((record.trust(), record.user_id), (Trust::Observed, None));
-        let text = procedure("PROC-1", "", &metadata, None, Some("hr/x")).unwrap();
-        let record: Procedure = serde_json::from_str(&text).unwrap();
-        assert_eq!(
-            (record.trust(), record.skill.as_deref()),
-            (Trust::Observed, Some("hr/x"))
-        );
-    }
-
-    #[test]
-    fn a_row_without_a_document_is_its_content() {
-        let plain = procedure(
-            "PROC-1",
-            "Add a column.\nName its type.",
-            &Value::Null,
-            None,
-            None,
-        );
-        let record: Procedure = serde_json::from_str(&plain.unwrap()).unwrap();
-        assert!(record.content().contains("Name its type."));
-        for empty in [Value::Null, json!({}), json!({ "data": {} }), json!("x")] {
-            assert_eq!(
-                procedure("PROC-1", " ", &empty, None, None),
-                None,
-                "{empty}"
-            );
-        }
-        assert_eq!(
-            memory("MEM-1", " ", &Value::Null, [None; 3], Some("task_memory")),
-            None
-        );
-        assert_eq!(
-            memory("MEM-1", "x", &Value::Null, [None; 3], Some("odd")),
-            None
-        );
-    }
+    connection.rows(doing, &sql, &[&ids, &BYTES]).await
 }

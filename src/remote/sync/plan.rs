@@ -199,18 +199,13 @@ impl State {
     }
 }
 
-pub(super) struct Claimed {
-    pub(super) origin: String,
-    pub(super) warning: Option<String>,
-}
-
-/// Claims the name of the workspace, or returns the replica name if another copy holds it.
+/// Claims the name of the workspace, or returns the replica name and a warning if another copy holds it.
 pub(super) async fn claim(
     connection: &Connection,
     store: &Scoped,
     dry_run: bool,
     random: &mut dyn FnMut() -> String,
-) -> Result<Claimed, Error> {
+) -> Result<(String, Option<String>), Error> {
     let (origin, replica) = if dry_run {
         let identity = store.identity().map(|identity| identity.origin);
         (
@@ -231,21 +226,14 @@ pub(super) async fn claim(
         where user_id = (select memctl.current_user_id()) and origin = $1";
     let holder = connection.rows(doing, holder, &[&origin]).await?;
     let is_ours = holder.iter().all(|row| row.get::<_, &str>(0) == replica);
-    Ok(if is_ours {
-        Claimed {
-            origin,
-            warning: None,
-        }
-    } else {
-        let warning = format!(
-            "another copy of this workspace shares as `{origin}`; this one shares as `{replica}`, \
-             and what both have is there twice"
-        );
-        Claimed {
-            origin: replica,
-            warning: Some(warning),
-        }
-    })
+    if is_ours {
+        return Ok((origin, None));
+    }
+    let warning = format!(
+        "another copy of this workspace shares as `{origin}`; this one shares as `{replica}`, and what \
+         both have is there twice"
+    );
+    Ok((replica, Some(warning)))
 }
 
 /// Number of records that a plan would remove from one side.

@@ -205,7 +205,7 @@ async fn store(
     let batches = stream::poll_fn(|task| batches.poll_recv(task));
     let storing = batches.map(|batch| async move {
         statements.store(client, origin, &batch).await?;
-        Ok(batch.ids.len() as u64)
+        Ok(batch.rows.len() as u64)
     });
     let mut storing = std::pin::pin!(storing.buffered(IN_FLIGHT));
     while let Some(rows) = storing.try_next().await? {
@@ -232,13 +232,10 @@ async fn bury(
 const MAX_ROWS: usize = 2_000;
 const MAX_BYTES: usize = 4 << 20;
 
-/// Rows of one statement, each id once.
+/// Rows of one statement, each id once: id, skill, text, and fields of the columns.
 #[derive(Debug, Default)]
 struct Batch {
-    ids: Vec<String>,
-    skills: Vec<String>,
-    texts: Vec<String>,
-    fields: Vec<String>,
+    rows: Vec<[String; 4]>,
     bytes: usize,
     places: HashMap<u64, usize>,
 }
@@ -249,22 +246,18 @@ impl Batch {
         self.bytes += outgoing.text.len() + fields.len();
         let skill = outgoing.skill();
         let place = self.places.entry(hash_of_id(&outgoing.entry.id));
-        if let Entry::Occupied(place) = &place {
-            let at = *place.get();
-            self.skills[at] = skill;
-            self.texts[at] = outgoing.text;
-            self.fields[at] = fields;
-            return;
+        let row = [outgoing.entry.id, skill, outgoing.text, fields];
+        match place {
+            Entry::Occupied(place) => self.rows[*place.get()] = row,
+            Entry::Vacant(place) => {
+                place.insert(self.rows.len());
+                self.rows.push(row);
+            }
         }
-        place.insert_entry(self.ids.len());
-        self.skills.push(skill);
-        self.ids.push(outgoing.entry.id);
-        self.texts.push(outgoing.text);
-        self.fields.push(fields);
     }
 
     fn is_full(&self) -> bool {
-        self.ids.len() >= MAX_ROWS || self.bytes >= MAX_BYTES
+        self.rows.len() >= MAX_ROWS || self.bytes >= MAX_BYTES
     }
 }
 
@@ -308,7 +301,7 @@ fn read_batches(
             return Ok(missed);
         }
     }
-    if !batch.ids.is_empty() {
+    if !batch.rows.is_empty() {
         take(batch);
     }
     Ok(missed)
@@ -347,13 +340,9 @@ impl Statements {
         origin: &str,
         batch: &Batch,
     ) -> Result<(), tokio_postgres::Error> {
-        let Batch {
-            ids,
-            skills,
-            texts,
-            fields,
-            ..
-        } = batch;
+        let columns: [Vec<&str>; 4] =
+            std::array::from_fn(|n| batch.rows.iter().map(|row| row[n].as_str()).collect());
+        let [ids, skills, texts, fields] = &columns;
         let parameters: &[&(dyn ToSql + Sync)] = &[&origin, ids, skills, texts, fields];
         if let Some(insert) = &self.insert {
             match client.execute(insert, parameters).await {

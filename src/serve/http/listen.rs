@@ -3,7 +3,7 @@
 //! At a shutdown, the server accepts no new connection and answers requests in flight.
 //! Started writes are completed. Only a kill interrupts them, and the store recovers as after any crash.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,11 +48,7 @@ pub struct Bound {
 ///
 /// Fails if other machines can reach the address and that is not permitted, or if the system refuses it.
 pub fn bind(address: SocketAddr, allow_remote: bool) -> Result<Bound, UserError> {
-    let is_local = match address.ip() {
-        IpAddr::V4(ip) => ip.is_loopback(),
-        IpAddr::V6(ip) => ip.is_loopback(),
-    };
-    if !is_local && !allow_remote {
+    if !address.ip().is_loopback() && !allow_remote {
         return Err(UserError::usage(
             format!("`{address}` is not a loopback address"),
             "add `--allow-remote` to serve other machines",

@@ -14,7 +14,6 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::model::error::{Explain as _, Kind, UserError};
-use crate::serve::arguments::Invalid;
 use crate::serve::token::Refused;
 use crate::store::workspace::Error;
 use crate::store::{self, skill};
@@ -216,12 +215,6 @@ impl From<UserError> for Problem {
 
 /// Message for a store that fails.
 const UNUSABLE: &str = "the memory cannot be read or written";
-
-impl From<Invalid> for Problem {
-    fn from(invalid: Invalid) -> Self {
-        UserError::from(invalid).into()
-    }
-}
 
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {

@@ -3,13 +3,13 @@
 //! Schemas are derived from the types that parse a body and that are written as an answer, so that none
 //! can differ from what the server does.
 
-use axum::handler::Handler;
-use axum::routing::{self, MethodRouter};
+use axum::routing::MethodRouter;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use crate::model::MemoryType;
+use crate::serve::operations::whole;
 
 use super::state::Server;
 
@@ -51,11 +51,16 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Creates a route that reads, and answers with an object.
-    pub(super) fn get<T: 'static>(path: &'static str, handler: impl Handler<T, Server>) -> Self {
+    /// Creates a route for callers with a token, which answers with an object.
+    pub(super) fn new(
+        method: &'static str,
+        path: &'static str,
+        handler: MethodRouter<Server>,
+    ) -> Self {
         Self {
-            method: "get",
+            method,
             path,
+            handler,
             id: "",
             summary: "",
             access: Access::Token,
@@ -67,25 +72,6 @@ impl Route {
                 about: "An object",
                 schema: object,
             },
-            handler: routing::get(handler),
-        }
-    }
-
-    /// Creates a route that takes a body, or changes something.
-    pub(super) fn post<T: 'static>(path: &'static str, handler: impl Handler<T, Server>) -> Self {
-        Self {
-            method: "post",
-            handler: routing::post(handler.clone()),
-            ..Self::get(path, handler)
-        }
-    }
-
-    /// Creates a route that deletes.
-    pub(super) fn delete<T: 'static>(path: &'static str, handler: impl Handler<T, Server>) -> Self {
-        Self {
-            method: "delete",
-            handler: routing::delete(handler.clone()),
-            ..Self::get(path, handler)
         }
     }
 
@@ -181,11 +167,7 @@ fn written<T: JsonSchema>() -> Value {
 }
 
 fn schema<T: JsonSchema>(settings: SchemaSettings) -> Value {
-    let settings = settings.with(|settings| {
-        settings.meta_schema = None;
-        settings.inline_subschemas = true;
-    });
-    let mut schema = Value::from(settings.into_generator().into_root_schema_for::<T>());
+    let mut schema = whole::<T>(settings);
     if let Some(object) = schema.as_object_mut() {
         object.remove("title");
     }

@@ -16,7 +16,6 @@ use tokio::sync::Semaphore;
 
 use crate::model::Viewer;
 use crate::model::error::Kind;
-use crate::remote;
 use crate::serve::blocking;
 use crate::serve::token::{Caller, Verifier};
 use crate::store::workspace::{Providers, Workspace};
@@ -177,7 +176,7 @@ impl Call {
     /// Opens the memory after fetching the writes of its other copies. Blocks.
     pub(super) fn caught_up(&self, why: &str) -> Result<Workspace, crate::store::workspace::Error> {
         let workspace = self.workspace(why);
-        remote::catch_up(&workspace.store)?;
+        workspace.store.catch_up()?;
         Ok(workspace)
     }
 
@@ -236,7 +235,7 @@ impl Call {
             }
             // Another server may have enabled it again.
             if how != Use::Adds || workspace.store.must_be_enabled().is_err() {
-                remote::catch_up(&workspace.store)?;
+                workspace.store.catch_up()?;
             }
             Ok(workspace)
         };

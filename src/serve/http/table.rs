@@ -4,7 +4,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::post;
+use axum::routing::{delete, get, post};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -28,128 +28,128 @@ use super::{middleware, openapi};
 #[expect(clippy::too_many_lines, reason = "a table is as long as it is")]
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        Route::get("/healthz", healthz)
+        Route::new("get", "/healthz", get(healthz))
             .named("health", "Status of the server")
             .answers::<Health>("It answers")
             .open(),
-        Route::get("/openapi.json", document)
+        Route::new("get", "/openapi.json", get(document))
             .named("description", "This description")
             .open(),
-        Route::post("/functions/v1/hybrid-search-context-eng", functions::hybrid)
+        Route::new("post", "/functions/v1/hybrid-search-context-eng", post(functions::hybrid))
             .named("searchProcedures", "Search procedures by keywords and meaning")
             .answers::<Vec<RankedRow>>("The best procedures first")
             .body::<functions::HybridBody>(),
-        Route::post("/functions/v1/agent-memory-read", functions::read)
+        Route::new("post", "/functions/v1/agent-memory-read", post(functions::read))
             .named("readMemory", "Search the caller's memories by similarity to a query")
             .answers::<functions::Read>("Most similar first")
             .body::<functions::ReadBody>(),
-        Route::post("/functions/v1/agent-memory-write", functions::write)
+        Route::new("post", "/functions/v1/agent-memory-write", post(functions::write))
             .named("writeMemory", "Add a memory of the caller")
             .answers::<functions::Written>("The memory as stored")
             .body::<functions::WriteBody>(),
-        Route::post("/rest/v1/rpc/hybrid_search_context_eng_memories", rpc::hybrid)
+        Route::new("post", "/rest/v1/rpc/hybrid_search_context_eng_memories", post(rpc::hybrid))
             .named("hybridSearch", "Search procedures by keywords and a vector")
             .answers::<Rows<RankedRow>>(ROWS)
             .parameters::<QueryParameters>()
             .body::<Hybrid>(),
-        Route::post("/rest/v1/rpc/match_memory", rpc::match_memory)
+        Route::new("post", "/rest/v1/rpc/match_memory", post(rpc::match_memory))
             .named("matchMemory", "Search the caller's memories by a vector")
             .answers::<Rows<SimilarRow>>(ROWS)
             .parameters::<QueryParameters>()
             .body::<Near>(),
-        Route::get("/rest/v1/agent_memory", tables::select::<tables::MemoryRow>)
+        Route::new("get", "/rest/v1/agent_memory", get(tables::select::<tables::MemoryRow>))
             .named("selectMemories", "The caller's memories")
             .answers::<Rows<tables::MemoryRow>>(ROWS)
             .parameters::<QueryParameters>(),
-        Route::post("/rest/v1/agent_memory", tables::insert_memories)
+        Route::new("post", "/rest/v1/agent_memory", post(tables::insert_memories))
             .named("insertMemories", "Add memories of the caller")
             .answers::<Rows<tables::MemoryRow>>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewMemory>),
-        Route::get("/rest/v1/agent_sessions", tables::select::<tables::SessionRow>)
+        Route::new("get", "/rest/v1/agent_sessions", get(tables::select::<tables::SessionRow>))
             .named("selectSessions", "The caller's sessions of agents")
             .answers::<Rows<tables::SessionRow>>(ROWS)
             .parameters::<QueryParameters>(),
-        Route::get("/rest/v1/agent_execution_logs", tables::logs)
+        Route::new("get", "/rest/v1/agent_execution_logs", get(tables::logs))
             .named("selectLogs", "The log of a session of the caller: `session_id=eq.SESSION`")
             .answers::<Rows<ExecutionLog>>(ROWS)
             .parameters::<QueryParameters>(),
-        Route::get("/rest/v1/context_eng_memories", tables::select::<tables::ProcedureRow>)
+        Route::new("get", "/rest/v1/context_eng_memories", get(tables::select::<tables::ProcedureRow>))
             .named("selectProcedures", "Procedures")
             .answers::<Rows<tables::ProcedureRow>>(ROWS)
             .parameters::<QueryParameters>(),
-        Route::post("/rest/v1/context_eng_memories", tables::insert_procedures)
+        Route::new("post", "/rest/v1/context_eng_memories", post(tables::insert_procedures))
             .named("insertProcedures", "Add procedures written by an analyst")
             .answers::<Rows<tables::ProcedureRow>>(STORED)
             .creates()
             .parameters::<QueryParameters>()
             .body_of(route::items::<tables::NewProcedure>),
-        Route::get("/v1/executions", records::executions)
+        Route::new("get", "/v1/executions", get(records::executions))
             .named("listExecutions", "The newest executions")
             .answers::<records::Executions>("Newest first")
             .parameters::<records::Page>(),
-        Route::post("/v1/executions", records::log_execution)
+        Route::new("post", "/v1/executions", post(records::log_execution))
             .named("logExecution", "Add an execution that ran elsewhere")
             .answers::<LoggedExecution>("Stored")
             .creates()
             .body::<records::ExecutionBody>(),
-        Route::get("/v1/corrections", records::corrections)
+        Route::new("get", "/v1/corrections", get(records::corrections))
             .named("listCorrections", "The newest corrections")
             .answers::<records::Corrections>("Newest first")
             .parameters::<records::Page>(),
-        Route::post("/v1/corrections", records::correct)
+        Route::new("post", "/v1/corrections", post(records::correct))
             .named("correct", "Correct an execution, and learn a rule from it")
             .answers::<CorrectReport>("Result")
             .body::<records::CorrectionBody>(),
-        Route::post("/v1/hints", hints::hint)
+        Route::new("post", "/v1/hints", post(hints::hint))
             .named("hint", "Hints for an error")
             .answers::<HintReport>("Hints")
             .body::<hints::HintBody>(),
-        Route::post("/v1/failures", hints::failure)
+        Route::new("post", "/v1/failures", post(hints::failure))
             .named("recordFailure", "Record code that failed, and return hints")
             .answers::<HintReport>("Hints")
             .body::<hints::FailureBody>(),
-        Route::post("/v1/successes", hints::success)
+        Route::new("post", "/v1/successes", post(hints::success))
             .named("recordSuccess", "Record code that works; with the failure before it, it becomes a pattern")
             .answers::<RecordReport>("Result")
             .body::<hints::SuccessBody>(),
-        Route::get("/v1/search", search::search_by_query)
+        Route::new("get", "/v1/search", get(search::search_by_query))
             .named("searchByQuery", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
             .parameters::<search::SearchBody>(),
-        Route::post("/v1/search", search::search)
+        Route::new("post", "/v1/search", post(search::search))
             .named("search", "Search records by keywords and meaning")
             .answers::<FindReport>("Best first")
             .body::<search::SearchBody>(),
-        Route::get("/v1/prompt/{domain}/{skill}", search::prompt)
+        Route::new("get", "/v1/prompt/{domain}/{skill}", get(search::prompt))
             .named("prompt", "The prompt for a skill's model")
             .answers::<PromptReport>("The prompt and its parts"),
-        Route::post("/v1/embeddings", search::embeddings)
+        Route::new("post", "/v1/embeddings", post(search::embeddings))
             .named("embed", "Embeddings of texts by the embedder of this memory")
             .answers::<search::Embeddings>("One vector per text, in the same order")
             .body::<search::EmbeddingsBody>(),
-        Route::post("/v1/operations/{operation}", search::operation)
+        Route::new("post", "/v1/operations/{operation}", post(search::operation))
             .named("operate", "Call an agent operation: search, hint, lesson, remember, correct or forget")
             .answers::<search::Operated>("Data for programs, and text for models")
             .body_of(route::object),
-        Route::post("/mcp", search::mcp)
+        Route::new("post", "/mcp", post(search::mcp))
             .named("mcp", "Agent tools over the Model Context Protocol: JSON-RPC, without sessions")
             .body_of(route::object),
-        Route::get("/v1/users/me/export", users::export_user)
+        Route::new("get", "/v1/users/me/export", get(users::export_user))
             .named("exportUser", "Everything of the caller: memories, sessions, log lines and audit events, as JSON Lines")
             .answers_lines(
                 "application/x-ndjson",
                 "A header with `format`, `exported_at` and `counts`, then one record, log line or audit event a line",
             ),
-        Route::delete("/v1/users/me", users::delete_user)
+        Route::new("delete", "/v1/users/me", delete(users::delete_user))
             .named("deleteUser", "Delete everything of the caller permanently: memories, sessions, vectors and log lines")
             .answers::<users::DeletedUser>("Numbers of what was deleted")
             .parameters::<users::Confirmation>(),
-        Route::post("/v1/users/me/disable", users::disable_user)
+        Route::new("post", "/v1/users/me/disable", post(users::disable_user))
             .named("disableUser", "Switch the memory off for the caller: their requests read and write nothing")
             .answers::<users::Switched>("State of the switch"),
-        Route::post("/v1/users/me/enable", users::enable_user)
+        Route::new("post", "/v1/users/me/enable", post(users::enable_user))
             .named("enableUser", "Switch the memory on again for the caller")
             .answers::<users::Switched>("State of the switch"),
     ]

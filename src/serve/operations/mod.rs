@@ -39,7 +39,7 @@ pub use hint::{HintArgs, Hinted, Hints};
 pub use lesson::Recorded;
 pub use remember::{FixArgs, RememberArgs, Remembered};
 pub use remember::{ForgetArgs, Forgotten};
-pub(super) use schema::trim;
+pub(super) use schema::{trim, whole};
 pub use search::{Hit, SearchArgs, Searched};
 
 /// Notice in answers with unapproved records. Some agent hosts show a model only the data of an

@@ -7,14 +7,18 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value};
 
-/// Returns the schema of the arguments `A`.
-pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
+/// Returns the schema of a type in one piece.
+pub(in crate::serve) fn whole<T: JsonSchema>(settings: SchemaSettings) -> Value {
+    let settings = settings.with(|settings| {
         settings.meta_schema = None;
         settings.inline_subschemas = true;
     });
-    let schema = settings.into_generator().into_root_schema_for::<A>();
-    let mut schema = Value::from(schema);
+    Value::from(settings.into_generator().into_root_schema_for::<T>())
+}
+
+/// Returns the schema of the arguments `A`.
+pub(super) fn of<A: JsonSchema>() -> Map<String, Value> {
+    let mut schema = whole::<A>(SchemaSettings::draft2020_12());
     trim(&mut schema);
     match schema {
         Value::Object(mut object) => {

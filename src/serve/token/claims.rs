@@ -33,10 +33,9 @@ pub struct Caller {
     pub user: UserId,
     /// Visible domains; never empty.
     pub scope: Scope,
-    /// Role in the token. It grants nothing; [`AGENT`] restricts.
-    pub role: String,
-    /// Expiry of the token.
-    pub until: DateTime<Utc>,
+    /// `true` for a token with the role [`AGENT`]: its corrections wait for a person, and its notes are
+    /// observed.
+    pub is_agent: bool,
 }
 
 /// Claims of a token to create.
@@ -135,14 +134,6 @@ pub fn mint(new: &NewToken, secret: &Secret, now: DateTime<Utc>) -> Result<Minte
     })
 }
 
-impl Caller {
-    /// Returns `true` for a token of an agent: its corrections wait for a person, and its notes are
-    /// observed.
-    pub fn is_agent(&self) -> bool {
-        self.role == AGENT
-    }
-}
-
 impl Claims {
     /// Returns the caller, if the token is valid at this time.
     pub(super) fn caller(self, now: DateTime<Utc>) -> Result<Caller, Refused> {
@@ -163,17 +154,9 @@ impl Claims {
         Ok(Caller {
             user: user.ok_or(Refused::NoSubject)?,
             scope: given.as_ref().and_then(scope).ok_or(Refused::NoScope)?,
-            role: self.role.unwrap_or_default(),
-            until: end(self.exp),
+            is_agent: self.role.is_some_and(|role| role == AGENT),
         })
     }
-}
-
-/// Converts seconds since 1970 to a time, clamped to the calendar.
-fn end(seconds: f64) -> DateTime<Utc> {
-    #[expect(clippy::cast_possible_truncation, reason = "a float cast to an integer saturates")]
-    let whole = seconds as i64;
-    DateTime::from_timestamp(whole, 0).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
 /// Returns the scope of a claim; `None` if it names no domains or is malformed.

@@ -45,15 +45,10 @@ impl Jwks {
     /// Returns the reason why the URL cannot be used.
     pub fn new(url: &str) -> Result<Self, String> {
         let parsed = url::Url::parse(url).map_err(|error| format!("not a URL: {error}"))?;
-        let local = match parsed.host() {
-            Some(url::Host::Domain(name)) => name == "localhost",
-            Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-            Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-            None => return Err("the host is missing".to_owned()),
-        };
+        let host = parsed.host().ok_or("the host is missing")?;
         match parsed.scheme() {
             "https" => {}
-            "http" if local => {}
+            "http" if memctl_llm::is_loopback(&host) => {}
             _ => return Err("only `https://`, or `http://` on this machine, is allowed".to_owned()),
         }
         Ok(Self {

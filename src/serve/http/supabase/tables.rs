@@ -106,7 +106,7 @@ impl MemoryRow {
         options: &AddOptions,
         has_vector: bool,
     ) -> Result<Self, Problem> {
-        let report = if caller.is_agent() {
+        let report = if caller.is_agent {
             notes::add_observed(workspace, options)?
         } else {
             notes::add_memory(workspace, options)?

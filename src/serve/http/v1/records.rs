@@ -185,7 +185,7 @@ pub(crate) struct CorrectionBody {
 /// `POST /v1/corrections`
 pub(crate) async fn correct(call: Call, Body(body): Body<CorrectionBody>) -> Answer {
     let expected = body.expected_output.as_ref().map(to_raw_value).transpose();
-    let by_agent = call.caller.is_agent();
+    let by_agent = call.caller.is_agent;
     if by_agent {
         screened(&body.correction)?;
     }

@@ -35,7 +35,7 @@ pub(crate) struct Confirmation {
 }
 
 fn refuse_agents(call: &Call, message: &'static str) -> Result<(), Problem> {
-    if call.caller.is_agent() {
+    if call.caller.is_agent {
         return Err(Problem::new(
             403,
             "permission",
