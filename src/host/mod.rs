@@ -2,7 +2,7 @@
 //!
 //! - `hosts`: the hosts, and what is particular to each.
 //! - `event`: hook event in one form for all hosts, and its fields. `outcomes`: how a call ended.
-//! - `respond`: answer to an event. `answers`: its form for each host. `briefing`: text for the start of a
+//! - `respond`: answer to an event, in the form of each host. `briefing`: text for the start of a
 //!   session: rules and lessons, which meet here, and the numbers for its status line.
 //! - `settings`: hooks, MCP server, status line and permission in settings files, and their removal.
 //! - `delivery`: the last event of each host, and its answer.
@@ -12,7 +12,6 @@
 //!
 //! Deliberately absent: sockets, the settings of this program, the embedding model.
 
-mod answers;
 pub(crate) mod briefing;
 mod delivery;
 mod event;

@@ -46,10 +46,10 @@ fn ended(output: String, exit_code: Option<i64>) -> (String, bool) {
 fn claude_code_failure(error: String) -> String {
     let (first, rest) = error.split_once('\n').unwrap_or((&error, ""));
     let code = first.strip_prefix("Exit code ");
-    match code.is_some_and(|code| code.trim().parse::<i64>().is_ok()) {
-        true => rest.to_owned(),
-        false => error,
+    if code.is_some_and(|code| code.trim().parse::<i64>().is_ok()) {
+        return rest.to_owned();
     }
+    error
 }
 
 /// Codex: an event has no exit code. It is in the rollout of the session, which is written before the hook

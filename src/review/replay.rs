@@ -21,7 +21,7 @@ use crate::rules::{Call, breaks, fulfilled_by};
 use crate::store::workspace::Error;
 use memctl_files::named;
 use memctl_redact::Clean;
-use memctl_sessions::{Event, Speaker};
+use memctl_sessions::Speaker;
 
 /// Maximum age of a session, in days.
 pub(super) const DAYS: i64 = 90;
@@ -108,24 +108,28 @@ pub fn replay(rules: &[Vec<CallPattern>], past: &PastSessions) -> Result<Vec<Rep
             }
             break;
         }
-        let Ok(opened) = named::open(&file.path) else {
+        let read = named::open(&file.path);
+        let Ok(read) = read.and_then(|mut file| memctl_sessions::read(None, &mut file)) else {
             continue;
         };
         let mut session = Session::new(rules, past);
-        let mut input = std::io::BufReader::new(opened);
-        let read = memctl_sessions::read(None, &mut input, &mut |event| match event {
-            Event::Step(step) => {
-                let is_new = step.native_id.clone().is_none_or(|id| seen.insert(id));
-                if is_new {
-                    session.step(&step, &mut all);
-                }
+        let messages = read.remarks.iter();
+        let mut messages = messages
+            .filter(|remark| remark.by == Speaker::User)
+            .peekable();
+        for (at, step) in read.steps.iter().enumerate() {
+            while let Some(message) = messages.next_if(|message| message.before <= at) {
+                session.message(&message.text, &mut all);
             }
-            Event::Remark(remark) if remark.by == Speaker::User => {
-                session.message(&remark.text, &mut all);
+            let is_new = step.native_id.clone().is_none_or(|id| seen.insert(id));
+            if is_new {
+                session.step(step, &mut all);
             }
-            _ => {}
-        });
-        if read.is_ok() && session.calls > 0 {
+        }
+        for message in messages {
+            session.message(&message.text, &mut all);
+        }
+        if session.calls > 0 {
             for one in &mut all {
                 one.sessions += 1;
                 one.calls += session.calls;

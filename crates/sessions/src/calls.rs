@@ -1,8 +1,6 @@
-//! Queue of tool calls that matches answers to calls and emits them in call order.
+//! Calls and messages of a session as a reader finds them: answers find their calls.
 
-use std::collections::VecDeque;
-
-use crate::{BrokenLine, Event, Remark, Speaker, Step};
+use crate::{BrokenLine, Remark, Session, Speaker, Step};
 use memctl_redact::{Clean, composed};
 
 use super::own_words;
@@ -11,46 +9,45 @@ use super::text;
 /// Begin of an answer that says that a tool refused its call, in hosts without an error flag too.
 const REFUSED: &str = "<tool_use_error>";
 
-/// Maximum number of queued calls, since a call without an answer would block all later ones.
-const MAX_WAITING: usize = 256;
+/// Number of last calls that an answer may be for.
+const RECENT: usize = 256;
+/// Maximum number of broken lines of a file.
+const MAX_BROKEN: usize = 100;
 
-/// Queue of calls that were not emitted yet.
-pub(super) struct Calls<'a> {
-    sink: &'a mut dyn FnMut(Event),
-    waiting: VecDeque<Step>,
-    made: usize,
+/// Session that is being read.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    pub(super) session: Session,
 }
 
-impl<'a> Calls<'a> {
-    pub(super) fn new(sink: &'a mut dyn FnMut(Event)) -> Self {
-        Self {
-            sink,
-            waiting: VecDeque::new(),
-            made: 0,
-        }
-    }
-
+impl Calls {
     /// Adds a call and sets its ordinal.
     pub(super) fn call(&mut self, mut step: Step) {
         settle(&mut step);
-        step.index = self.made;
-        self.made += 1;
+        step.index = self.session.steps.len();
         text::cut_values(&mut step.input);
-        self.waiting.push_back(step);
-        if self.waiting.len() > MAX_WAITING {
-            self.emit_next();
-        }
-        self.emit_answered();
+        self.session.steps.push(step);
     }
 
-    /// Returns `true` if a call with this id is queued.
-    pub(super) fn is_waiting(&self, id: &str) -> bool {
-        self.waiting
-            .iter()
-            .any(|s| s.native_id.as_deref() == Some(id))
+    /// Last calls without an answer, in their order.
+    fn waiting(&mut self) -> impl DoubleEndedIterator<Item = &mut Step> {
+        let steps = &mut self.session.steps;
+        let from = steps.len().saturating_sub(RECENT);
+        steps[from..].iter_mut().filter(|step| !step.answered)
     }
 
-    /// Updates a call that stays queued until its answer.
+    /// Last call with this id, if it has no answer.
+    fn find(&mut self, id: &str) -> Option<&mut Step> {
+        let mut waiting = self.waiting();
+        waiting.rfind(|step| step.native_id.as_deref() == Some(id))
+    }
+
+    /// Returns `true` if a call with this id has no answer.
+    pub(super) fn is_waiting(&mut self, id: &str) -> bool {
+        self.find(id).is_some()
+    }
+
+    /// Updates a call before its answer.
     pub(super) fn amend(&mut self, id: &str, change: impl FnOnce(&mut Step)) {
         if let Some(step) = self.find(id) {
             change(step);
@@ -59,25 +56,15 @@ impl<'a> Calls<'a> {
 
     /// Updates a call with its answer and marks it as answered.
     pub(super) fn answer(&mut self, id: &str, change: impl FnOnce(&mut Step)) {
-        if let Some(step) = self.find(id) {
-            change(step);
-            settle(step);
-            step.answered = true;
-            self.emit_answered();
-        }
+        answered(self.find(id), change);
     }
 
     /// Updates the oldest unanswered call, for hosts without ids.
     pub(super) fn answer_next(&mut self, change: impl FnOnce(&mut Step)) {
-        if let Some(step) = self.waiting.iter_mut().find(|step| !step.answered) {
-            change(step);
-            settle(step);
-            step.answered = true;
-            self.emit_answered();
-        }
+        answered(self.waiting().next(), change);
     }
 
-    /// Emits a remark, without text that hosts inject. What a person did not type of a message is
+    /// Adds a remark, without text that hosts inject. What a person did not type of a message is
     /// said by somebody else.
     pub(super) fn said(&mut self, by: Speaker, words: &str) {
         let words = text::without_injected(words);
@@ -94,47 +81,30 @@ impl<'a> Calls<'a> {
 
     fn remark(&mut self, by: Speaker, words: &str) {
         if !words.is_empty() {
-            (self.sink)(Event::Remark(Remark {
-                before: self.made,
+            self.session.remarks.push(Remark {
+                before: self.session.steps.len(),
                 by,
                 text: text::cut(&Clean::of(&composed(words)), text::MAX_REMARK),
-            }));
+            });
         }
     }
 
     pub(super) fn session(&mut self, id: &str) {
-        (self.sink)(Event::Session(id.to_owned()));
+        id.clone_into(&mut self.session.id);
     }
 
-    pub(super) fn broken(&mut self, line: BrokenLine) {
-        (self.sink)(Event::Broken(line));
-    }
-
-    /// Emits all queued calls at the end of the session.
-    pub(super) fn finish(&mut self) {
-        while !self.waiting.is_empty() {
-            self.emit_next();
+    pub(super) fn broken(&mut self, line: u64, message: String) {
+        if self.session.broken.len() < MAX_BROKEN {
+            self.session.broken.push(BrokenLine { line, message });
         }
     }
+}
 
-    /// Searches backwards, since answers follow their calls closely.
-    fn find(&mut self, id: &str) -> Option<&mut Step> {
-        self.waiting
-            .iter_mut()
-            .rev()
-            .find(|step| step.native_id.as_deref() == Some(id))
-    }
-
-    fn emit_answered(&mut self) {
-        while self.waiting.front().is_some_and(|step| step.answered) {
-            self.emit_next();
-        }
-    }
-
-    fn emit_next(&mut self) {
-        if let Some(step) = self.waiting.pop_front() {
-            (self.sink)(Event::Step(Box::new(step)));
-        }
+fn answered(step: Option<&mut Step>, change: impl FnOnce(&mut Step)) {
+    if let Some(step) = step {
+        change(step);
+        settle(step);
+        step.answered = true;
     }
 }
 

@@ -24,19 +24,14 @@ pub struct Outcome {
 }
 
 /// Reads a message.
-pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
-    let (Some(role), Some(content)) = (message["role"].as_str(), message.get("content")) else {
+pub(super) fn message(message: &Value, calls: &mut Calls) -> Result<(), String> {
+    let (Some(by), Some(content)) = (Speaker::of(&message["role"]), message.get("content")) else {
         return Err("not a message of Cline as version 1 has it".to_owned());
     };
     // Text of hooks and of Cline itself.
     if message["metadata"]["displayRole"] == "system" {
         return Ok(());
     }
-    let by = if role == "user" {
-        Speaker::User
-    } else {
-        Speaker::Agent
-    };
     if let Some(words) = content.as_str() {
         calls.said(by, typed(words));
     }

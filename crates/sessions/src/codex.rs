@@ -18,7 +18,7 @@ pub(super) struct Reader {
 }
 
 impl LineFormat for Reader {
-    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, line: &Value, calls: &mut Calls) -> Result<(), String> {
         let kind = text::of(&line["type"]);
         let payload = &line["payload"];
         match kind {
@@ -47,7 +47,7 @@ fn call_id(item: &Value) -> &str {
 }
 
 impl Reader {
-    fn item(&self, item: &Value, time: Option<String>, calls: &mut Calls<'_>) {
+    fn item(&self, item: &Value, time: Option<String>, calls: &mut Calls) {
         match text::of(&item["type"]) {
             "function_call" | "custom_tool_call" | "local_shell_call" => {
                 let given = ["arguments", "input", "action"]
@@ -72,10 +72,8 @@ impl Reader {
                 calls.answer(call_id(item), |step| answer(step, &said));
             }
             "message" => {
-                let by = match text::of(&item["role"]) {
-                    "user" => Speaker::User,
-                    "assistant" => Speaker::Agent,
-                    _ => return,
+                let Some(by) = Speaker::of(&item["role"]) else {
+                    return;
                 };
                 let said = messages::words(&item["content"]);
                 // The host describes the environment in the name of the user.
@@ -92,7 +90,7 @@ impl Reader {
 }
 
 /// Reads an event about a call, such as its exit code.
-fn event(event: &Value, calls: &mut Calls<'_>) {
+fn event(event: &Value, calls: &mut Calls) {
     match text::of(&event["type"]) {
         "exec_command_end" => outcome(event, calls),
         "patch_apply_end" => calls.amend(call_id(event), |step| {
@@ -109,7 +107,7 @@ fn event(event: &Value, calls: &mut Calls<'_>) {
     }
 }
 
-fn outcome(item: &Value, calls: &mut Calls<'_>) {
+fn outcome(item: &Value, calls: &mut Calls) {
     let code = text::code(&item["exit_code"]);
     let failed = matches!(text::of(&item["status"]), "failed" | "declined");
     calls.amend(call_id(item), |step| {
@@ -123,7 +121,7 @@ fn outcome(item: &Value, calls: &mut Calls<'_>) {
 }
 
 /// Reads a complete call in one line of `codex exec --json`.
-fn executed(item: &Value, calls: &mut Calls<'_>) {
+fn executed(item: &Value, calls: &mut Calls) {
     match text::of(&item["type"]) {
         "command_execution" => {
             let exit_code = text::code(&item["exit_code"]);

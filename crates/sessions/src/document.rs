@@ -3,8 +3,6 @@
 
 use serde_json::Value;
 
-use crate::BrokenLine;
-
 use super::calls::Calls;
 use super::json::{List, Members, parse};
 use super::{Format, LineFormat, cline, gemini, messages, opencode, swe};
@@ -24,7 +22,7 @@ pub(super) struct Reader {
 }
 
 impl LineFormat for Reader {
-    fn line(&mut self, element: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
         self.element(element, calls)
     }
 }
@@ -39,11 +37,11 @@ impl Reader {
     }
 
     /// Reads a document: a list, or an object that contains one.
-    pub(super) fn document(&mut self, text: &str, calls: &mut Calls<'_>) {
+    pub(super) fn document(&mut self, text: &str, calls: &mut Calls) {
         if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
             let message = super::json::broken(&error);
             let line = error.line() as u64;
-            calls.broken(BrokenLine { line, message });
+            calls.broken(line, message);
         }
         let text = text.trim_start();
         if let Some(list) = List::of(text) {
@@ -68,24 +66,22 @@ impl Reader {
     }
 
     /// Reads a list of a document. Returns `true` if it has elements.
-    fn list(&mut self, document: &str, list: List<'_>, calls: &mut Calls<'_>) -> bool {
+    fn list(&mut self, document: &str, list: List<'_>, calls: &mut Calls) -> bool {
         let mut count = 0;
         for (element, rest) in list {
             count += 1;
             let read = parse(element).and_then(|element| self.element(&element, calls));
             if let Err(message) = read {
                 let before = &document.as_bytes()[..document.len() - rest.len()];
-                calls.broken(BrokenLine {
-                    line: memchr::memchr_iter(b'\n', before).count() as u64 + 1,
-                    message: format!("element {count}: {message}"),
-                });
+                let line = memchr::memchr_iter(b'\n', before).count() as u64 + 1;
+                calls.broken(line, format!("element {count}: {message}"));
             }
         }
         count > 0
     }
 
     /// Reads an element, which is recognised by its role, action or type.
-    fn element(&mut self, element: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn element(&mut self, element: &Value, calls: &mut Calls) -> Result<(), String> {
         if !element.is_object() {
             return Err("an element is no object".to_owned());
         }

@@ -25,7 +25,7 @@ pub(super) struct Reader {
 const MEMORY: usize = 512;
 
 impl LineFormat for Reader {
-    fn line(&mut self, message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, message: &Value, calls: &mut Calls) -> Result<(), String> {
         self.message(message, calls);
         Ok(())
     }
@@ -33,7 +33,7 @@ impl LineFormat for Reader {
 
 impl Reader {
     /// Reads a message. A call that is written again counts once.
-    pub(super) fn message(&mut self, message: &Value, calls: &mut Calls<'_>) {
+    pub(super) fn message(&mut self, message: &Value, calls: &mut Calls) {
         if let (false, Some(session)) = (self.session_known, message["sessionId"].as_str()) {
             calls.session(session);
             self.session_known = true;
@@ -43,10 +43,8 @@ impl Reader {
             let texts = [&message["content"], &message["$set"]];
             self.cwd = texts.into_iter().find_map(first_directory);
         }
-        let by = match text::of(&message["type"]) {
-            "user" => Speaker::User,
-            "gemini" => Speaker::Agent,
-            _ => return,
+        let Some(by) = Speaker::of(&message["type"]) else {
+            return;
         };
         let said = parts(&message["content"]);
         let id = text::of(&message["id"]);

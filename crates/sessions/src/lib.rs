@@ -1,9 +1,8 @@
 //! Readers for session files of agent hosts, one per format. The format is detected from the
 //! content.
 //!
-//! Pure: the caller provides bytes and receives events one by one. So memory depends only on the
-//! longest line, or on the size of a single document; traces are the exception, since they have no
-//! order. Unreadable input is reported with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
+//! Pure: the caller provides bytes. Memory depends on the number of calls, whose outputs are cut, and on the
+//! longest line, or on the size of a single document. Unreadable input is reported with its line and skipped. Text that hosts and memories inject is removed, so that nothing is
 //! learned from it.
 //!
 //! Deliberately absent: the classification of failures, and learning.
@@ -34,7 +33,7 @@ use memctl_files::decoded;
 
 use calls::Calls;
 pub use own_words::own_words;
-pub use trace::{BrokenLine, Event, Remark, Speaker, Step};
+pub use trace::{BrokenLine, Remark, Session, Speaker, Step};
 
 /// Maximum length of a line in bytes.
 const MAX_LINE: u64 = 256 << 20;
@@ -103,21 +102,14 @@ impl Format {
     }
 }
 
-/// Reads a session file and passes its events to `sink`. Returns `None` if no format is named and
-/// none is detected.
-///
-/// Steps come in the order of their calls. A byte order mark and UTF-16 are decoded.
-pub fn read(
-    named: Option<Format>,
-    input: &mut dyn io::Read,
-    sink: &mut dyn FnMut(Event),
-) -> io::Result<Option<Format>> {
+/// Reads a session file. A byte order mark and UTF-16 are decoded.
+pub fn read(named: Option<Format>, input: &mut dyn io::Read) -> io::Result<Session> {
     let input = &mut io::BufReader::with_capacity(BUFFER, decoded::stream(input)?);
     let start = input.fill_buf()?;
     let Some((format, shape)) = detect::detect(named, start) else {
-        return Ok(None);
+        return Ok(Session::default());
     };
-    let mut calls = Calls::new(sink);
+    let mut calls = Calls::default();
     let mut messages = document::Reader::new(format);
     match (shape, format) {
         (detect::Shape::Markdown | detect::Shape::Document, _) => {
@@ -138,23 +130,25 @@ pub fn read(
         (_, Format::Steps) => lines(input, &mut steps::Reader::default(), &mut calls)?,
         _ => lines(input, &mut messages, &mut calls)?,
     }
-    calls.finish();
-    Ok(Some(messages.format))
+    Ok(Session {
+        format: Some(messages.format),
+        ..calls.session
+    })
 }
 
 /// Reader for a format with one value per line.
 trait LineFormat {
     /// Reads the object of a line. The error is the reason as text.
-    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String>;
+    fn line(&mut self, line: &Value, calls: &mut Calls) -> Result<(), String>;
 
     /// Called after the last line.
-    fn end(&mut self, _: &mut Calls<'_>) {}
+    fn end(&mut self, _: &mut Calls) {}
 }
 
 fn lines(
     input: &mut dyn BufRead,
     reader: &mut dyn LineFormat,
-    calls: &mut Calls<'_>,
+    calls: &mut Calls,
 ) -> io::Result<()> {
     let mut buffer = Vec::new();
     let mut number = 0;
@@ -179,10 +173,7 @@ fn lines(
             }
         };
         if let Err(message) = broken {
-            calls.broken(BrokenLine {
-                line: number,
-                message,
-            });
+            calls.broken(number, message);
         }
     }
 }
@@ -209,27 +200,9 @@ mod tests {
 
     use super::*;
 
-    /// All events of a reader.
-    #[derive(Debug, Default)]
-    pub(super) struct Read {
-        pub(super) format: Option<Format>,
-        pub(super) steps: Vec<Step>,
-        pub(super) remarks: Vec<Remark>,
-        pub(super) broken: Vec<BrokenLine>,
-        pub(super) session: Option<String>,
-    }
-
-    pub(super) fn read_all(named: Option<Format>, text: impl AsRef<[u8]>) -> Read {
-        let mut all = Read::default();
+    pub(super) fn read_all(named: Option<Format>, text: impl AsRef<[u8]>) -> Session {
         let mut input = BufReader::with_capacity(1 << 16, text.as_ref());
-        let format = read(named, &mut input, &mut |event| match event {
-            Event::Step(step) => all.steps.push(*step),
-            Event::Remark(remark) => all.remarks.push(remark),
-            Event::Broken(line) => all.broken.push(line),
-            Event::Session(id) => all.session = Some(id),
-        });
-        all.format = format.unwrap();
-        all
+        read(named, &mut input).unwrap()
     }
 
     #[test]
@@ -387,7 +360,7 @@ mod tests {
             let plain = read_all(None, text);
             for bytes in [format!("\u{feff}{text}").into_bytes(), utf16(text)] {
                 let read = read_all(None, bytes);
-                assert_eq!((&read.steps, &read.session), (&plain.steps, &plain.session));
+                assert_eq!((&read.steps, &read.id), (&plain.steps, &plain.id));
                 assert_eq!((read.format, read.broken), (plain.format, Vec::new()));
             }
         }

@@ -11,7 +11,7 @@
 
 use serde_json::json;
 
-use crate::{BrokenLine, Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::messages;
@@ -38,7 +38,7 @@ impl Message {
     }
 
     /// Ends the message. The next one is of the same speaker until a line names another.
-    fn end(&mut self, calls: &mut Calls<'_>) {
+    fn end(&mut self, calls: &mut Calls) {
         if let Some(by) = self.by {
             calls.said(by, self.words.trim().trim_end_matches("---"));
         }
@@ -47,7 +47,7 @@ impl Message {
 }
 
 /// Reads a history of aider.
-pub(super) fn aider(text: &str, calls: &mut Calls<'_>) {
+pub(super) fn aider(text: &str, calls: &mut Calls) {
     let mut message = Message::default();
     for line in text.lines() {
         let by = message.by;
@@ -76,7 +76,7 @@ pub(super) fn aider(text: &str, calls: &mut Calls<'_>) {
 }
 
 /// Reads an export of `SpecStory`.
-pub(super) fn specstory(text: &str, calls: &mut Calls<'_>) {
+pub(super) fn specstory(text: &str, calls: &mut Calls) {
     let lines: Vec<&str> = text.lines().collect();
     let mut message = Message::default();
     // Within an element of thoughts.
@@ -90,12 +90,9 @@ pub(super) fn specstory(text: &str, calls: &mut Calls<'_>) {
             let version = version.strip_prefix(", Markdown v").unwrap_or("2.");
             if !version.starts_with("2.") && !version.starts_with("1.") {
                 let version = version.trim_end_matches(" -->");
-                calls.broken(BrokenLine {
-                    line: at as u64,
-                    message: format!(
-                        "Markdown v{version} of SpecStory is not known; it is read as v2"
-                    ),
-                });
+                let message =
+                    format!("Markdown v{version} of SpecStory is not known; it is read as v2");
+                calls.broken(at as u64, message);
             }
         } else if let Some(id) = session_of(line) {
             calls.session(id);
@@ -232,7 +229,7 @@ mod tests {
             _**Agent (m)**_\n\nThere is none.\n";
         let read = read_all(None, text);
         assert_eq!(read.format, Some(Format::SpecStory));
-        assert_eq!(read.session.as_deref(), Some("0c1"));
+        assert_eq!(read.id, "0c1");
         let steps: Vec<_> = read
             .steps
             .iter()

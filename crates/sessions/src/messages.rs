@@ -25,12 +25,7 @@ pub(super) fn has_tool_blocks(content: &Value) -> bool {
 
 /// Extracts calls, answers and text from a message. With `by` as `None` the text is dropped;
 /// `template` has the common fields of all calls.
-pub(super) fn blocks(
-    content: &Value,
-    by: Option<Speaker>,
-    mut template: Step,
-    calls: &mut Calls<'_>,
-) {
+pub(super) fn blocks(content: &Value, by: Option<Speaker>, mut template: Step, calls: &mut Calls) {
     if let (Some(by), Some(words)) = (by, content.as_str()) {
         calls.said(by, words);
     }
@@ -83,25 +78,22 @@ pub(super) fn exit_code(output: &str) -> Option<i32> {
 }
 
 /// Reads a message. Returns `true` if it contains blocks of the Anthropic format.
-pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> bool {
+pub(super) fn message(message: &Value, calls: &mut Calls) -> bool {
     let content = &message["content"];
-    let by = match text::of(&message["role"]) {
-        "user" | "human" => Speaker::User,
-        "assistant" | "model" => Speaker::Agent,
-        "tool" | "function" => {
-            let said = words(content);
-            let change = |step: &mut Step| {
-                let said = said.strip_prefix("OBSERVATION:\n").unwrap_or(&said);
-                step.output = text::output(said);
-                step.is_error = message["is_error"].as_bool();
-            };
-            match message["tool_call_id"].as_str() {
-                Some(id) => calls.answer(id, change),
-                None => calls.answer_next(change),
-            }
-            return false;
+    if let "tool" | "function" = text::of(&message["role"]) {
+        let said = words(content);
+        let change = |step: &mut Step| {
+            let said = said.strip_prefix("OBSERVATION:\n").unwrap_or(&said);
+            step.output = text::output(said);
+            step.is_error = message["is_error"].as_bool();
+        };
+        match message["tool_call_id"].as_str() {
+            Some(id) => calls.answer(id, change),
+            None => calls.answer_next(change),
         }
-        _ => return false,
+    }
+    let Some(by) = Speaker::of(&message["role"]) else {
+        return false;
     };
     blocks(content, Some(by), Step::default(), calls);
     let several = message["tool_calls"].as_array().into_iter().flatten();
@@ -135,16 +127,14 @@ pub(super) struct ClaudeCode {
 }
 
 impl LineFormat for ClaudeCode {
-    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, line: &Value, calls: &mut Calls) -> Result<(), String> {
         let session = line["sessionId"].as_str().or(line["session_id"].as_str());
         if let (false, Some(session)) = (self.session_known, session) {
             calls.session(session);
             self.session_known = true;
         }
-        let by = match text::of(&line["type"]) {
-            "user" => Speaker::User,
-            "assistant" => Speaker::Agent,
-            _ => return Ok(()),
+        let Some(by) = Speaker::of(&line["type"]) else {
+            return Ok(());
         };
         let message = &line["message"];
         let is_set = |name: &str| line[name] == true;
@@ -224,7 +214,7 @@ mod tests {
         assert_eq!(read.steps[0].command().as_deref(), Some("x"));
         assert_eq!(read.remarks.len(), 1);
         assert_eq!((read.broken[0].line, read.broken.len()), (6, 1));
-        assert_eq!(read.session.as_deref(), Some("s1"));
+        assert_eq!(read.id, "s1");
     }
 
     #[test]

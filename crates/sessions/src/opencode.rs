@@ -11,19 +11,14 @@ use super::calls::Calls;
 use super::text;
 
 /// Reads a message.
-pub(super) fn message(message: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+pub(super) fn message(message: &Value, calls: &mut Calls) -> Result<(), String> {
     let info = &message["info"];
-    let (Some(role), Some(parts)) = (info["role"].as_str(), message["parts"].as_array()) else {
+    let (Some(by), Some(parts)) = (Speaker::of(&info["role"]), message["parts"].as_array()) else {
         return Err("not a message of OpenCode as `opencode export` of 1.18 writes it".to_owned());
     };
     if let Some(session) = info["sessionID"].as_str() {
         calls.session(session);
     }
-    let by = if role == "user" {
-        Speaker::User
-    } else {
-        Speaker::Agent
-    };
     for part in parts {
         match part["type"].as_str().unwrap_or_default() {
             "text" if part["synthetic"] != true => {

@@ -13,7 +13,7 @@ pub(super) struct Reader {
 }
 
 impl LineFormat for Reader {
-    fn line(&mut self, line: &Value, calls: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, line: &Value, calls: &mut Calls) -> Result<(), String> {
         if let Some(session) = line["session"].as_str() {
             calls.session(session);
         }

@@ -10,7 +10,7 @@ use super::calls::Calls;
 use super::{messages, text};
 
 /// Reads an element of a `trajectory`.
-pub(super) fn turn(turn: &Value, ordinal: usize, calls: &mut Calls<'_>) {
+pub(super) fn turn(turn: &Value, ordinal: usize, calls: &mut Calls) {
     calls.said(Speaker::Agent, text::of(&turn["thought"]));
     if let Some(call) = call(turn, format!("trajectory[{ordinal}]")) {
         calls.call(Step {
@@ -23,7 +23,7 @@ pub(super) fn turn(turn: &Value, ordinal: usize, calls: &mut Calls<'_>) {
 }
 
 /// Reads a message of a `history`. Demonstrations that the program was given are not its session.
-pub(super) fn history(message: &Value, ordinal: usize, calls: &mut Calls<'_>) {
+pub(super) fn history(message: &Value, ordinal: usize, calls: &mut Calls) {
     if message["is_demo"] == true {
         return;
     }

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::Format;
+
 /// One tool call with its answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Step {
@@ -104,6 +106,17 @@ pub enum Speaker {
     Other,
 }
 
+impl Speaker {
+    /// Author of a message with this role, as any host names it; `None` for other roles.
+    pub(crate) fn of(role: &Value) -> Option<Self> {
+        match role.as_str()? {
+            "user" | "human" => Some(Self::User),
+            "assistant" | "model" | "gemini" => Some(Self::Agent),
+            _ => None,
+        }
+    }
+}
+
 /// A message of the user or the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remark {
@@ -124,15 +137,30 @@ pub struct BrokenLine {
     pub message: String,
 }
 
-/// Item that a reader finds in a file.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Event {
-    /// A complete call.
-    Step(Box<Step>),
-    /// A message.
-    Remark(Remark),
-    /// A line that could not be read; reading continued.
-    Broken(BrokenLine),
-    /// The agent host's id of the session.
-    Session(String),
+/// A session with all its calls and messages.
+#[derive(Debug, Default)]
+pub struct Session {
+    /// Format; `None` if none was named and none is detected.
+    pub format: Option<Format>,
+    /// The agent host's id of the session; empty if the file has none.
+    pub id: String,
+    /// Calls, in their order.
+    pub steps: Vec<Step>,
+    /// Messages, in their order.
+    pub remarks: Vec<Remark>,
+    /// Lines that could not be read, the first ones; reading continued.
+    pub broken: Vec<BrokenLine>,
+}
+
+impl Session {
+    /// Returns `true` if the file holds no call, no message, and nothing that may have been one.
+    pub fn is_empty(&self) -> bool {
+        self.steps.len() + self.remarks.len() + self.broken.len() == 0
+    }
+
+    /// Directory that the session began in; empty if it names none.
+    pub fn directory(&self) -> &str {
+        let mut named = self.steps.iter().filter_map(|step| step.cwd.as_deref());
+        named.next().unwrap_or_default()
+    }
 }

@@ -15,7 +15,7 @@ use memctl_redact::beginning;
 use memctl_sessions::{Format, Remark, Speaker, Step};
 
 use super::learn::{LearnOptions, redacted};
-use super::session_files::WholeSession;
+use super::session_files::read_of;
 use crate::lessons::asking::found_out::{found_out, looks};
 use crate::lessons::asking::session_calls::{SessionCall, SessionCalls, SessionHead};
 
@@ -79,7 +79,7 @@ impl ReadSession {
 /// Reads a session; `None` if the file is none, or is of another project.
 pub(super) fn read(path: &Path, options: &LearnOptions) -> Option<ReadSession> {
     let project = options.project.as_deref();
-    let session = WholeSession::read_of(path, options.format, project)?;
+    let session = read_of(path, options.format, project)?;
     let project = project_of_session(session.directory());
     let own = options.project_name.as_deref();
     let own = own.filter(|name| same_project(name, &project));

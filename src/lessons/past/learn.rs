@@ -7,12 +7,12 @@
 use std::path::PathBuf;
 
 use memctl_redact::Clean;
-use memctl_sessions::{BrokenLine, Format, Step};
+use memctl_sessions::{BrokenLine, Format, Session, Step};
 use serde::Serialize;
 use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::session_files::{self, SessionFile, WholeSession, microseconds};
+use super::session_files::{self, SessionFile, microseconds, of_project};
 use crate::lessons::recovery::pattern::of_episode;
 use crate::lessons::recovery::recover::{Analysis, Episode, analyse};
 use crate::lessons::storage::patterns::{self, LEARNED, NOTHING, Stored};
@@ -228,7 +228,7 @@ pub fn learn(
 fn take(
     records: &Records<'_>,
     path: &str,
-    session: &WholeSession,
+    session: &Session,
     analysis: &Analysis,
     options: &LearnOptions,
     report: &mut LearnReport,
@@ -292,7 +292,7 @@ fn take(
 
 /// Name of the project that a session began in: the agent may have changed directories since. A session
 /// that names no directory counts for the project of the memory.
-fn workspace(records: &Records<'_>, session: &WholeSession, options: &LearnOptions) -> String {
+fn workspace(records: &Records<'_>, session: &Session, options: &LearnOptions) -> String {
     let named = redacted(&project_of_session(session.directory()));
     // With the root commit, which the name of a directory lacks.
     let here = options.project_name.as_ref();
@@ -344,20 +344,16 @@ fn note_learned(
 
 /// Reads a session file; `None`, with a count or a warning, if it is unreadable or of no known
 /// format, or if no call of it ran in the project.
-fn read(
-    file: &SessionFile,
-    options: &LearnOptions,
-    report: &mut LearnReport,
-) -> Option<WholeSession> {
+fn read(file: &SessionFile, options: &LearnOptions, report: &mut LearnReport) -> Option<Session> {
     let (path, format) = (file.path.display(), options.format);
-    let problem = match WholeSession::read(&file.path, format) {
+    let problem = match session_files::read(&file.path, format) {
         // A named format is no proof.
         Ok(session) if session.is_empty() && format.is_some() => format!(
             "`{path}` holds no call and no message in the format {}",
             format.map_or("", Format::name)
         ),
         Ok(session) if session.format.is_some() && (file.named || !session.is_empty()) => {
-            return session.of_project(&file.path, options.project.as_deref());
+            return of_project(session, &file.path, options.project.as_deref());
         }
         // A folder may hold files of any kind.
         Ok(_) if !file.named => {

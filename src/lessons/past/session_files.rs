@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::store::workspace::Error;
 use memctl_files::named;
-use memctl_sessions::{BrokenLine, Event, Format, Remark, Step};
+use memctl_sessions::{Format, Session, Step};
 
 /// Maximum depth of folders to walk.
 const MAX_DEPTH: usize = 32;
@@ -119,84 +119,51 @@ fn directory_beside(path: &Path) -> Option<String> {
     manifest["cwd"].as_str().map(str::to_owned)
 }
 
-/// A session with all its calls and messages.
-#[derive(Debug, Default)]
-pub(crate) struct WholeSession {
-    /// Format; `None` if the file has none that is known.
-    pub(crate) format: Option<Format>,
-    /// Id at the agent host; the name of the file for a format without ids.
-    pub(crate) id: String,
-    pub(crate) steps: Vec<Step>,
-    pub(crate) remarks: Vec<Remark>,
-    /// Lines that could not be read.
-    pub(crate) broken: Vec<BrokenLine>,
+/// Reads a session. Without a `format`, the place and the content of the file tell it.
+pub(crate) fn read(path: &Path, format: Option<Format>) -> io::Result<Session> {
+    let format = format.or_else(|| by_name(path));
+    let mut session = memctl_sessions::read(format, &mut named::open(path)?)?;
+    if let Some(beside) = directory_beside(path) {
+        for step in &mut session.steps {
+            step.cwd.get_or_insert_with(|| beside.clone());
+        }
+    }
+    if session.id.is_empty() {
+        let name = path.file_name().unwrap_or_default();
+        session.id = name.to_string_lossy().into_owned();
+    }
+    Ok(session)
 }
 
-/// Maximum number of broken lines of a file.
-const MAX_BROKEN: usize = 100;
+/// Reads a session of a project; `None` if the file is none, or no call of it ran in the project.
+pub(crate) fn read_of(
+    path: &Path,
+    format: Option<Format>,
+    project: Option<&str>,
+) -> Option<Session> {
+    let session = read(path, format).ok()?;
+    session.format?;
+    of_project(session, path, project)
+}
 
-impl WholeSession {
-    /// Reads a session. Without a `format`, the place and the content of the file tell it.
-    pub(crate) fn read(path: &Path, format: Option<Format>) -> io::Result<Self> {
-        let mut session = Self::default();
-        let mut id = None;
-        let beside = directory_beside(path);
-        let format = format.or_else(|| by_name(path));
-        let read =
-            memctl_sessions::read(format, &mut named::open(path)?, &mut |event| match event {
-                Event::Step(step) => session.steps.push(Step {
-                    cwd: step.cwd.clone().or_else(|| beside.clone()),
-                    ..*step
-                }),
-                Event::Remark(remark) => session.remarks.push(remark),
-                Event::Session(named) => id = Some(named),
-                Event::Broken(line) if session.broken.len() < MAX_BROKEN => {
-                    session.broken.push(line);
-                }
-                Event::Broken(_) => {}
-            });
-        session.format = read?;
-        let name = || Some(path.file_name()?.to_string_lossy().into_owned());
-        session.id = id.or_else(name).unwrap_or_default();
-        Ok(session)
-    }
-
-    /// Reads a session of a project; `None` if the file is none, or no call of it ran in the project.
-    pub(crate) fn read_of(
-        path: &Path,
-        format: Option<Format>,
-        project: Option<&str>,
-    ) -> Option<Self> {
-        let session = Self::read(path, format).ok()?;
-        session.format?;
-        session.of_project(path, project)
-    }
-
-    /// Returns the session if a call of it ran in a project; `None` takes all.
-    pub(crate) fn of_project(mut self, path: &Path, project: Option<&str>) -> Option<Self> {
-        // A history inside the project names no directory.
-        if let Some(project) = project
-            && self.steps.iter().all(|step| step.cwd.is_none())
-            && is_below(&path.to_string_lossy(), project)
-        {
-            for step in &mut self.steps {
-                step.cwd = Some(project.to_owned());
-            }
+/// Returns a session if a call of it ran in a project; `None` takes all.
+pub(crate) fn of_project(
+    mut session: Session,
+    path: &Path,
+    project: Option<&str>,
+) -> Option<Session> {
+    let steps = &mut session.steps;
+    // A history inside the project names no directory.
+    if let Some(project) = project
+        && steps.iter().all(|step| step.cwd.is_none())
+        && is_below(&path.to_string_lossy(), project)
+    {
+        for step in &mut *steps {
+            step.cwd = Some(project.to_owned());
         }
-        let is_here = project.is_none() || self.steps.iter().any(|step| is_in(step, project));
-        is_here.then_some(self)
     }
-
-    /// Returns `true` if the file holds no call, no message, and nothing that may have been one.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.steps.len() + self.remarks.len() + self.broken.len() == 0
-    }
-
-    /// Directory that the session began in; empty if it names none.
-    pub(crate) fn directory(&self) -> &str {
-        let mut named = self.steps.iter().filter_map(|step| step.cwd.as_deref());
-        named.next().unwrap_or_default()
-    }
+    let is_here = project.is_none() || steps.iter().any(|step| is_in(step, project));
+    is_here.then_some(session)
 }
 
 /// Returns `true` if a call ran in a project; `None` takes all.

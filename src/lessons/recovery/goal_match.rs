@@ -33,13 +33,14 @@ pub(crate) fn same_goal(failed: &Goal, later: &Goal, error: &str) -> Match {
     match (&failed.kind, &later.kind) {
         (Kind::Shell(old), Kind::Shell(new)) => {
             let looks = old.last().is_some_and(|run| run.looks);
-            let least = match () {
-                () if is_prefixed(&failed.whole, &later.whole) => Match::Similar,
-                () if replaces_missing(old, new, error) => Match::Similar,
-                () if looks && asked_otherwise(old, new) => Match::Near,
-                () => Match::No,
-            };
-            shells(old, new).max(least)
+            let found = shells(old, new);
+            if is_prefixed(&failed.whole, &later.whole) || replaces_missing(old, new, error) {
+                found.max(Match::Similar)
+            } else if looks && asked_otherwise(old, new) {
+                found.max(Match::Near)
+            } else {
+                found
+            }
         }
         (Kind::Read(failed), Kind::Read(later)) => paths(failed, later),
         (Kind::Edit(failed, old), Kind::Edit(later, new)) => edits(failed, old, later, new),

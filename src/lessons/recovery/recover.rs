@@ -63,18 +63,7 @@ const FAR: usize = 2_000;
 
 /// Finds the failures and episodes of one session. Steps and remarks must be in order.
 pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
-    let known: Vec<Known<'_>> = steps
-        .iter()
-        .map(|step| {
-            let goal = Goal::of(step);
-            let outcome = outcome(step, &goal);
-            Known {
-                step,
-                goal,
-                outcome,
-            }
-        })
-        .collect();
+    let known: Vec<Known<'_>> = steps.iter().map(Known::of).collect();
     let mut analysis = Analysis::default();
     let mut used = vec![false; known.len()];
     for at in 0..known.len() {
@@ -85,25 +74,19 @@ pub fn analyse(steps: &[Step], remarks: &[Remark]) -> Analysis {
         if used[at] || !known[at].step.has_input() || is_expected(&known[at], remarks) {
             continue;
         }
-        if let Some(found) = overcome(&known, at) {
-            used[at] = true;
-            for also in &found.also {
-                used[*also] = true;
+        if let Some((tried, success)) = overcome(&known, at) {
+            for tried in &tried {
+                used[*tried] = true;
             }
-            analysis.episodes.push(episode(&known, at, &found));
+            analysis.episodes.push(episode(&known, &tried, success));
         }
     }
     analysis
 }
 
-/// Position of a success and of the failures before it.
-struct Found {
-    success: usize,
-    also: Vec<usize>,
-}
-
-/// Finds the step that reached the goal of the one at `at`.
-fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
+/// Finds the step that reached the goal of the one at `at`. Returns the positions of the failures at this goal,
+/// and of the success.
+fn overcome(known: &[Known<'_>], at: usize) -> Option<(Vec<usize>, usize)> {
     let failed = &known[at];
     let search = failed.goal.is_search();
     let missing = search && says_missing(&failed.step.output);
@@ -141,45 +124,34 @@ fn overcome(known: &[Known<'_>], at: usize) -> Option<Found> {
             Match::Same => true,
         };
         match now.outcome {
-            Outcome::Failed if within && found >= Match::Part => {
-                tried.push(later);
-            }
+            Outcome::Failed if within && found >= Match::Part => tried.push(later),
             Outcome::Done if within && found >= Match::Similar => {
-                return Some(found_at(later, tried));
+                return Some((tried, later));
             }
             Outcome::Done if within && unsure.is_none_or(|(so_far, ..)| found > so_far) => {
-                let wait = if found == Match::Part {
-                    PART_WITHIN
-                } else {
-                    NEAR_WITHIN
-                };
+                let is_part = found == Match::Part;
+                let wait = [NEAR_WITHIN, PART_WITHIN][usize::from(is_part)];
                 unsure = Some((found, later, later + wait));
             }
             _ => {}
         }
         searched |= now.goal.is_search() && now.outcome == Outcome::Done;
     }
-    unsure.map(|(_, success, _)| found_at(success, tried))
+    let (_, success, _) = unsure?;
+    tried.retain(|tried| *tried < success);
+    Some((tried, success))
 }
 
-fn found_at(success: usize, tried: Vec<usize>) -> Found {
-    let also = tried.into_iter().skip(1).filter(|t| *t < success).collect();
-    Found { success, also }
-}
-
-fn episode(known: &[Known<'_>], at: usize, found: &Found) -> Episode {
-    let failed = &known[at];
+fn episode(known: &[Known<'_>], tried: &[usize], success: usize) -> Episode {
+    let failed = &known[tried[0]];
     let line = error_line(&failed.step.output).unwrap_or_default();
-    let changes = known[at + 1..found.success]
-        .iter()
-        .filter(|now| now.outcome == Outcome::Done && changes(&now.goal))
-        .map(|now| now.step.index)
-        .collect();
+    let between = known[tried[0] + 1..success].iter();
+    let changes = between.filter(|now| now.outcome == Outcome::Done && changes(&now.goal));
     Episode {
         fail_step: failed.step.index,
-        success_step: known[found.success].step.index,
-        also_fail_steps: found.also.iter().map(|t| known[*t].step.index).collect(),
-        changes,
+        success_step: known[success].step.index,
+        also_fail_steps: tried[1..].iter().map(|t| known[*t].step.index).collect(),
+        changes: changes.map(|now| now.step.index).collect(),
         error_key: normalised(&line),
         error_line: line,
         goal: failed.goal.name(),
@@ -284,6 +256,17 @@ pub(crate) struct Known<'a> {
     pub(crate) step: &'a Step,
     pub(crate) goal: Goal,
     pub(crate) outcome: Outcome,
+}
+
+impl<'a> Known<'a> {
+    fn of(step: &'a Step) -> Self {
+        let goal = Goal::of(step);
+        Self {
+            step,
+            outcome: outcome(step, &goal),
+            goal,
+        }
+    }
 }
 
 /// Returns true if an error reports a missing thing.

@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 
 use memctl_redact::Clean;
-use memctl_sessions::Step;
+use memctl_sessions::{Session, Step};
 
 use super::Met;
 
@@ -19,7 +19,7 @@ use crate::lessons::asking::session_calls::SessionCall;
 use crate::lessons::failure::error_key::normalised;
 use crate::lessons::failure::error_line::error_line;
 use crate::lessons::failure::without_people;
-use crate::lessons::past::session_files::{WholeSession, is_in};
+use crate::lessons::past::session_files::is_in;
 use crate::lessons::recovery::goal::{Goal, Kind};
 use crate::lessons::recovery::outcome::is_shell_error;
 use crate::lessons::recovery::pattern::of_files;
@@ -45,11 +45,7 @@ pub(super) struct Found {
 
 /// Finds failures and detours of a session. `seen` holds the ids of calls of other sessions: a session that
 /// was resumed repeats those of the one before.
-pub(super) fn found(
-    session: &WholeSession,
-    project: Option<&str>,
-    seen: &mut HashSet<String>,
-) -> Found {
+pub(super) fn found(session: &Session, project: Option<&str>, seen: &mut HashSet<String>) -> Found {
     let steps = &session.steps[session.steps.len().saturating_sub(STEPS)..];
     let mut found = Found::default();
     let mut counts = vec![false; steps.len()];

@@ -8,10 +8,9 @@ use std::path::PathBuf;
 
 use memctl_redact::Clean;
 use memctl_search::embedder::built_in;
-use memctl_sessions::Speaker;
+use memctl_sessions::{Session, Speaker};
 
 use super::{Repeat, RepeatKind, SESSIONS, Waits};
-use crate::lessons::past::session_files::WholeSession;
 use crate::model::Reflexion;
 use crate::rules::hearing::{self, Message};
 use crate::store::workspace::Error;
@@ -35,7 +34,7 @@ pub(super) struct Said {
 }
 
 /// Lasting messages of a session, but for those that another session file has too.
-pub(super) fn said(session: &WholeSession, copies: &HashSet<usize>, number: usize) -> Vec<Said> {
+pub(super) fn said(session: &Session, copies: &HashSet<usize>, number: usize) -> Vec<Said> {
     let by_person = session.remarks.iter().rev().filter(|remark| {
         let is_copy =
             copies.contains(&remark.before) && copies.contains(&remark.before.saturating_sub(1));

@@ -18,7 +18,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::lessons::failure::Failure;
-use crate::lessons::past::session_files::{self, WholeSession, microseconds};
+use crate::lessons::past::session_files::{self, microseconds};
 use crate::lessons::telling::hint::Hint;
 use crate::lessons::telling::matching::{at_failure, before_call};
 use crate::model::Trust;
@@ -170,7 +170,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
             report.is_cut = true;
             break;
         }
-        let Some(session) = WholeSession::read_of(&file.path, None, project) else {
+        let Some(session) = session_files::read_of(&file.path, None, project) else {
             continue;
         };
         let age = age(&session, past);
@@ -216,7 +216,7 @@ pub fn repeats(store: &Scoped, here: &Here<'_>, past: &PastSessions) -> Result<R
 }
 
 /// Age of a session in days, by its last call with a time.
-fn age(session: &WholeSession, past: &PastSessions) -> i64 {
+fn age(session: &memctl_sessions::Session, past: &PastSessions) -> i64 {
     let mut times = session.steps.iter().rev();
     let last = times.find_map(|step| microseconds(step.time.as_deref()?));
     last.map_or(0, |at| (past.now.timestamp_micros() - at) / 86_400_000_000)

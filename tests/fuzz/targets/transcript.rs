@@ -4,7 +4,7 @@ use memctl::lessons::failure::error_key::{error_key, normalised};
 use memctl::lessons::recovery::pattern::of_episode;
 use memctl::lessons::recovery::recover::analyse;
 use memctl_redact::Clean;
-use memctl_sessions::{Event, Format, read};
+use memctl_sessions::{Format, read};
 
 pub(crate) fn run(bytes: &[u8]) {
     for format in Format::ALL
@@ -12,16 +12,11 @@ pub(crate) fn run(bytes: &[u8]) {
         .into_iter()
         .chain([None])
     {
-        let mut steps = Vec::new();
-        let mut remarks = Vec::new();
         let mut input = bytes;
-        read(format, &mut input, &mut |event| match event {
-            Event::Step(step) => steps.push(*step),
-            Event::Remark(remark) => remarks.push(remark),
-            Event::Broken(line) => assert!(line.line <= bytes.len() as u64 + 1),
-            Event::Session(_) => {}
-        })
-        .unwrap();
+        let session = read(format, &mut input).unwrap();
+        let (steps, remarks) = (session.steps, session.remarks);
+        let mut broken = session.broken.iter();
+        assert!(broken.all(|line| line.line <= bytes.len() as u64 + 1));
         assert!(steps.iter().enumerate().all(|(at, step)| step.index == at));
         let analysis = analyse(&steps, &remarks);
         for episode in analysis.episodes {

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::{Value, json};
 
-use crate::{BrokenLine, Speaker, Step};
+use crate::{Speaker, Step};
 
 use super::calls::Calls;
 use super::json::parse;
@@ -32,22 +32,22 @@ pub(super) struct Reader {
 }
 
 /// Reads traces from one document with several lines.
-pub(super) fn document(text: &str, calls: &mut Calls<'_>) {
+pub(super) fn document(text: &str, calls: &mut Calls) {
     let mut reader = Reader::default();
     let read = parse(text.trim()).and_then(|value| reader.line(&value, calls));
     if let Err(message) = read {
-        calls.broken(BrokenLine { line: 1, message });
+        calls.broken(1, message);
     }
     reader.end(calls);
 }
 
 impl LineFormat for Reader {
-    fn line(&mut self, value: &Value, _: &mut Calls<'_>) -> Result<(), String> {
+    fn line(&mut self, value: &Value, _: &mut Calls) -> Result<(), String> {
         self.spans.extend(spans(value)?);
         Ok(())
     }
 
-    fn end(&mut self, calls: &mut Calls<'_>) {
+    fn end(&mut self, calls: &mut Calls) {
         let mut spans = std::mem::take(&mut self.spans);
         spans.sort_by_key(|span| span.start);
         // A conversation can span several traces, and only some of their spans name it.
@@ -82,7 +82,7 @@ impl LineFormat for Reader {
 }
 
 /// Emits the events of a session in time order.
-fn tell(spans: &[&Span], calls: &mut Calls<'_>) {
+fn tell(spans: &[&Span], calls: &mut Calls) {
     let tools = spans.iter().filter(|span| is_tool(span));
     let id = "gen_ai.tool.call.id";
     let mut chat = Chat {
@@ -167,7 +167,7 @@ struct Chat<'a> {
 }
 
 impl Chat<'_> {
-    fn tell(&mut self, span: &Span, calls: &mut Calls<'_>) {
+    fn tell(&mut self, span: &Span, calls: &mut Calls) {
         for name in ["gen_ai.input.messages", "gen_ai.output.messages"] {
             let messages = span.data(name);
             for message in messages.iter().filter_map(Value::as_array).flatten() {
@@ -176,12 +176,8 @@ impl Chat<'_> {
         }
     }
 
-    fn message(&mut self, message: &Value, span: &Span, calls: &mut Calls<'_>) {
-        let by = match message.get("role").and_then(Value::as_str) {
-            Some("user") => Some(Speaker::User),
-            Some("assistant") => Some(Speaker::Agent),
-            _ => None,
-        };
+    fn message(&mut self, message: &Value, span: &Span, calls: &mut Calls) {
+        let by = Speaker::of(&message["role"]);
         let parts = message.get("parts").and_then(Value::as_array);
         for part in parts.into_iter().flatten() {
             let member = |name: &str| part.get(name);
@@ -210,7 +206,7 @@ impl Chat<'_> {
     }
 
     /// Emits a call that has no span.
-    fn call(&mut self, part: &Value, span: &Span, calls: &mut Calls<'_>) {
+    fn call(&mut self, part: &Value, span: &Span, calls: &mut Calls) {
         let text = |name: &str| part.get(name).and_then(Value::as_str);
         let id = text("id").unwrap_or_default();
         let name = text("name").unwrap_or_default();

@@ -57,7 +57,7 @@ fn spans_of_tools_are_steps_in_the_order_of_their_beginning() {
     ];
     let read = read_all(None, lines.join("\n"));
     assert_eq!(read.format, Some(Format::Otlp));
-    assert_eq!(read.session.as_deref(), Some("conv-1"));
+    assert_eq!(read.id, "conv-1");
     let steps: Vec<_> = read
         .steps
         .iter()
