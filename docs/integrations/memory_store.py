@@ -83,11 +83,8 @@ class MemctlStore:
         return self._all("reflexion", None)
 
     def update_reflexion(self, reflexion_id: str, updates: dict) -> None:
-        # A new text is another rule with a confidence of its own, so it comes first.
-        for name in sorted(updates, key=lambda name: name != "rule"):
-            value = updates[name]
-            text = value if isinstance(value, str) else json.dumps(value)
-            self._run("edit", reflexion_id, "--set", f"{name}={text}")
+        text = {name: value if isinstance(value, str) else json.dumps(value) for name, value in updates.items()}
+        self._run("edit", reflexion_id, *(part for name, value in text.items() for part in ("--set", f"{name}={value}")))
 
     def _may(self, skill_path: str) -> bool:
         return self.allowed_domains is None or skill_path.split("/")[0] in self.allowed_domains

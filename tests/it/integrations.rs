@@ -51,6 +51,25 @@ fn the_python_example_learns_a_fix_and_shows_it_to_the_next_session() {
             .len(),
         1
     );
+    // The same error of other code, and the same class with another name.
+    let other = r#"
+import sys
+sys.path.insert(0, sys.argv[1])
+from procedural_memory import ProceduralMemory
+memory = ProceduralMemory(session="third")
+memory.record_failure('print(rows[0]["moa"])', "KeyError: 'moa'")
+memory.record_success('print(rows[0]["mechanism"])', "inhibitor")
+for code, error in [('for r in rows: print(r["moa"])', "KeyError: 'moa'"), ("df.aggregate(by='target')", "KeyError: 'target'"),
+                    ("open('a.csv')", "FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'")]:
+    memory = ProceduralMemory(session=error + code)
+    memory.record_failure(code, error)
+    print([hint.working_code for hint in memory.select_hints()])
+"#;
+    let mut command = Command::new("python3");
+    command.args(["-c", other]).arg(script.parent().unwrap());
+    let ran = run(&workspace, &served, &mut command);
+    let fix = "['print(rows[0][\"mechanism\"])']\n";
+    assert_eq!(ran.stdout, format!("{fix}{fix}[]\n"), "{ran:?}");
     // Without permission, and without a server, it continues.
     for (url, token, said) in [
         (served.url.as_str(), "none", "401"),
@@ -83,8 +102,9 @@ rule = store.add_reflexion("hr/resume-screen", {"correction_id": fix, "rule": "C
 out["ids"] = [fix, rule, store.add_reflexion("hr/resume-screen", {"rule": "Name the licence of a nurse."})]
 other = store.log_execution("finance/expense-analyzer", {"outcome": "rejected"})
 store.add_reflexion("finance/expense-analyzer", {"rule": "Ask for the receipt."})
-store.update_reflexion(rule, {"confidence": 0.5, "rule": "Check for system design experience first."})
-out["rules"] = [[r["reflexion_id"], r["rule"], r["confidence"]] for r in store.get_reflexions("hr/resume-screen")]
+store.update_reflexion(rule, {"confidence": 0.5, "rule": "Check for system design experience first.",
+    "validated_by_test": True, "generated_test_ids": ["test_correction_1"]})
+out["rules"] = [[r["reflexion_id"], r["rule"], r["confidence"], r["validated_by_test"]] for r in store.get_reflexions("hr/resume-screen")]
 out["all"] = len(store.get_all_reflexions())
 out["executions"] = [[e["execution_id"], e["skill"], e["cost_usd"]] for e in store.get_executions("hr/resume-screen")]
 out["corrections"] = [c["user_correction"] for c in store.get_corrections()]
@@ -138,8 +158,13 @@ fn the_python_store_has_the_nine_methods_and_keeps_domains_apart() {
     assert_eq!(
         out["rules"],
         json!([
-            ["REFL-001", "Check for system design experience first.", 0.5],
-            ["REFL-002", "Name the licence of a nurse.", 0.8]
+            [
+                "REFL-001",
+                "Check for system design experience first.",
+                0.5,
+                true
+            ],
+            ["REFL-002", "Name the licence of a nurse.", 0.8, false]
         ])
     );
     assert_eq!(out["all"], 3);

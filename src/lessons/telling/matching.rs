@@ -217,8 +217,9 @@ impl View<'_> {
         if !is_same && !procedure.origins.is_empty() || self.has(&pattern.working_code) {
             return None;
         }
-        // Few words are an error of many programs.
-        let is_other = !self.code.is_empty()
+        // Few words are an error of many programs, where the calls are those of a host's tools.
+        let is_other = !self.is_own_code()
+            && !self.code.is_empty()
             && !pattern.failing_code.is_empty()
             && !same_program(&pattern.failing_code, &self.code);
         if is_other && telling_words(&line.key) < TELLING {
@@ -275,11 +276,19 @@ impl View<'_> {
             (score, line)
         });
         let (score, line) = scored.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        if self.is_own_code() && line.key == key {
+            return Some((score, line));
+        }
         // Another name than that of the recorded error is another failure, unless the code has it.
         let is_other =
             |name: &str| !line.text.contains(name) && !pattern.failing_code.contains(name);
         let differs = quoted_names(&pattern.error_line).into_iter().any(is_other);
         (score >= SIMILAR && !differs).then_some((score, line))
+    }
+
+    /// Returns `true` for code that an agent runs itself: an error class is about all of it.
+    const fn is_own_code(&self) -> bool {
+        self.failure.tool.is_none()
     }
 
     /// Returns `true` if the failing call is already the working one.

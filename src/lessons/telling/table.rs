@@ -151,20 +151,26 @@ pub(crate) fn texts(procedure: &Procedure) -> Vec<String> {
 
 /// Returns `true` if a procedure tells of an error.
 pub(crate) fn tells_of(procedure: &Procedure, line: &ErrorLine) -> bool {
-    let whole = plain(&line.text);
-    let words = line.key.split_whitespace();
+    let whole = plain(message(&line.text));
+    let key = message(&line.key);
+    let words = key.split_whitespace();
     let is_telling =
-        telling_words(&line.key) > 0 && words.filter(|word| !word.contains('<')).count() >= WORDS;
+        telling_words(key) > 0 && words.filter(|word| !word.contains('<')).count() >= WORDS;
     texts(procedure).iter().any(|text| {
         let quoted = text.split(['"', '\'', '`', '“', '”', '\n']);
         let mut cues = quoted.chain([text.as_str()]);
         plain(text).contains(&whole) && telling_words(&whole) > 0
-            || is_telling
-                && text
-                    .lines()
-                    .any(|said| normalised(said).contains(&line.key))
+            || is_telling && text.lines().any(|said| normalised(said).contains(key))
             || cues.any(|cue| telling_words(cue) >= TELLING_CUE && whole.contains(&plain(cue)))
     })
+}
+
+/// Error line without a head that every error has, as in `ERROR: …`: who tells of an error leaves it out.
+fn message(line: &str) -> &str {
+    match line.split_once(':') {
+        Some((head, message)) if is_generic(&head.to_lowercase()) => message.trim_start(),
+        _ => line,
+    }
 }
 
 /// Text in lower case, without quotes, with single spaces.
@@ -201,6 +207,11 @@ mod tests {
         check(
             "ALTER TABLE failed with 'syntax error at end of input'",
             "ERROR: syntax error at end of input",
+            true,
+        );
+        check(
+            "The first statement failed: syntax error at end of input",
+            "ERROR:  syntax error at end of input",
             true,
         );
         check("connection refused", "KeyError: 'connection'", false);

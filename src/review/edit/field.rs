@@ -2,7 +2,7 @@
 //! which are set by path and checked against the type.
 //!
 //! Fields outside these tables are not editable: ids, links, times and counts are facts, not
-//! opinions.
+//! opinions. Whether a test validates a rule is one, too, but a program with tests of its own says it here.
 
 use std::collections::HashMap;
 
@@ -26,6 +26,8 @@ pub(crate) enum Form {
     Text,
     /// Number from 0 to 1.
     Share,
+    /// `true` or `false`.
+    Flag,
     /// JSON array of strings.
     List,
     /// JSON object.
@@ -69,6 +71,8 @@ pub(crate) const fn editable(kind: Kind) -> &'static [Field] {
                     field("mistake", Form::Text),
                     field("root_cause", Form::Text),
                     field("confidence", Form::Share),
+                    field("validated_by_test", Form::Flag),
+                    field("generated_test_ids", Form::List),
                 ]
             }
         }
@@ -113,6 +117,10 @@ impl Form {
             Self::Share => match given.trim().parse::<f64>() {
                 Ok(share) if (0.0..=1.0).contains(&share) => Ok(json!(share)),
                 _ => Err("it must be a number from 0 to 1"),
+            },
+            Self::Flag => match given.trim().parse::<bool>() {
+                Ok(flag) => Ok(json!(flag)),
+                Err(_) => Err("it must be true or false"),
             },
             Self::List => match serde_json::from_str::<Vec<String>>(given) {
                 Ok(texts) => Ok(json!(texts)),

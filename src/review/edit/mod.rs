@@ -152,7 +152,11 @@ pub fn edit(
             .map(|(f, value)| (f.name, value))
             .collect(),
     };
+    let is_given = |name: &str| given.iter().any(|(given, _)| given == name);
     for (name, value) in afresh(&before, &report.changed) {
+        if is_given(name) {
+            continue;
+        }
         report.reset.push(name);
         update.push((name, raw(&value)?));
     }

@@ -6,6 +6,8 @@
 //!
 //! - A field is a counter of its kind or not, see [`fields`]. Writers sort out the fields of a change;
 //!   no caller asks where a field is.
+//! - What a rule is validated by is no counter: `test` is a command of a person, and a clone or a team learns
+//!   its result.
 //! - The time of creation belongs to the key: another record that a pull brings under the same id
 //!   inherits nothing.
 //! - Records in a local file, and records at a primary database, hold their counters themselves.
@@ -31,8 +33,8 @@ pub const fn fields(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Reflexion => &[
             "times_injected", "times_helped", "times_harmed", "utility_score", "confidence",
-            "validated_by_test", "generated_test_ids", "partial_test_ids", "breaks_test_ids",
-            "times_told", "times_heeded", "times_recurred", "times_overridden",
+            "partial_test_ids", "breaks_test_ids", "times_told", "times_heeded", "times_recurred",
+            "times_overridden",
         ],
         Kind::Procedure => &[
             "shown", "helped", "harmed", "needless", "occurrences", "last_seen", "origins",
