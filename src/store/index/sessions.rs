@@ -444,7 +444,7 @@ mod tests_of_sources {
         assert!(!sources.knows("/a b\n", 4, source.mtime));
         assert!(!sources.knows("/a b\n", 3, source.mtime + 1));
         assert!(!sources.knows("/c", 3, source.mtime));
-        named::replace(&dir.path().join(".index/sources"), b"junk").unwrap();
+        named::replace(&dir.path().join(".index/sources.json"), b"junk").unwrap();
         assert!(!store.sources().knows("/a b\n", 3, source.mtime));
     }
 }

@@ -332,6 +332,7 @@ fn domain_hash(skill: &str) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::DERIVED;
     use memctl_files::named;
 
     fn header(count: u64) -> Header {
@@ -350,7 +351,7 @@ mod tests {
     #[test]
     fn a_saved_table_is_read_back_in_both_directions() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.offsets");
+        let path = dir.path().join(DERIVED).join("x.offsets");
         let n = 9000;
         let rows: Vec<Row> = (0..n)
             .map(|i| Row::new(i, b"{}", &format!("CORR-{i}"), "hr/x"))
@@ -368,7 +369,7 @@ mod tests {
     #[test]
     fn a_damaged_table_is_no_table() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("x.offsets");
+        let path = dir.path().join(DERIVED).join("x.offsets");
         Offsets::in_memory(header(1), vec![Row::new(0, b"{}", "CORR-1", "hr/x")])
             .save(&dir.path().into(), &path);
         let whole = std::fs::read(&path).unwrap();
