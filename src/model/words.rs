@@ -44,9 +44,10 @@ pub(super) fn read<T>(text: &str, parse: impl Fn(&str) -> Result<T, Error>) -> R
             Ok(_) => true,
             Err(error) => error.to_string().starts_with("missing field"),
         };
-        match text.starts_with('{') {
-            true => parse(&mended(text, &fits)),
-            false => Err(error),
+        if text.starts_with('{') {
+            parse(&mended(text, &fits))
+        } else {
+            Err(error)
         }
     })
 }

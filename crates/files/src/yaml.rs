@@ -65,9 +65,10 @@ impl Tree {
                 let is_key = matches!(self.open.last(), Some(Open::Map(_, None)));
                 let is_plain = style == ScalarStyle::Plain && tag.is_none() && !is_key;
                 let is_null = matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
-                self.put(match is_plain && is_null {
-                    true => Value::Null,
-                    false => Value::String(text.to_string()),
+                self.put(if is_plain && is_null {
+                    Value::Null
+                } else {
+                    Value::String(text.to_string())
                 })
             }
             Event::Alias(_) => Err("aliases are not read"),
