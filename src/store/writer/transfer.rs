@@ -467,7 +467,7 @@ impl Moving {
 }
 
 #[cfg(test)]
-mod entries_tests;
+mod tests;
 
 #[cfg(test)]
 mod puller_tests;
